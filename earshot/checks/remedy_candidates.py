@@ -58,12 +58,13 @@ def _candidates(file: CheckedFile, finding: Finding) -> Iterator[RemedyLines]:
             yield from _port_conflict(file, broker)
         case "KL017", inputs if broker is not None:
             endpoint = broker.named(finding.listener or "")
-            if endpoint is None or endpoint.advertised is None:
+            address = (endpoint.advertised or endpoint.template) if endpoint else None
+            if endpoint is None or address is None:
                 yield from _for_outside(file, broker)
             elif inputs[0] == "listeners":
                 yield from _bind_all_interfaces(file, broker, endpoint)
             else:
-                yield from _published_as_advertised(file, broker, endpoint)
+                yield from _published_as_advertised(file, broker, endpoint, address)
                 yield from _for_outside(file, broker)
 
 
@@ -218,11 +219,9 @@ def _bind_all_interfaces(
 
 
 def _published_as_advertised(
-    file: CheckedFile, broker: Broker, endpoint: Endpoint
+    file: CheckedFile, broker: Broker, endpoint: Endpoint, advertised: Address
 ) -> Iterator[RemedyLines]:
     """Lines that advertise the published address, and lines that publish the advertised one."""
-    assert endpoint.advertised is not None
-    advertised = endpoint.advertised
     published = broker.container.published_at(endpoint.bind.port)
     for port in published:
         if port.host_port not in (None, advertised.port):

@@ -38,16 +38,7 @@ def explained(
     whole = _in_manifest(files, options) or _in_compose(files, options, variables)
     walks = [walk(whole, item) for item in _clients(whole, client)]
     if not walks:
-        known = {
-            bootstrap.service: None
-            for bootstrap in whole.bootstraps
-            if bootstrap.service != OUTSIDE
-        }
-        raise EarshotError(
-            f"--explain {client}",
-            observed="no client in the file has this name, or its addresses are not known",
-            allowed=", ".join([*known, MACHINE]),
-        )
+        raise _no_walk(whole, client)
     code = max((_CODES[client_walk.answer] for client_walk in walks), key=lambda it: (it == 1, it))
     return "\n\n".join("\n".join(_lines(client_walk)) for client_walk in walks) + "\n", code
 
@@ -80,6 +71,19 @@ def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
     return list(clients_by_published_ports(whole))
 
 
+def _no_walk(whole: Deployment, client: str) -> EarshotError:
+    """Why no walk of ``client`` can be shown, and the clients with walks."""
+    named = (item.service for item in whole.bootstraps if item.service != OUTSIDE)
+    names = [*dict.fromkeys(named), *([MACHINE] if _clients(whole, MACHINE) else [])]
+    observed = "no client in the file has this name, or its addresses are not known"
+    if client == MACHINE and client not in whole.containers:
+        unread = [broker.service for broker in whole.brokers if broker.endpoints is None]
+        observed = "no known port of the machine leads to a listener"
+        observed += f"; the listeners of {', '.join(unread)} are not known" if unread else ""
+    allowed = ", ".join(names) or "a file with clients, or with a published port of a broker"
+    return EarshotError(f"--explain {client}", observed=observed, allowed=allowed)
+
+
 def _lines(client_walk: Walk) -> Iterator[str]:
     client = client_walk.client
     place = "the machine" if client.service == HOST else client.service
@@ -88,7 +92,9 @@ def _lines(client_walk: Walk) -> Iterator[str]:
         yield f"  {entrance.trace.address}: {entrance.answer}"
         yield from _hops(entrance.hops, "    ")
         for sent in entrance.sent:
-            to = "not known" if sent.trace is None else sent.trace.address
+            to = "not known" if sent.trace is None else str(sent.trace.address)
+            if sent.trace is not None and sent.broker.container.advertises_address:
+                to = f"its container's address, port {sent.trace.address.port}"
             yield f"    {sent.listener} advertises {sent.broker.service} at {to}: {sent.answer}"
             yield from _hops(sent.hops, "      ")
 

@@ -62,6 +62,7 @@ def _client_listeners(
 def _may_return(broker: Broker, walk: PublishedListener) -> bool:
     end = walk.sent.end
     is_other = isinstance(end, ReachedListener) and end.broker is not broker
+    is_other = is_other or broker.container.advertises_address
     return not is_other and failing((*walk.hops, *walk.sent.hops)) is None
 
 

@@ -4,21 +4,24 @@ A published port shows clients on the machine or elsewhere; each finding is a fa
 walk.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
-from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
-from earshot.rules import kl017_members
+from earshot.rules import kl017_container_names, kl017_members
+from earshot.rules.kl017_container_names import serves_machine
 from earshot.rules.registry import Door, Finding, Rule, Severity
-from earshot.topology.broker import Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.names import GATEWAYS, HOST, Unknown
+from earshot.topology.names import GATEWAYS, Unknown
 from earshot.topology.walk import PublishedListener, failing, published_listeners
 from earshot.topology.ways import Failure, Stage
 
+_OWN_ADDRESS = re.compile(r"(?<!-)\bhostname\b|\bip\b|\bifconfig\b|/etc/hosts|\bgetent\b")
+"""A shell command that may print the container's own name or address."""
 _BY_PORT = ("advertised.listeners", "ports")
 
 
@@ -34,14 +37,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         walks = [*published_listeners(deployment, broker)]
         for walk in walks:
             yield from _walk_findings(deployment, broker, walk)
-        yield from _advertises_container_names(deployment, broker, walks)
+        yield from kl017_container_names.check(deployment, RULE, broker, walks)
     yield from kl017_members.check(deployment, RULE)
 
 
 def _walk_findings(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """The first failing hop of one walk; `_advertises_container_names` checks names."""
+    """The first failing hop of one walk; `kl017_container_names` checks names."""
     hop = failing(walk.hops)
     if hop is not None and hop.stage is Stage.WAY:
         yield _internal_network(broker, walk)
@@ -194,6 +197,8 @@ def _advertises_machine(
         return
     if any(container.ports_behind(port) for container in containers):
         return  # another container may forward it
+    if walk.endpoint.template is not None and _may_be_container(deployment, broker, walk):
+        return
     first = fixed[0]
     proposed = f"{walk.endpoint.name}://{Address(host, first.host_port or port)}"
     yield _mismatch(
@@ -204,6 +209,24 @@ def _advertises_machine(
         "router translates the port",
         None if host.lower() in GATEWAYS else Severity.WARNING,
     )
+
+
+def _may_be_container(deployment: Deployment, broker: Broker, walk: PublishedListener) -> bool:
+    """Whether the unknown host may be a container that clients reach at the advertised port."""
+    port = walk.sent.address.port
+    if any(
+        container.published_at(port)
+        for service, container in deployment.containers.items()
+        if service not in deployment.by_service
+    ):
+        return True
+    if port != walk.endpoint.bind.port:
+        return False
+    command = broker.container.env.get("HOSTNAME_COMMAND", "")
+    is_computed = "HOSTNAME_COMMAND" in walk.sent.address.host
+    if is_computed and _OWN_ADDRESS.search(command):
+        return True
+    return serves_machine(deployment, broker, walk.endpoint)
 
 
 def _published_elsewhere(
@@ -238,105 +261,6 @@ def _mismatch(
         severity=severity,
         remedy=remedy,
         inputs=inputs,
-    )
-
-
-def _advertises_container_names(
-    deployment: Deployment, broker: Broker, walks: Sequence[PublishedListener]
-) -> Iterator[Finding]:
-    """One finding for all published listeners that advertise containers' names; none if another
-    listener serves the machine."""
-    lost = [
-        (walk.endpoint, shown)
-        for walk in walks
-        if walk.sent.end is Failure.NOWHERE and (shown := _shown_ports(deployment, broker, walk))
-    ]
-    if not lost or _serves_machine(deployment, broker):
-        return
-    endpoints = [endpoint for endpoint, _ in lost]
-    ports = ", ".join(dict.fromkeys(port for _, port in lost))
-    hosts = ", ".join(
-        dict.fromkeys(endpoint.advertised.host for endpoint in endpoints if endpoint.advertised)
-    )
-    certain = broker.is_image_known or not any(
-        _has_clients(deployment, endpoint) for endpoint in endpoints
-    )
-    by_hand = _commented_address(deployment, broker)
-    remedy = "give these clients a listener of their own that advertises localhost and its "
-    remedy += "published port, or publish the port no more"
-    observed = f"publishes {ports}, and clients that come in there are sent to {hosts}, a name "
-    observed += "that only the containers know"
-    if by_hand:
-        observed += f"; {by_hand[0]} with {by_hand[1]} is beside it in a comment"
-        remedy += "; with both listeners the line need not be changed by hand"
-    yield RULE.finding(
-        observed,
-        "for clients outside the containers a listener that advertises a name of the machine",
-        listener=endpoints[0].name if len(endpoints) == 1 else None,
-        container=broker.service,
-        severity=None if certain and not by_hand else Severity.WARNING,
-        remedy=remedy,
-        inputs=_BY_PORT,
-    )
-
-
-def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Address] | None:
-    """The variable and address in a comment that is no container's name: its author knows which
-    clients the other line is for."""
-    for name, address in broker.switched_off:
-        host = address.host.lower()
-        is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or host in GATEWAYS) and deployment.way(
-            HOST, address
-        ) is not Failure.NOWHERE:
-            return name, address
-    return None
-
-
-def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener) -> str:
-    """The port of clients outside, or an empty string without one.
-
-    A port that Docker chooses shows no clients. A container whose name is advertised may forward
-    its own published port.
-    """
-    if walk.ports:
-        if failing(walk.hops) is not None:
-            return ""
-        shown = [
-            port
-            for port in walk.ports
-            if port.host_port is not None or isinstance(port, HiddenPort)
-        ]
-        return str(shown[0]) if shown else ""
-    address = walk.sent.address
-    proxy = deployment.containers.get(address.host)
-    if (
-        proxy is None
-        or address.host in deployment.by_service
-        or broker.container.ports_behind(address.port)
-    ):
-        return ""
-    ports = proxy.published_at(address.port)
-    return f"{ports[0]} (by {address.host})" if ports else ""
-
-
-def _serves_machine(deployment: Deployment, broker: Broker) -> bool:
-    """Whether a published listener of the broker advertises a name that the machine resolves."""
-    return any(
-        endpoint.advertised is not None
-        and broker.container.published_at(endpoint.bind.port)
-        and deployment.way(HOST, endpoint.advertised) is not Failure.NOWHERE
-        for endpoint in broker.endpoints or ()
-    )
-
-
-def _has_clients(deployment: Deployment, endpoint: Endpoint) -> bool:
-    """Whether services bootstrap to this listener, so that it may have no other clients."""
-    return any(
-        isinstance(arrival := deployment.way(bootstrap.service, address), ReachedListener)
-        and arrival.endpoint == endpoint
-        for bootstrap in deployment.bootstraps
-        for address in bootstrap.addresses
     )
 
 

@@ -54,12 +54,19 @@ _SET_IN_COMMAND = re.compile(r"\b(KAFKA_[A-Z_]+)=", re.ASCII)
 _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """An address in a list of listeners; the host may be a variable."""
+_HIDDEN_HOST = re.compile(
+    r"(?<=://)(?=[A-Za-z0-9.-]*[$_])((?:\$\{\w+\}|\$\w+|_\{\w+\}|[A-Za-z0-9.-])+)"
+    r"(?=:[0-9]{1,5}(?:[,\s]|$))",
+    re.ASCII,
+)
+"""A host with a variable, or with a value that the image computes, before a port."""
+_STAND_IN = "host-{}.not-known"
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listeners, roles or protocols to the given settings."""
 UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
 """Values of `Container.unknown` that may set further variables."""
-_INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka")
-"""Mount targets that replace the configuration which bitnami's script generates."""
+_INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka", "/docker-entrypoint-initdb.d")
+"""Mount targets that may replace the configuration which bitnami's script generates."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -161,7 +168,26 @@ def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
         and is_old_of_bitnami(container.image)
         and "advertised.listeners" not in values
         and re.search(r"(?:^|,)\s*PLAINTEXT://", listeners) is not None
-        and not (_has_unread_variables(container) or service.command or service.is_built)
+        and _starts_by_variables(service)
+    )
+
+
+def _leaves_unset_listeners_out(service: Service) -> bool:
+    """Whether bitnami's script of 2023 runs: it comments out the listeners that its properties
+    file contains, so that Kafka's defaults apply to those that no variable sets."""
+    container = service.container
+    return (
+        is_new_bitnami(container.image)
+        and not {"KAFKA_EXTRA_FLAGS", "KAFKA_MOUNTED_CONF_DIR"} & set(container.env)
+        and _starts_by_variables(service)
+    )
+
+
+def _starts_by_variables(service: Service) -> bool:
+    """Whether bitnami's script generates the properties, all from variables that are known."""
+    container = service.container
+    return (
+        not (_has_unread_variables(container) or service.command or service.is_built)
         and not (container.has_file or service.properties)
         and not any(path.startswith(_INJECTED) for path in container.mounts)
     )
@@ -273,7 +299,7 @@ def broker_of(service: Service) -> Broker:
         service=service.name,
         container=container,
         id=int(id.strip()) if re.fullmatch(r"\d{1,9}", id.strip()) else None,
-        endpoints=tuple(_endpoints(container, view)) or None,
+        endpoints=tuple(_endpoints(service, view)) or None,
         inter_broker=inter_broker,
         cluster=cluster_of(service, values),
         is_broker=not roles or "broker" in roles,
@@ -301,9 +327,12 @@ def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
                     yield name, Address(host, int(port))
 
 
-def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint]:
+def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
     """The listeners; none if some of them are unknown."""
+    container = service.container
     values = dict(view.values)
+    complete = view.complete or _leaves_unset_listeners_out(service)
+    hidden_hosts = _hide_hosts(values)
     if "listeners" not in values and "advertised.listeners" in values:
         if container.family not in DERIVE or _derives_no_more(container):
             return
@@ -316,7 +345,7 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         controllers = {name.upper() for name in known.controllers}
         advertised = known.advertised
         # the image may set an absent advertised list
-        guessed = "advertised.listeners" not in values and not view.complete
+        guessed = "advertised.listeners" not in values and not complete
     except Unreadable:
         return
     if any(why_unusable(bind, lowest=0) for bind in binds.values()):
@@ -330,6 +359,25 @@ def _endpoints(container: Container, view: ForeignSettings) -> Iterator[Endpoint
         is_controller = name in controllers
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
+        template = None
+        if address is not None and address.host in hidden_hosts:
+            template = Address(hidden_hosts[address.host], address.port)
+            address = None
         unknown = is_controller or guessed or address is None
         protocol = protocols.get(name)
-        yield Endpoint(name, bind, None if unknown else address, is_controller, protocol)
+        shown = None if unknown else address
+        yield Endpoint(name, bind, shown, is_controller, protocol, template)
+
+
+def _hide_hosts(values: dict[str, str]) -> Mapping[str, str]:
+    """Replaces unknown hosts in `advertised.listeners`; returns the originals by replacement."""
+    originals: dict[str, str] = {}
+
+    def replacement(match: re.Match[str]) -> str:
+        name = _STAND_IN.format(len(originals))
+        originals[name] = match[0]
+        return name
+
+    if advertised := values.get("advertised.listeners"):
+        values["advertised.listeners"] = _HIDDEN_HOST.sub(replacement, advertised)
+    return originals

@@ -13,6 +13,7 @@ from earshot.listeners.secrets import without_secrets
 from earshot.sources.compose import Service
 from earshot.sources.deployment import UNREAD, broker_of, brokers_among, settings_of
 from earshot.sources.redpanda import addresses_in_flags, redpanda_among, redpanda_broker
+from earshot.topology.broker import Broker
 
 LISTENER_KEYS = (
     "advertised.listeners",
@@ -24,6 +25,10 @@ MAX_SHOWN = 100
 """Characters of a value in a reason."""
 _OF_FILE = frozenset(UNREAD) - {"variables"}
 """Unreadable sources that the file names."""
+_WRITTEN = re.compile(
+    r"(?<!--override )(?<!--override=)(?<!--override [\"'])(?<![\w.])(?:advertised\.)?listeners *="
+)
+"""A listener property in the text of a command, and not an option of `kafka-server-start`."""
 _COMPUTED = re.compile(r"_\{(?:HOSTNAME|PORT)_COMMAND\}")
 """A value that wurstmeister's image computes at its start."""
 
@@ -60,9 +65,13 @@ def open_listeners(
 
 
 def _why_open(service: Service, at_run_time: Collection[str]) -> str:
-    container = service.container
-    if "kafka-server-start" in " ".join(service.command) and not service.properties:
-        return ""  # its values are words of a command, which a shell may compute
+    container, command = service.container, " ".join(service.command)
+    if _WRITTEN.search(command):
+        return "its command writes the properties of Kafka, which are not read"
+    if "kafka-server-start" in command and not service.properties:
+        # overrides are words of the command, which a shell may compute
+        is_overridden = {"advertised.listeners", "listeners"} & settings_of(service).values.keys()
+        return "" if is_overridden else "its command starts Kafka with properties that are not read"
     values = dict(settings_of(service).values)
     for key, text in values.items():
         text = _COMPUTED.sub("computed", text)
@@ -75,7 +84,14 @@ def _why_open(service: Service, at_run_time: Collection[str]) -> str:
     if why := next(open_values(values, names), ""):
         return why
     unread = sorted(_OF_FILE & {*container.unknown})
-    return _unread(unread) if unread and broker_of(service).endpoints is None else ""
+    return _unread(unread) if unread and _is_open(broker_of(service)) else ""
+
+
+def _is_open(broker: Broker) -> bool:
+    """Whether no listener for clients has a known advertised address."""
+    if broker.endpoints is None:
+        return True
+    return broker.is_broker and all(it.advertised is None for it in broker.for_clients)
 
 
 def _unread(sources: Sequence[str]) -> str:

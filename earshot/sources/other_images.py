@@ -12,8 +12,10 @@ from dataclasses import replace
 from earshot.listeners.images import Family, family_of, is_broker, repository_of
 from earshot.topology.container import Container
 
-_LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box)")
+_LENSES = re.compile(r"(?:.*/)?(?:landoop|lensesio)/(?:fast-data-dev|box|kafka-lenses-dev)")
 _DEBEZIUM = re.compile(r"(?:.*/)?debezium/kafka")
+_HOSTS_OF_DEBEZIUM = {"HOST_NAME", "ADVERTISED_HOST_NAME", "KAFKA_ADVERTISED_HOST_NAME"}
+"""Variables without which debezium/kafka advertises the address that `ip addr` prints."""
 _SPOTIFY = re.compile(r"(?:.*/)?spotify/kafka(?:proxy)?")
 _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broker|docker|alpine))?")
 
@@ -23,7 +25,9 @@ def with_listeners(container: Container) -> Container:
     env, own = container.env, _variables(container)
     if not own or "KAFKA_ADVERTISED_LISTENERS" in env:
         return container
-    return replace(container, env={**own, **env})
+    advertises_address = _DEBEZIUM.fullmatch(repository_of(container.image)) is not None
+    advertises_address &= not (_HOSTS_OF_DEBEZIUM & set(env) or container.on_host_network)
+    return replace(container, env={**own, **env}, advertises_address=advertises_address)
 
 
 def _variables(container: Container) -> Mapping[str, str]:

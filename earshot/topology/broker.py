@@ -18,6 +18,8 @@ class Endpoint:
     is_controller: bool = False
     protocol: Protocol | None = None
     """Its security protocol; None if the file does not show it."""
+    template: Address | None = None
+    """The advertised address as written, if only its host is unknown."""
 
 
 @dataclass(frozen=True)

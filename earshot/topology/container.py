@@ -122,6 +122,8 @@ class Container:
     """Services by link name in lower case; only this container resolves these names."""
     profiles: tuple[str, ...] = ()
     """Compose profiles that start it; empty if it always starts."""
+    advertises_address: bool = False
+    """Its image advertises its address, for which the settings contain its name."""
 
     @cached_property
     def family(self) -> Family:

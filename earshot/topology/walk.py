@@ -11,7 +11,7 @@ from earshot.listeners.address import Address
 from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
-from earshot.topology.names import HOST
+from earshot.topology.names import HOST, Unknown
 from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
 
 
@@ -129,11 +129,27 @@ def broker_connection(
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.NO, why),))
     if endpoint is None or endpoint.advertised is None:
         fact = f"what {broker.service} advertises for {listener}"
+        if endpoint is not None and endpoint.template is not None:
+            fact = f"which host {endpoint.template} has: {broker.service} advertises it"
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
-    trace = deployment.trace(client.service, endpoint.advertised)
+    trace = _trace_to(deployment, client.service, broker, endpoint.advertised)
     return BrokerConnection(
         broker, listener, trace, (*trace.hops, *_final_hops(client, broker, trace))
     )
+
+
+def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Address) -> Trace:
+    """The trace from ``place`` to an address that ``broker`` advertises."""
+    own = deployment.containers.get(place)
+    on_machine = place == HOST or (own is not None and own.on_host_network)
+    if not (on_machine and broker.container.advertises_address):
+        return deployment.trace(place, advertised)
+    fact = "whether the machine has a route to its containers: on Linux it has"
+    resolved = Hop(
+        Stage.RESOLVE, Answer.YES, f"it is the address of the container {broker.service}"
+    )
+    end = Unknown(fact)
+    return Trace(advertised, (resolved, Hop(Stage.WAY, Answer.UNKNOWN, fact)), end, (end,))
 
 
 def _final_hops(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
@@ -219,11 +235,14 @@ class PublishedListener:
 
 
 def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[PublishedListener]:
-    """The listeners of ``broker`` with a known advertised address."""
+    """The listeners of ``broker`` with a known advertised address, or a known port of one."""
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
-            ports = broker.container.published_at(endpoint.bind.port)
-            hops = deployment.through(broker.service, ports[0]) if ports else ()
-            yield PublishedListener(
-                endpoint, ports, hops, deployment.trace(HOST, endpoint.advertised)
-            )
+            sent = _trace_to(deployment, HOST, broker, endpoint.advertised)
+        elif endpoint.template is not None:
+            sent = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
+        else:
+            continue
+        ports = broker.container.published_at(endpoint.bind.port)
+        hops = deployment.through(broker.service, ports[0]) if ports else ()
+        yield PublishedListener(endpoint, ports, hops, sent)

@@ -119,6 +119,7 @@ def test_what_images_of_clients_demand(image: str, variable: str, rule: str) -> 
     ("image", "variable"),
     [
         ("lensesio/fast-data-dev:3.9", "ADV_HOST"),
+        ("landoop/kafka-lenses-dev:latest", "ADV_HOST"),
         ("quay.io/debezium/kafka:3.0", "ADVERTISED_HOST_NAME"),
         ("spotify/kafka", "ADVERTISED_HOST"),
     ],

@@ -128,11 +128,11 @@ def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
 @pytest.mark.parametrize(
     ("ports", "advertised", "level"),
     [
-        ("'9092'", "kafka:9092", ""),
+        ("'9092'", "kafka:9092", "warning"),
         ("'9092'", "localhost:9092", "error"),
         ("{target: 9092}", "localhost:9092", "error"),
         ("'${PORT}:9092'", "kafka:9092", "error"),
-        ("'${PORT:-}:9092'", "kafka:9092", ""),
+        ("'${PORT:-}:9092'", "kafka:9092", "warning"),
         ("{target: 9092, published: '${PORT}'}", "kafka:9092", "error"),
         ("'${IP}:9092:9092'", "kafka:9092", "error"),
         ("'${PORT}:9092'", "localhost:9092", ""),

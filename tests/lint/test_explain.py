@@ -105,6 +105,44 @@ def test_one_that_is_no_client(file: Path) -> None:
         main([str(file), "--explain", "idle"])
 
 
+def test_a_container_that_advertises_its_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text('services: {k: {image: "debezium/kafka:1.9", ports: ["9092:9092"]}}')
+    assert main([str(path), "--explain", "host"]) == 3
+    written = capsys.readouterr().out
+    assert "advertises k at its container's address, port 9092: unknown" in written
+    assert "way      unknown whether the machine has a route to its containers" in written
+
+
+UNPUBLISHED = "services:\n  kafka: {image: apache/kafka}\n"
+UNREAD = """\
+services:
+  kafka: {image: apache/kafka, command: kafka-server-start.sh a, ports: ["9092:9092"]}
+  app: {image: app, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9092"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "observed", "allowed"),
+    [
+        (UNPUBLISHED, "leads to a listener", "a file with clients, or with a published port"),
+        (UNREAD, "the listeners of kafka are not known", "app"),
+    ],
+)
+def test_a_file_without_a_client_on_the_machine(
+    text: str, observed: str, allowed: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text(text)
+    with pytest.raises(EarshotError) as raised:
+        main([str(path), "--explain", "host"])
+    assert raised.value.observed.endswith(observed)
+    assert raised.value.allowed.startswith(allowed)
+    assert "host" not in raised.value.allowed
+
+
 @pytest.mark.parametrize("paths", [[], ["."], ["compose.yaml", "compose.yaml"]])
 def test_it_takes_one_file(paths: list[str]) -> None:
     with pytest.raises(EarshotError, match="one Compose file"):

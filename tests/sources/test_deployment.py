@@ -237,6 +237,33 @@ def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str)
     assert listeners(found) == {"PLAINTEXT": (":9092", advertised)}
 
 
+SASL = {
+    "KAFKA_CFG_LISTENERS": "A://:9092",
+    "KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP": "A:SASL_PLAINTEXT",
+}
+
+
+@pytest.mark.parametrize(
+    ("image", "more", "advertised"),
+    [
+        ("bitnami/kafka:latest", {}, "kafka:9092"),
+        ("bitnamilegacy/kafka:4.0.0", {}, "kafka:9092"),
+        (BITNAMI, {}, "kafka:9092"),
+        ("bitnami/kafka:3.4.0", {}, "?"),  # its script sets more with SASL
+        ("bitnami/kafka:${TAG}", {}, "?"),
+        ("bitnami/kafka", {"unknown": ("env_file",)}, "?"),
+        ("bitnami/kafka", {"mounts": ("/bitnami/kafka/config",)}, "?"),
+        ("bitnami/kafka", {"mounts": ("/docker-entrypoint-initdb.d",)}, "?"),
+        ("bitnami/kafka", {"env": SASL | {"KAFKA_EXTRA_FLAGS": "--override a=b"}}, "?"),
+    ],
+)
+def test_bitnami_leaves_unset_listeners_to_kafka(
+    image: str, more: Mapping[str, object], advertised: str
+) -> None:
+    found = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
+    assert listeners(found) == {"A": (":9092", advertised)}
+
+
 def test_without_a_host_the_hostname_is_advertised() -> None:
     env = {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}
     found = broker(APACHE, env, hostname="k1")
@@ -247,13 +274,24 @@ def test_without_a_host_the_hostname_is_advertised() -> None:
     "env",
     [
         {"KAFKA_LISTENERS": "A://${HOST}:1"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:1"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:$PORT"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://_{PORT_COMMAND}"},
+        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "${ALL}"},
         {"KAFKA_LISTENERS": "nonsense"},
         {"KAFKA_LISTENERS": "A://:1", "KAFKA_CONTROLLER_LISTENER_NAMES": "${NAMES}"},
     ],
 )
 def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
     assert broker(APACHE, env).endpoints is None
+
+
+@pytest.mark.parametrize("host", ["$HOST", "${HOST}", "b-${N}.example.com", "_{HOSTNAME_COMMAND}"])
+@pytest.mark.parametrize("binds", [{}, {"KAFKA_LISTENERS": "A://0.0.0.0:9,B://0.0.0.0:2"}])
+def test_the_port_is_known_beside_an_unknown_host(host: str, binds: dict[str, str]) -> None:
+    env = {"KAFKA_ADVERTISED_LISTENERS": f"A://{host}:9,B://kafka:2"}
+    found = broker(APACHE, env | binds)
+    assert listeners(found) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
+    assert [it.template for it in found.endpoints or ()] == [Address(host, 9), None]
 
 
 def test_one_that_is_not_advertised_leads_nobody_anywhere() -> None:

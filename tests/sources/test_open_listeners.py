@@ -37,6 +37,8 @@ def services(body: str, **files: str) -> tuple[Service, ...]:
         ("environment: {KAFKA_LOG_DIRS: '${DIR}'}", ""),
         ("env_file: gone.env", "env_file could not be read, and may set its listeners"),
         (f"env_file: gone.env\nenvironment: {BOTH}", ""),
+        ("env_file: gone.env\nenvironment: {KAFKA_LISTENERS: 'A://:1'}",
+         "env_file could not be read, and may set its listeners"),
         ("env_file: gone.env\ncommand: sleep infinity", ""),
         ("extends: {file: gone.yml, service: k}",
          "extends could not be read, and may set its listeners"),
@@ -79,6 +81,27 @@ def test_the_name_of_an_older_variable_is_told() -> None:
 def test_what_a_shell_computes_is_no_gap() -> None:
     start = "kafka-server-start.sh c --override advertised.listeners=A://$$(hostname -f):1"
     assert [*open_listeners(services(f"image: solsson/kafka\ncommand: {start}"))] == []
+
+
+WRITTEN = "its command writes the properties of Kafka, which are not read"
+STARTED = "its command starts Kafka with properties that are not read"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("sh -c 'echo listeners=A://:1 > a; kafka-server-start.sh a'", WRITTEN),
+        ("sh -c 'echo advertised.listeners = A://k:1 >> a; exec /etc/kafka/docker/run'", WRITTEN),
+        ("kafka-server-start.sh a.properties", STARTED),
+        ("kafka-server-start.sh a.properties --override node.id=1", STARTED),
+        ("sh -c 'kafka-server-start.sh a --override \"listeners=A://:1\"'", STARTED),
+        ("kafka-server-start.sh a --override listeners=A://:1 --override=listeners=A://:1", ""),
+        ("sh -c 'export KAFKA_LISTENERS=A://:1; /etc/kafka/docker/run'", ""),
+    ],
+)
+def test_a_command_that_sets_the_listeners_itself(command: str, why: str) -> None:
+    body = f"image: {CP}\ncommand: {command}\nenvironment: {{KAFKA_NODE_ID: '1'}}"
+    assert [*open_listeners(services(body))] == ([("k", why)] if why else [])
 
 
 def test_what_an_image_computes_when_it_starts_is_no_gap() -> None:
