@@ -73,6 +73,8 @@ class Bootstrap:
     addresses: tuple[Address, ...]
     protocol: Protocol | None = None
     """The client's security protocol; None if unknown."""
+    protocol_setting: str = ""
+    """The setting that only contains the protocol, of a client with the address of another."""
 
 
 @dataclass(frozen=True)
