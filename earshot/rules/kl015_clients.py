@@ -5,11 +5,12 @@ once for all clients that fail there.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
 from earshot.names.kinds import ip_of
+from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
 from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
@@ -54,13 +55,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(traces):
-            address = replace(client, protocol=None, protocol_setting="")
+            address = Bootstrap(client.service, client.setting, client.addresses)
             if address not in lost_clients:
                 yield _no_bootstrap(deployment, client, entrances)
             lost_clients.add(address)
         else:
             bootstrapped.append((client, entrances))
     yield from _protocol_mismatches(bootstrapped)
+    yield from _not_mechanisms(bootstrapped)
     failed_connections = _failed_connections(deployment, bootstrapped)
     for failed, services in failed_connections.items():
         yield _wrong_address(deployment, failed, services)
@@ -148,6 +150,25 @@ def _protocol_mismatches(
             remedy=f"set {own_setting or _PROTOCOL} to {expected}, or "
             f"bootstrap to a listener with {actual}",
             inputs=tuple(filter(None, settings)),
+        )
+
+
+def _not_mechanisms(
+    let_in: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]],
+) -> Iterator[Finding]:
+    """Findings for clients with the name of a security protocol as their SASL mechanism."""
+    for client, entries in let_in:
+        if client.protocol is None or not client.protocol.sasl or not is_protocol(client.mechanism):
+            continue
+        if all(entry.answer is Answer.NO for entry in entries):
+            continue  # its protocol is reported
+        setting, used = client.mechanism_setting, client.mechanism
+        yield RULE.finding(
+            f"{setting}: {used} {NOT_A_MECHANISM}; {client.service} cannot log in",
+            EXPECTED,
+            container=client.service,
+            remedy=f"set {setting} to a mechanism that the listener has",
+            inputs=(setting, client.setting),
         )
 
 

@@ -129,8 +129,8 @@ def bootstraps(
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
             if addresses := _addresses(value):
-                protocol = _protocol(service, setting)
-                client = Bootstrap(_client_service(service, setting), setting, addresses, protocol)
+                client = Bootstrap(_client_service(service, setting), setting, addresses)
+                client = _with_security(service, client)
                 yield client
                 yield from _clients_of_connectors(service, client)
 
@@ -151,18 +151,24 @@ def _client_service(service: Service, setting: str) -> str:
     return worker[1] if worker else service.name
 
 
-def _protocol(service: Service, setting: str) -> Protocol | None:
-    """The security protocol of the client of ``setting``; None if unknown."""
-    env = service.container.env
+def _with_security(service: Service, client: Bootstrap) -> Bootstrap:
+    """``client`` with its security protocol and SASL mechanism, where they are known."""
+    env, setting = service.container.env, client.setting
     for image_pattern, setting_pattern, variable in _PROTOCOLS:
         match = re.fullmatch(setting_pattern, setting)
         if match is None or not _has_own_settings(service, image_pattern):
             continue
         name = env.get(match.expand(variable), Protocol.PLAINTEXT)
         if setting.startswith(_OF_REGISTRY) and ignored_by_registry(env[setting], name):
-            return None  # KL014 reports that it does not start
-        return _protocol_named(name)
-    return None
+            return client  # KL014 reports that it does not start
+        mechanism = match.expand(variable).replace("SECURITY_PROTOCOL", "SASL_MECHANISM")
+        return replace(
+            client,
+            protocol=_protocol_named(name),
+            mechanism=env.get(mechanism, ""),
+            mechanism_setting=mechanism,
+        )
+    return client
 
 
 def _has_own_settings(service: Service, image: re.Pattern[str]) -> bool:
@@ -193,7 +199,14 @@ def _clients_of_connectors(service: Service, worker: Bootstrap) -> Iterator[Boot
         has_own = f"CONNECT_{client}_BOOTSTRAP_SERVERS" in service.container.env
         if protocol is not None and protocol not in protocols and not has_own:
             protocols.add(protocol)
-            yield replace(worker, protocol=protocol, protocol_setting=setting)
+            mechanism = f"CONNECT_{client}_SASL_MECHANISM"
+            yield replace(
+                worker,
+                protocol=protocol,
+                protocol_setting=setting,
+                mechanism=service.container.env.get(mechanism, ""),
+                mechanism_setting=mechanism,
+            )
 
 
 def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:

@@ -75,6 +75,9 @@ class Bootstrap:
     """The client's security protocol; None if unknown."""
     protocol_setting: str = ""
     """The setting that only contains the protocol, of a client with the address of another."""
+    mechanism: str = ""
+    """Its SASL mechanism; empty if unknown."""
+    mechanism_setting: str = ""
 
 
 @dataclass(frozen=True)

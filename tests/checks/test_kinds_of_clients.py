@@ -192,6 +192,58 @@ def test_what_a_worker_of_connect_and_its_connectors_speak(
     assert all(name == "app" and said in observed for _, name, observed in listed)
 
 
+SASL = BROKER.replace("INNER:PLAINTEXT", "INNER:SASL_PLAINTEXT") + (
+    "      KAFKA_SASL_ENABLED_MECHANISMS: PLAIN\n"
+    "      KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: PLAIN\n"
+    "      KAFKA_OPTS: -Djava.security.auth.login.config=/jaas.conf\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("image", "protocol", "mechanism"),
+    [
+        (CONNECT, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+        (DEBEZIUM, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+        (
+            "confluentinc/cp-schema-registry:7.9.0",
+            "SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL",
+            "SCHEMA_REGISTRY_KAFKASTORE_SASL_MECHANISM",
+        ),
+        (
+            "kafbat/kafka-ui:v1.2.0",
+            "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL",
+            "KAFKA_CLUSTERS_0_PROPERTIES_SASL_MECHANISM",
+        ),
+        (
+            "confluentinc/cp-kafka-rest:7.9.0",
+            "KAFKA_REST_CLIENT_SECURITY_PROTOCOL",
+            "KAFKA_REST_CLIENT_SASL_MECHANISM",
+        ),
+    ],
+)
+def test_a_client_with_a_protocol_as_mechanism(image: str, protocol: str, mechanism: str) -> None:
+    address = {
+        CONNECT: "CONNECT_BOOTSTRAP_SERVERS",
+        DEBEZIUM: "BOOTSTRAP_SERVERS",
+        "confluentinc/cp-schema-registry:7.9.0": "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS",
+        "kafbat/kafka-ui:v1.2.0": "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS",
+        "confluentinc/cp-kafka-rest:7.9.0": "KAFKA_REST_BOOTSTRAP_SERVERS",
+    }[image]
+
+    def of_app(broker: str, spoken: str, used: str) -> list[str]:
+        text = (
+            f"  app:\n    image: {image}\n    environment:\n      {address}: kafka:29092\n"
+            f"      {protocol}: {spoken}\n      {mechanism}: {used}\n"
+        )
+        return [observed for _, name, observed in found(broker + text) if name == "app"]
+
+    (observed,) = of_app(SASL, "SASL_PLAINTEXT", "SASL_PLAINTEXT")
+    assert observed.startswith(f"{mechanism}: SASL_PLAINTEXT is a security protocol")
+    assert of_app(SASL, "SASL_PLAINTEXT", "PLAIN") == []
+    assert of_app(SASL, "SASL_PLAINTEXT", "COMPANY-TOKEN") == []
+    assert of_app(BROKER, "PLAINTEXT", "SASL_PLAINTEXT") == []
+
+
 def test_a_worker_that_reaches_no_broker_is_reported_once() -> None:
     text = worker(
         CONNECT,
