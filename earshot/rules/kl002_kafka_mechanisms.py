@@ -2,8 +2,9 @@
 
 Kafka starts with such a name, because login modules may add mechanisms. Java has no mechanism of
 these names, so each login fails: "Failed to create SaslClient with mechanism SASL_SSL"
-(`SaslClientAuthenticator.createSaslClient` of apache/kafka). Other unknown names may be mechanisms
-of a login module.
+(`SaslClientAuthenticator.createSaslClient` of apache/kafka). With 4.1.1, brokers with such a name
+for connections between them started, and no follower joined its leader. Other unknown names may be
+mechanisms of a login module.
 """
 
 from collections.abc import Iterable, Iterator
