@@ -5,11 +5,12 @@ reported about its listeners. Advice is limited to one per file, as a file may b
 purpose, and omitted for a cluster on one machine.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.settings import BrokerSettings
+from earshot.listeners.images import Family
 from earshot.listeners.listed import shortened
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import ip_of
@@ -19,6 +20,7 @@ from earshot.rules import (
     kl014_clients,
     kl014_image,
     kl014_misspelt,
+    kl016_zookeeper,
     kl019_clear_text,
     kl020_plain_passwords,
 )
@@ -67,6 +69,8 @@ class _Check:
                     replace(refusal, container=broker.service) for refusal in refused
                 )
                 broken |= {broker.service} if by_service[broker.service] else set()
+        for name, lost in _lost_zookeepers(services, whole, kafka - broken):
+            by_service[name] = (*by_service.get(name, ()), lost)
         for broker in whole.brokers:
             unbound = tuple(_unbound(whole, broker)) if broker.service not in broken else ()
             by_service[broker.service] = (*by_service.get(broker.service, ()), *unbound)
@@ -91,6 +95,28 @@ class _Check:
                 refused += tuple(unusable(service, settings))
             self._results[id(service)] = service, refused, starts
         return self._results[id(service)][1:]
+
+
+def _lost_zookeepers(
+    services: Sequence[Service], whole: Deployment, names: Collection[str]
+) -> Iterator[tuple[str, Finding]]:
+    """A finding for each of the brokers ``names`` that reaches no ZooKeeper."""
+    known = kl016_zookeeper.zookeepers(whole.containers)
+    if not known:
+        return
+    plain = {item.name for item in services if not (item.command or item.is_built)}
+    known = {name: port if name in plain else None for name, port in known.items()}
+    for service in services:
+        if service.name not in names or service.name not in plain:
+            continue
+        settings, container = settings_of(service), service.container
+        # an unknown image may run a ZooKeeper of its own
+        if container.unknown or container.family is Family.UNKNOWN:
+            continue
+        if settings.is_zookeeper:
+            connect = settings.values[kl016_zookeeper.KEY]
+            for lost in kl016_zookeeper.lost_zookeeper(whole, service.name, connect, known):
+                yield service.name, lost
 
 
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:

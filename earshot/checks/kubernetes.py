@@ -13,12 +13,15 @@ from earshot.checks.deployment import refusals, unusable
 from earshot.checks.pod_readiness import never_ready
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.images import Family, repository_of
+from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.registry import Door, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import has_control_flow
+from earshot.sources.pod_values import values_not_text
+from earshot.sources.pod_variables import Keys
 from earshot.sources.workloads import PodContainer
 from earshot.topology.container import MOUNTED
 from earshot.topology.pods import PodDeployment
@@ -26,6 +29,10 @@ from earshot.topology.pods import PodDeployment
 OLDEST = (3, 9)
 """For an image of unknown release, this release must refuse the settings as well."""
 _HOSTNAME = "$(HOSTNAME)"
+_ENV_VAR = (
+    "https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/"
+    "#environment-variables"
+)
 _CONFLUENT = "/etc/confluent/docker/run"
 
 
@@ -89,6 +96,38 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     started = manifest.deployment(broken) if broken else deployment
     findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(Door.PODS))
     return (*findings, *_between_nodes(manifest, broken))
+
+
+def refused_values(
+    manifest: Manifest, text: str, file_name: str
+) -> Iterator[tuple[Finding, tuple[Keys, ...]]]:
+    """A finding for each container whose variables Kubernetes refuses, with the values' places.
+
+    Only workloads with a broker or a client of Kafka count. ``text`` is the file's content.
+    """
+    refused = values_not_text(text, file_name, [item.path for item in manifest.containers])
+    if not refused:
+        return
+    clients = {client.service for client in manifest.deployment().bootstraps}
+    names = clients | {broker.name for broker in manifest.brokers}
+    # a resource is refused as a whole
+    pods = {item.path[:-2] for item in manifest.containers if item.name in names}
+    for container in manifest.containers:
+        values = refused.get(container.path, ())
+        if not values or container.path[:-2] not in pods:
+            continue
+        kinds = by_key((value.kind, value.variable) for value in values)
+        listed = "; ".join(f"{shortened(variables)}: a {kind}" for kind, variables in kinds.items())
+        finding = kl014_image.RULE.finding(
+            f"values in env are not text ({listed}), and Kubernetes refuses the resource",
+            'text, as in value: "1"',
+            container=container.name,
+            remedy=f"write the value of {shortened([value.variable for value in values])} in "
+            "quotes",
+            inputs=("env",),
+            source=_ENV_VAR,
+        )
+        yield finding, tuple(value.path for value in values)
 
 
 def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:

@@ -386,4 +386,4 @@ def moved_to(
         text = file.by_name[client.service].container.env.get(client.setting)
         is_part = text is None or _CONFIGURATION.search(text) is not None
         lines.append(LineToWrite(client.service, client.setting, after, before if is_part else ""))
-    return tuple(lines)
+    return tuple(dict.fromkeys(lines))

@@ -2,7 +2,7 @@
 resources: their pods, and what Strimzi shall make of them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from earshot.checks import kubernetes
 from earshot.checks.deployment import advice_on_services
@@ -22,9 +22,11 @@ from earshot.lint.model import FileOptions, FileReport, Mistake
 from earshot.lint.places import at_paths, in_env_file, in_properties, of_container, of_resource
 from earshot.rules import kl018_strimzi
 from earshot.rules.kl002_kafka import redpanda_refusals
+from earshot.rules.registry import Finding
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest, resources
 from earshot.sources.open_listeners import open_listeners
+from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
 from earshot.sources.strimzi import misshapen_kafkas, read_strimzi
 from earshot.sources.substitution import Variables, read_env_file
@@ -115,10 +117,11 @@ def check_manifest(
     for resource, observed, allowed in (*misshapen_pods(documents), *misshapen_kafkas(kafkas)):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}
-    mistakes = [
+    mistakes: list[tuple[Finding, Iterable[Keys]]] = [
         (mistake, of_container(containers[mistake.container], mistake))
         for mistake in kubernetes.mistakes(manifest)
     ]
+    mistakes += kubernetes.refused_values(manifest, text, file_name)
     paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
     facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
     mistakes += [

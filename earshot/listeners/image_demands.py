@@ -6,13 +6,14 @@ such as `3.4` leads to the last image of 3.4, which has the new one.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import NamedTuple
 
 from earshot.listeners.images import Family
+from earshot.listeners.placeholders import is_known
 
 Release = tuple[int, int]
 
@@ -234,3 +235,15 @@ DEMANDS = (
     ),
     _bitnami(Of.KRAFT, since=(3, 4), before=(4, 0), needs=("KAFKA_CFG_NODE_ID",)),
 )
+
+
+def ignored_by_registry(servers: str, protocol: str) -> Sequence[str]:
+    """The addresses ``servers`` of Schema Registry if it ignores them all, and does not start.
+
+    It ignores those with another scheme than ``protocol``, its `kafkastore.security.protocol`
+    (`SchemaRegistryConfig.endpointsToBootstrapServers`).
+    """
+    entries = [entry.strip() for entry in servers.split(",")]
+    schemes = [entry.partition("://")[0].upper() for entry in entries if "://" in entry]
+    is_open = len(schemes) < len(entries) or not all(map(is_known, (*schemes, protocol)))
+    return () if is_open or protocol.strip().upper() in schemes else entries

@@ -21,6 +21,7 @@ from earshot.rules import (
     kl002_kafka_inter_broker,
     kl002_kafka_keys,
     kl002_kafka_listeners,
+    kl002_kafka_mechanisms,
     kl002_kafka_roles,
     kl002_kafka_zookeeper,
 )
@@ -36,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     *kl002_kafka_listeners.CHECKS,
     *kl002_kafka_controllers.CHECKS,
     *kl002_kafka_inter_broker.CHECKS,
+    kl002_kafka_mechanisms.mechanisms,
     kl002_kafka_zookeeper.flags,
 )
 
@@ -124,14 +126,17 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
 
 
 def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
-    """Addresses that Kafka accepts and nothing can bind or connect to, and TLS listeners whose key
-    is set for another listener; with ``has_keys`` also those without a key."""
+    """Addresses that Kafka accepts and nothing can bind or connect to, SASL mechanisms that do not
+    exist, and TLS listeners whose key is set for another listener; with ``has_keys`` also those
+    without a key."""
     keys = (
         objection
         for objection in known_objections(kl002_kafka_keys.without_key, view)
         if has_keys or kl002_kafka_keys.OF_NO_LISTENER in objection.observed
     )
-    for objected in (*(check(view) for check in kl002_kafka_addresses.CHECKS), keys):
+    mechanisms = known_objections(kl002_kafka_mechanisms.mechanisms, view)
+    addresses = (check(view) for check in kl002_kafka_addresses.CHECKS)
+    for objected in (*addresses, mechanisms, keys):
         for objection in objected:
             yield as_finding(objection)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.listeners.terms import Protocol
+from earshot.rules.kl002_kafka_mechanisms import is_protocol
 from earshot.rules.objections import Objection
 
 NAME = "inter.broker.listener.name"
@@ -82,8 +83,9 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
     enabled = [entry.strip() for entry in text.split(",")] if text.strip() else []
     if used not in enabled:
         remedy = f"add {used or 'the mechanism'} to {key}"
-        if enabled and not view.has(MECHANISM):
-            remedy = f"set {MECHANISM} to {enabled[0]}"
+        usable = [entry for entry in enabled if not is_protocol(entry)]
+        if usable and (not view.has(MECHANISM) or is_protocol(used)):
+            remedy = f"set {MECHANISM} to {usable[0]}"
         yield Objection(
             "I5",
             MECHANISM,

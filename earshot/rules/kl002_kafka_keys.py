@@ -9,6 +9,12 @@ from collections.abc import Iterator, Mapping
 from earshot.facts.settings import BrokerSettings, StrictSettings, Unreadable
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
+from earshot.rules.kl002_kafka_mechanisms import (
+    ENABLED,
+    EXPECTED,
+    NOT_A_MECHANISM,
+    is_protocol,
+)
 from earshot.rules.objections import Objection
 from earshot.topology.container import Container
 
@@ -16,7 +22,6 @@ OF_NO_LISTENER = "is of no listener"
 _PREFIX = "listener.name."
 _JAAS = "sasl.jaas.config"
 _LOGIN = "java.security.auth.login.config"
-_ENABLED = "sasl.enabled.mechanisms"
 _KEYS = ("ssl.keystore.", "ssl.engine.factory.class")
 
 
@@ -63,10 +68,20 @@ def without_login(container: Container, settings: BrokerSettings) -> Iterator[Ob
         }
         for name, protocol in sasl.items():
             prefix = f"{_PREFIX}{name.lower()}."
-            enabled = view.values.get(f"{prefix}{_ENABLED}") or view.text(_ENABLED, "GSSAPI")
+            enabled = view.values.get(f"{prefix}{ENABLED}") or view.text(ENABLED, "GSSAPI")
             for mechanism in filter(None, map(str.strip, enabled.split(","))):
                 if not _has_login(view.values, prefix, mechanism):
                     key = f"{prefix}{mechanism.lower()}.{_JAAS}"
+                    if is_protocol(mechanism):
+                        yield Objection(
+                            "K2",
+                            ENABLED,
+                            f"{mechanism} {NOT_A_MECHANISM}, and {name} has no login for it",
+                            EXPECTED,
+                            f"replace {mechanism} with the mechanism that clients use",
+                            name,
+                        )
+                        return
                     yield Objection(
                         "K2",
                         "listeners",

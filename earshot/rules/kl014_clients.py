@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from earshot.listeners.image_demands import ignored_by_registry
 from earshot.listeners.images import repository_of, tag_of
+from earshot.listeners.listed import shortened
+from earshot.listeners.terms import Protocol
 from earshot.rules.kl014_image import RULE as KL014
 from earshot.rules.registry import Finding
 from earshot.topology.container import START_SCRIPTS, Container
@@ -27,7 +30,12 @@ class ClientDemand(NamedTuple):
 
 
 _REGISTRY = re.compile(r"(?:.*/)?cp-schema-registry")
-_BROKERS = "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"
+_STORE = "SCHEMA_REGISTRY_KAFKASTORE_"
+_BROKERS = f"{_STORE}BOOTSTRAP_SERVERS"
+_ADDRESSES = (
+    "https://docs.confluent.io/platform/current/schema-registry/installation/config.html"
+    "#kafkastore-bootstrap-servers"
+)
 _OF_REGISTRY = (
     "https://github.com/confluentinc/schema-registry-images/blob/master/schema-registry/include/"
     "etc/confluent/docker/configure"
@@ -70,6 +78,7 @@ def refusals(service: str, container: Container) -> Iterator[Finding]:
     if container.unknown or any(path.startswith(image_paths) for path in container.mounts):
         return
     image = repository_of(container.image)
+    yield from _ignored_addresses(service, container, image)
     for demand in _DEMANDS:
         if not demand.image.fullmatch(image) or not _holds(demand, tag_of(container.image)):
             continue
@@ -82,6 +91,24 @@ def refusals(service: str, container: Container) -> Iterator[Finding]:
             container=service,
             inputs=("image",),
             source=demand.source,
+        )
+
+
+def _ignored_addresses(service: str, container: Container, image: str) -> Iterator[Finding]:
+    """A finding if Schema Registry ignores all its addresses for their scheme."""
+    protocol = container.env.get(f"{_STORE}SECURITY_PROTOCOL", Protocol.PLAINTEXT)
+    if not _REGISTRY.fullmatch(image):
+        return
+    if entries := ignored_by_registry(container.env.get(_BROKERS, ""), protocol):
+        yield KL014.finding(
+            f"{_BROKERS} is {shortened(entries)}; {container.image} ignores addresses that begin "
+            f"with another protocol than {protocol}, and {_EXITS} without an address",
+            f"{protocol}://HOST:PORT, or HOST:PORT",
+            remedy=f"write the addresses without the part before ://, and set {_STORE}"
+            "SECURITY_PROTOCOL to the protocol of the listener",
+            container=service,
+            inputs=(_BROKERS,),
+            source=_ADDRESSES,
         )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
-from earshot.listeners.terms import Protocol
 from earshot.names.kinds import ip_of
+from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
 from earshot.rules.registry import Door, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
@@ -25,6 +25,8 @@ from earshot.topology.walk import (
     failing,
 )
 from earshot.topology.ways import Answer, Failure, Stage, Trace
+
+_PROTOCOL = "the client's security.protocol"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         return
     yield from _unhealthy(deployment)
     bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
+    lost_clients: set[Bootstrap] = set()
     for client in deployment.bootstraps:
         entrances = [
             bootstrap_connection(deployment, client, address) for address in client.addresses
@@ -52,10 +55,14 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
         if lost and deployment.shows_brokers(traces):
-            yield _no_bootstrap(deployment, client, entrances)
+            address = Bootstrap(client.service, client.setting, client.addresses)
+            if address not in lost_clients:
+                yield _no_bootstrap(deployment, client, entrances)
+            lost_clients.add(address)
         else:
             bootstrapped.append((client, entrances))
     yield from _protocol_mismatches(bootstrapped)
+    yield from _not_mechanisms(bootstrapped)
     failed_connections = _failed_connections(deployment, bootstrapped)
     for failed, services in failed_connections.items():
         yield _wrong_address(deployment, failed, services)
@@ -119,27 +126,49 @@ def _protocol_mismatches(
 
     A warning if another bootstrap address of the client may work.
     """
-    mismatches: list[tuple[tuple[str, str, Protocol | None, Protocol | None, str, bool], str]] = []
+    mismatches = []
     for client, entries in let_in:
         lost = all(entry.answer is Answer.NO for entry in entries)
         for entry in entries:
             hop, end = failing(entry.hops), entry.trace.end
             if hop is not None and hop.stage is Stage.PROTOCOL and isinstance(end, ReachedListener):
                 key = (end.broker.service, end.endpoint.name, end.endpoint.protocol)
-                mismatches.append(((*key, client.protocol, client.setting, lost), client.service))
+                settings = (client.protocol_setting, client.setting)
+                mismatches.append(((key, client.protocol, settings, lost), client.service))
                 break
-    for (broker, listener, expected, actual, setting, lost), clients in by_key(mismatches).items():
+    for (reached, actual, settings, lost), clients in by_key(mismatches).items():
+        broker, listener, expected = reached
+        own_setting = settings[0]
         verb = "speaks" if len(clients) == 1 else "speak"
         yield RULE.finding(
             f"{shortened(list(clients))} {verb} {actual} to {listener} of {broker}, which is "
-            f"{expected}",
+            f"{expected}{f' ({own_setting})' if own_setting else ''}",
             "the protocol of the listener",
             listener=listener,
             container=clients[0],
             severity=None if lost else Severity.WARNING,
-            remedy=f"set the client's security.protocol to {expected}, or bootstrap to a listener "
-            f"with {actual}",
-            inputs=(setting,),
+            remedy=f"set {own_setting or _PROTOCOL} to {expected}, or "
+            f"bootstrap to a listener with {actual}",
+            inputs=tuple(filter(None, settings)),
+        )
+
+
+def _not_mechanisms(
+    let_in: Iterable[tuple[Bootstrap, Sequence[BootstrapConnection]]],
+) -> Iterator[Finding]:
+    """Findings for clients with the name of a security protocol as their SASL mechanism."""
+    for client, entries in let_in:
+        if client.protocol is None or not client.protocol.sasl or not is_protocol(client.mechanism):
+            continue
+        if all(entry.answer is Answer.NO for entry in entries):
+            continue  # its protocol is reported
+        setting, used = client.mechanism_setting, client.mechanism
+        yield RULE.finding(
+            f"{setting}: {used} {NOT_A_MECHANISM}; {client.service} cannot log in",
+            EXPECTED,
+            container=client.service,
+            remedy=f"set {setting} to a mechanism that the listener has",
+            inputs=(setting, client.setting),
         )
 
 

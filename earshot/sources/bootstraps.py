@@ -14,9 +14,11 @@ https://kafka.apache.org/documentation/#consumerconfigs_security.protocol.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
+from earshot.listeners.image_demands import ignored_by_registry
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
@@ -58,8 +60,15 @@ _OWN_OPTION = re.compile(r"(?i)listen|bind|addr|advertise")
 """The option before a program's own address."""
 _SERVES = re.compile(r"(?i)kafka-server-start|socat|ssh |port-forward|proxy")
 _UI = re.compile(r"(?:.*/)?(?:provectuslabs|kafbat)/kafka-ui")
+_OF_REGISTRY = "SCHEMA_REGISTRY_KAFKASTORE_"
+_CONNECT = re.compile(
+    r"(?:.*/)?(?:debezium/connect|confluentinc/cp-(?:kafka|server)-connect)(?:-base)?"
+)
+_WORKER_PROTOCOL = "CONNECT_SECURITY_PROTOCOL"
+_OF_CONNECT = ("CONNECT_BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVERS")
 _PROTOCOLS = (
     (_UI, r"(KAFKA_CLUSTERS_[0-9]+)_BOOTSTRAP_?SERVERS", r"\1_PROPERTIES_SECURITY_PROTOCOL"),
+    (re.compile(r"(?:.*/)?debezium/connect(?:-base)?"), r"BOOTSTRAP_SERVERS", _WORKER_PROTOCOL),
     *(
         (
             re.compile(rf"(?:.*/)?confluentinc/(?:{images})"),
@@ -67,7 +76,7 @@ _PROTOCOLS = (
             variable,
         )
         for images, begin, variable in (
-            ("cp-schema-registry", "SCHEMA_REGISTRY_KAFKASTORE_", r"\1SECURITY_PROTOCOL"),
+            ("cp-schema-registry", _OF_REGISTRY, r"\1SECURITY_PROTOCOL"),
             (
                 "cp-kafka-connect(?:-base)?|cp-server-connect(?:-base)?",
                 "CONNECT_",
@@ -120,8 +129,10 @@ def bootstraps(
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
             if addresses := _addresses(value):
-                protocol = _protocol(service, setting)
-                yield Bootstrap(_client_service(service, setting), setting, addresses, protocol)
+                client = Bootstrap(_client_service(service, setting), setting, addresses)
+                client = _with_security(service, client)
+                yield client
+                yield from _clients_of_connectors(service, client)
 
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
@@ -140,26 +151,62 @@ def _client_service(service: Service, setting: str) -> str:
     return worker[1] if worker else service.name
 
 
-def _protocol(service: Service, setting: str) -> Protocol | None:
-    """The security protocol of the client of ``setting``; None if unknown."""
-    container = service.container
-    image = repository_of(container.image)
+def _with_security(service: Service, client: Bootstrap) -> Bootstrap:
+    """``client`` with its security protocol and SASL mechanism, where they are known."""
+    env, setting = service.container.env, client.setting
     for image_pattern, setting_pattern, variable in _PROTOCOLS:
-        if (
-            not image_pattern.fullmatch(image)
-            or container.unknown
-            or service.command
-            or service.is_built
-        ):
-            continue
         match = re.fullmatch(setting_pattern, setting)
-        if match is None or any(
-            mount.endswith((".properties", ".yml", ".yaml")) for mount in container.mounts
-        ):
+        if match is None or not _has_own_settings(service, image_pattern):
             continue
-        text = container.env.get(match.expand(variable), Protocol.PLAINTEXT).strip().upper()
-        return Protocol(text) if text in list(Protocol) else None
-    return None
+        name = env.get(match.expand(variable), Protocol.PLAINTEXT)
+        if setting.startswith(_OF_REGISTRY) and ignored_by_registry(env[setting], name):
+            return client  # KL014 reports that it does not start
+        mechanism = match.expand(variable).replace("SECURITY_PROTOCOL", "SASL_MECHANISM")
+        return replace(
+            client,
+            protocol=_protocol_named(name),
+            mechanism=env.get(mechanism, ""),
+            mechanism_setting=mechanism,
+        )
+    return client
+
+
+def _has_own_settings(service: Service, image: re.Pattern[str]) -> bool:
+    """Whether an ``image`` gets its settings from variables only."""
+    container = service.container
+    if container.unknown or service.command or service.is_built:
+        return False
+    given = any(
+        mount.endswith((".properties", ".yml", ".yaml")) or mount.startswith("/kafka/config")
+        for mount in container.mounts
+    )
+    return not given and bool(image.fullmatch(repository_of(container.image)))
+
+
+def _protocol_named(text: str) -> Protocol | None:
+    name = text.strip().upper()
+    return Protocol(name) if name in list(Protocol) else None
+
+
+def _clients_of_connectors(service: Service, worker: Bootstrap) -> Iterator[Bootstrap]:
+    """The clients that Connect's worker makes for connectors, if their protocol is another one."""
+    if worker.setting not in _OF_CONNECT or not _has_own_settings(service, _CONNECT):
+        return
+    protocols = {worker.protocol}
+    for client in ("PRODUCER", "CONSUMER", "ADMIN"):
+        setting = f"CONNECT_{client}_SECURITY_PROTOCOL"
+        protocol = _protocol_named(service.container.env.get(setting, ""))
+        has_own = f"CONNECT_{client}_BOOTSTRAP_SERVERS" in service.container.env
+        if protocol is not None and protocol not in protocols and not has_own:
+            protocols.add(protocol)
+            mechanism = f"CONNECT_{client}_SASL_MECHANISM"
+            yield replace(
+                worker,
+                protocol=protocol,
+                protocol_setting=setting,
+                mechanism=service.container.env.get(mechanism, ""),
+                mechanism_setting=mechanism,
+            )
 
 
 def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, str]]:

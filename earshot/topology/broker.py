@@ -75,6 +75,11 @@ class Bootstrap:
     addresses: tuple[Address, ...]
     protocol: Protocol | None = None
     """The client's security protocol; None if unknown."""
+    protocol_setting: str = ""
+    """The setting that only contains the protocol, of a client with the address of another."""
+    mechanism: str = ""
+    """Its SASL mechanism; empty if unknown."""
+    mechanism_setting: str = ""
 
 
 @dataclass(frozen=True)

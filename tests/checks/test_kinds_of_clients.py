@@ -121,6 +121,166 @@ def test_a_client_without_tls_on_a_listener_with_tls(image: str, variables: str)
     assert [item[:2] for item in found(BROKER + text + spoken)] == [("KL015", "app")]
 
 
+CONNECT = "confluentinc/cp-kafka-connect:7.9.0"
+DEBEZIUM = "quay.io/debezium/connect:2.7"
+
+
+def worker(image: str, **variables: str) -> str:
+    address = "BOOTSTRAP_SERVERS" if image == DEBEZIUM else "CONNECT_BOOTSTRAP_SERVERS"
+    lines = {address: "kafka:29092"} | variables
+    return "\n".join(
+        (
+            f"  app:\n    image: {image}\n    environment:",
+            *(f"      {name}: {value}" for name, value in lines.items()),
+            "",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("broker", "image", "variables", "said"),
+    [
+        (BROKER, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SASL_SSL"}, "app speaks SASL_SSL"),
+        (TLS, DEBEZIUM, {}, "app speaks PLAINTEXT"),
+        (TLS, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SSL"}, ""),
+        (
+            BROKER,
+            CONNECT,
+            {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL"},
+            "app speaks SASL_SSL",
+        ),
+        (BROKER, DEBEZIUM, {"CONNECT_CONSUMER_SECURITY_PROTOCOL": "SSL"}, "app speaks SSL"),
+        (
+            TLS,
+            CONNECT,
+            {
+                "CONNECT_SECURITY_PROTOCOL": "SSL",
+                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
+                "CONNECT_CONSUMER_SECURITY_PROTOCOL": "PLAINTEXT",
+            },
+            "app speaks PLAINTEXT",
+        ),
+        (
+            BROKER,
+            CONNECT,
+            {
+                "CONNECT_SECURITY_PROTOCOL": "SASL_SSL",
+                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL",
+                "CONNECT_CONSUMER_SECURITY_PROTOCOL": "SASL_SSL",
+            },
+            "app speaks SASL_SSL",
+        ),
+        (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "PLAINTEXT"}, ""),
+        (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "${PROTOCOL}"}, ""),
+        (
+            BROKER,
+            CONNECT,
+            {
+                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
+                "CONNECT_PRODUCER_BOOTSTRAP_SERVERS": "kafka.example.com:9093",
+            },
+            "",
+        ),
+        (BROKER, "example.org/connect:1", {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL"}, ""),
+    ],
+)
+def test_what_a_worker_of_connect_and_its_connectors_speak(
+    broker: str, image: str, variables: dict[str, str], said: str
+) -> None:
+    listed = [item for item in found(broker + worker(image, **variables)) if item[0] == "KL015"]
+    assert len(listed) == bool(said)
+    assert all(name == "app" and said in observed for _, name, observed in listed)
+
+
+SASL = BROKER.replace("INNER:PLAINTEXT", "INNER:SASL_PLAINTEXT") + (
+    "      KAFKA_SASL_ENABLED_MECHANISMS: PLAIN\n"
+    "      KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: PLAIN\n"
+    "      KAFKA_OPTS: -Djava.security.auth.login.config=/jaas.conf\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("image", "protocol", "mechanism"),
+    [
+        (CONNECT, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+        (DEBEZIUM, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+        (
+            "confluentinc/cp-schema-registry:7.9.0",
+            "SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL",
+            "SCHEMA_REGISTRY_KAFKASTORE_SASL_MECHANISM",
+        ),
+        (
+            "kafbat/kafka-ui:v1.2.0",
+            "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL",
+            "KAFKA_CLUSTERS_0_PROPERTIES_SASL_MECHANISM",
+        ),
+        (
+            "confluentinc/cp-kafka-rest:7.9.0",
+            "KAFKA_REST_CLIENT_SECURITY_PROTOCOL",
+            "KAFKA_REST_CLIENT_SASL_MECHANISM",
+        ),
+    ],
+)
+def test_a_client_with_a_protocol_as_mechanism(image: str, protocol: str, mechanism: str) -> None:
+    address = {
+        CONNECT: "CONNECT_BOOTSTRAP_SERVERS",
+        DEBEZIUM: "BOOTSTRAP_SERVERS",
+        "confluentinc/cp-schema-registry:7.9.0": "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS",
+        "kafbat/kafka-ui:v1.2.0": "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS",
+        "confluentinc/cp-kafka-rest:7.9.0": "KAFKA_REST_BOOTSTRAP_SERVERS",
+    }[image]
+
+    def of_app(broker: str, spoken: str, used: str) -> list[str]:
+        text = (
+            f"  app:\n    image: {image}\n    environment:\n      {address}: kafka:29092\n"
+            f"      {protocol}: {spoken}\n      {mechanism}: {used}\n"
+        )
+        return [observed for _, name, observed in found(broker + text) if name == "app"]
+
+    (observed,) = of_app(SASL, "SASL_PLAINTEXT", "SASL_PLAINTEXT")
+    assert observed.startswith(f"{mechanism}: SASL_PLAINTEXT is a security protocol")
+    assert of_app(SASL, "SASL_PLAINTEXT", "PLAIN") == []
+    assert of_app(SASL, "SASL_PLAINTEXT", "COMPANY-TOKEN") == []
+    assert of_app(BROKER, "PLAINTEXT", "SASL_PLAINTEXT") == []
+
+
+def test_a_worker_that_reaches_no_broker_is_reported_once() -> None:
+    text = worker(
+        CONNECT,
+        CONNECT_BOOTSTRAP_SERVERS="kafka:29999",
+        CONNECT_PRODUCER_SECURITY_PROTOCOL="SSL",
+    )
+    assert [item[:2] for item in found(BROKER + text)] == [("KL015", "app")]
+
+
+@pytest.mark.parametrize(
+    ("broker", "servers", "protocol", "rules"),
+    [
+        (BROKER, "SSL://kafka:29092", "", ["KL014"]),
+        (TLS, "SSL://kafka:29092", "", ["KL014"]),
+        (BROKER, "DOCKER://kafka:29092", "", ["KL014"]),
+        (BROKER, "SASL_SSL://kafka:29092,SSL://kafka:29092", "", ["KL014"]),
+        (TLS, "PLAINTEXT://kafka:29092", "SSL", ["KL014"]),
+        (TLS, "SSL://kafka:29092", "SSL", []),
+        (BROKER, "PLAINTEXT://kafka:29092", "", []),
+        (BROKER, "SSL://kafka:29092,kafka:29092", "", []),
+        (BROKER, "${PROTOCOL}://kafka:29092", "", []),
+        (BROKER, "SSL://kafka:29092", "${PROTOCOL}", []),
+        (BROKER, "SSL://kafka:29092", "SSL", ["KL015"]),
+    ],
+)
+def test_schema_registry_ignores_addresses_of_another_protocol(
+    broker: str, servers: str, protocol: str, rules: list[str]
+) -> None:
+    text = (
+        "  app:\n    image: confluentinc/cp-schema-registry:7.9.0\n    environment:\n"
+        f"      SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS: {servers}\n"
+    )
+    if protocol:
+        text += f"      SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL: {protocol}\n"
+    assert [item[0] for item in found(broker + text) if item[1] == "app"] == rules
+
+
 def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
     assert found(TLS + client("    environment: {KAFKA_BROKERS: 'kafka:29092'}")) == []
 

@@ -1,0 +1,108 @@
+"""KL016: a broker reaches a ZooKeeper of the same file at `zookeeper.connect`.
+
+Sources: the start scripts of the images, for the port at which ZooKeeper listens.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from earshot.listeners.address import Address
+from earshot.listeners.images import repository_of
+from earshot.listeners.placeholders import is_known
+from earshot.rules.kl016_nodes import RULE
+from earshot.rules.registry import Finding
+from earshot.topology.container import Container
+from earshot.topology.model import Deployment
+from earshot.topology.names import Member, Resolution
+from earshot.topology.ways import Failure
+
+KEY = "zookeeper.connect"
+DEFAULT_PORT = 2181
+_ZOOKEEPER = re.compile(r"(?:.*/)?(?:cp-)?zookeeper")
+_PORTS = (
+    (re.compile(r"(?:.*/)?confluentinc/cp-zookeeper"), "ZOOKEEPER_CLIENT_PORT"),
+    (re.compile(r"(?:.*/)?bitnami(?:legacy)?/zookeeper"), "ZOO_PORT_NUMBER"),
+    (re.compile(r"(?:(?:docker\.io/)?library/)?zookeeper|(?:.*/)?wurstmeister/zookeeper"), ""),
+)
+"""By image: the variable of the port for clients, empty for an image without one."""
+_ENTRY = re.compile(r"([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", re.ASCII)
+
+
+def zookeepers(containers: Mapping[str, Container]) -> dict[str, int | None]:
+    """The containers with an image of ZooKeeper, each with its port for clients, if known."""
+    return {
+        name: _port(container)
+        for name, container in containers.items()
+        if _ZOOKEEPER.fullmatch(repository_of(container.image))
+    }
+
+
+def _port(container: Container) -> int | None:
+    image = repository_of(container.image)
+    for pattern, variable in _PORTS:
+        if pattern.fullmatch(image) and not (container.unknown or _has_own_settings(container)):
+            port = container.env.get(variable, str(DEFAULT_PORT))
+            return int(port) if re.fullmatch(r"[0-9]{1,5}", port, re.ASCII) else None
+    return None
+
+
+def _has_own_settings(container: Container) -> bool:
+    return any("conf" in path or path.endswith(".cfg") for path in container.mounts)
+
+
+def lost_zookeeper(
+    deployment: Deployment, service: str, connect: str, known: Mapping[str, int | None]
+) -> Iterator[Finding]:
+    """A finding if the broker ``service`` reaches no address of ``connect``.
+
+    ``known`` are the file's `zookeepers`; without one, another file may have it.
+    """
+    servers = connect.strip().partition("/")[0]
+    if not known or not is_known(connect):
+        return
+    reasons = {}
+    for entry in servers.split(","):
+        match = _ENTRY.fullmatch(entry.strip())
+        if match is None:
+            return
+        address = Address(match[1], int(match[2] or DEFAULT_PORT))
+        reason = _reason(deployment, service, address, known)
+        if not reason:
+            return
+        reasons[str(address)] = reason
+    offers = ", ".join(f"{name}:{port or DEFAULT_PORT}" for name, port in known.items())
+    listed = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
+    yield RULE.finding(
+        f"{KEY} leads to no ZooKeeper ({listed})",
+        f"a ZooKeeper that {service} reaches, such as {offers}",
+        container=service,
+        remedy=f"set {KEY} to {offers}",
+        inputs=(KEY,),
+        source="https://kafka.apache.org/39/documentation.html#brokerconfigs_zookeeper.connect",
+    )
+
+
+def _reason(
+    deployment: Deployment, service: str, address: Address, known: Mapping[str, int | None]
+) -> str:
+    """The reason why ``address`` certainly leads to no ZooKeeper, or an empty string."""
+    trace = deployment.trace(service, address)
+    if trace.end in (Failure.NOWHERE, Failure.SELF, Failure.NO_WAY):
+        shares = trace.end is Failure.SELF and len(deployment.names.sharing(service)) > 1
+        certain = deployment.is_certain(trace) and not trace.doubt and not shares
+        return trace.hops[-1].because if certain else ""
+    target = deployment.names.resolve(service, address.host)
+    if not isinstance(target, Resolution) or target.doubt or len(target.targets) != 1:
+        return ""
+    member = target.targets[0]
+    if not isinstance(member, Member) or len(deployment.names.sharing(member.service)) > 1:
+        return ""
+    container = deployment.containers[member.service]
+    port = known.get(member.service)
+    if port in (None, address.port) or container.network_mode:
+        return ""
+    # another variable may open a second port
+    number = re.compile(rf"(?<![0-9]){address.port}(?![0-9])")
+    if any(map(number.search, container.env.values())):
+        return ""
+    return f"ZooKeeper of {member.service} listens at port {port}"

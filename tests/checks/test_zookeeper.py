@@ -1,0 +1,122 @@
+"""Brokers whose `zookeeper.connect` leads to no ZooKeeper of their file."""
+
+from __future__ import annotations
+
+import pytest
+
+from earshot.checks.deployment import mistakes
+from tests.rules.deployment_examples import services
+
+FILE = """services:
+  zk:
+    image: {image}
+    ports: ["22181:2181"]
+    environment:
+      {port}
+    {zookeeper}
+  kafka:
+    image: {kafka}
+    ports: ["9092:9092"]
+    environment:
+      KAFKA_BROKER_ID: 1
+      KAFKA_ZOOKEEPER_CONNECT: {connect}
+      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+      KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: 1
+    {broker}
+{more}
+"""
+CONFLUENT = "confluentinc/cp-zookeeper:7.6.0"
+
+
+def found(
+    connect: str,
+    image: str = CONFLUENT,
+    port: str = "ZOOKEEPER_CLIENT_PORT: 2181",
+    *,
+    zookeeper: str = "",
+    broker: str = "",
+    kafka: str = "confluentinc/cp-kafka:7.6.0",
+    more: str = "",
+) -> list[tuple[str, str, str]]:
+    text = FILE.format(
+        connect=connect,
+        image=image,
+        port=port,
+        zookeeper=zookeeper,
+        broker=broker,
+        kafka=kafka,
+        more=more,
+    )
+    listed = mistakes(services(text))
+    return [(item.rule, item.container, item.observed) for item in listed]
+
+
+@pytest.mark.parametrize(
+    ("connect", "reason"),
+    [
+        ("zk:22181", "ZooKeeper of zk listens at port 2181"),
+        ("localhost:2181", "it is the client itself"),
+        ("127.0.0.1:2181/kafka", "it is the client itself"),
+        ("zookeeper:2181", "zookeeper"),
+        ("zookeeper", "zookeeper"),
+        ("zk1:2181,zk2:2181,zk:2182/chroot", "zk1:2181: "),
+    ],
+)
+def test_an_address_without_a_zookeeper(connect: str, reason: str) -> None:
+    ((rule, container, observed),) = found(connect)
+    assert (rule, container) == ("KL016", "kafka")
+    assert observed.startswith("zookeeper.connect leads to no ZooKeeper") and reason in observed
+
+
+@pytest.mark.parametrize(
+    ("image", "port", "connect", "is_lost"),
+    [
+        ("zookeeper:3.9", "A: b", "zk:22181", True),
+        ("zookeeper:3.9", "A: b", "zk:2181", False),
+        ("bitnami/zookeeper:3.9", "ZOO_PORT_NUMBER: 32181", "zk:2181", True),
+        ("bitnami/zookeeper:3.9", "ZOO_PORT_NUMBER: 32181", "zk:32181", False),
+        (CONFLUENT, "ZOOKEEPER_CLIENT_PORT: 32181", "zk:2181", True),
+        (CONFLUENT, "ZOOKEEPER_CLIENT_PORT: 32181", "zk:32181/kafka", False),
+        (CONFLUENT, "ZOOKEEPER_CLIENT_PORT: ${PORT}", "zk:32181", False),
+        ("zookeeper:3.9", "ZOO_CFG_EXTRA: secureClientPort=2281", "zk:2281", False),
+        ("registry.example.org/zookeeper:1", "A: b", "zk:2199", False),
+    ],
+)
+def test_the_port_of_zookeeper(image: str, port: str, connect: str, is_lost: bool) -> None:
+    assert bool(found(connect, image, port)) is is_lost
+
+
+@pytest.mark.parametrize(
+    ("connect", "options"),
+    [
+        ("zk:2181", {}),
+        ("zookeeper:2181,zk:2181", {}),
+        ("zookeeper.example.com:2181", {}),
+        ("${ZOOKEEPER}:2181", {}),
+        ("zookeeper:2181", {"image": "redis:7"}),  # another file may have it
+        ("zookeeper:2181", {"image": "example/zookeeper-exporter:1"}),
+        ("localhost:2181", {"kafka": "spotify/kafka"}),
+        ("zookeeper:2181", {"zookeeper": "hostname: zookeeper"}),
+        ("zookeeper:2181", {"zookeeper": "container_name: zookeeper"}),
+        ("zookeeper:2181", {"broker": "extra_hosts: ['zookeeper:10.0.0.1']"}),
+        ("zookeeper:2181", {"more": "networks: {default: {external: true}}"}),
+        ("localhost:2181", {"broker": "network_mode: host"}),
+        ("localhost:2181", {"zookeeper": "network_mode: 'service:kafka'"}),
+        ("localhost:2181", {"broker": "command: sh -c 'zookeeper & kafka'"}),
+        ("localhost:2181", {"broker": "build: ."}),
+        ("zk:22181", {"zookeeper": "command: zkServer.sh start-foreground other.cfg"}),
+        ("zk:22181", {"zookeeper": "volumes: ['./zoo.cfg:/conf/zoo.cfg']"}),
+    ],
+)
+def test_addresses_that_may_lead_to_zookeeper(connect: str, options: dict[str, str]) -> None:
+    assert [item for item in found(connect, **options) if item[0] == "KL016"] == []
+
+
+def test_a_zookeeper_on_another_network() -> None:
+    ((rule, _, observed),) = found(
+        "zk:2181",
+        zookeeper="networks: [a]",
+        broker="networks: [b]",
+        more="networks: {a: {}, b: {}}",
+    )
+    assert rule == "KL016" and "zk:2181" in observed
