@@ -1,8 +1,8 @@
 """Records of a stack's changes: in this checkout's files, and in the stack's Pulumi state.
 
-Both are written before the first node is touched and after the validation. For brokers on other
-machines the state counts, so that every checkout continues a step that another one has begun. For
-brokers of this machine the files count.
+earshot writes both records before it changes the first node, and again after the validation. On
+docker and aws, Pulumi's state is decisive, so that every checkout continues a step that another one
+has begun. On local, the files are.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class RecordedChanges:
     done: int = 0
     """Number of completed steps of a longer change."""
     covered: tuple[AppliedPlan, ...] = ()
-    """Plans begun before the last proof, which completed them; the last of them was proved."""
+    """Plans that the last proof completed. The last entry is the proved plan."""
     begun: tuple[AppliedPlan, ...] = ()
-    """Plans begun since the last proof; if there are none, those begun before it."""
+    """Plans begun since the last proof. If none was begun, this equals `covered`."""
 
     @classmethod
     def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> RecordedChanges:
@@ -98,8 +98,8 @@ class RecordedChanges:
         begun = dict.fromkeys(applied.plan for applied in self.open if applied.plan != complete)
         return ChangeMemory(complete=complete, begun=tuple(begun), done=self.done)
 
-    def by(self, corrected: ChangeMemory) -> RecordedChanges:
-        """These records with the plans of ``corrected``, which matches the running nodes."""
+    def with_plans(self, corrected: ChangeMemory) -> RecordedChanges:
+        """These records with the plans of ``corrected``, which come from the running nodes."""
         if corrected == self.memory or corrected.complete is None or self.proved is None:
             return self
         plans = (corrected.complete, *corrected.begun)
@@ -113,8 +113,8 @@ class RecordedChanges:
             AppliedPlan(plan, proved.own),
         )
 
-    def beginning(self, next: AppliedPlan) -> tuple[AppliedPlan, ...]:
-        """The plans begun once nodes are about to get ``next``."""
+    def begun_with(self, next: AppliedPlan) -> tuple[AppliedPlan, ...]:
+        """The begun plans after ``next`` is added."""
         if not self.open and self.proved == next:
             return self.begun  # all nodes run it already
         return (*(applied for applied in self.open if applied != next), next)
@@ -195,7 +195,7 @@ class BegunChangeKind(InternalKind):
     """Records plans that nodes are about to get."""
 
     ID = "begun"
-    interrupted = "interrupted before a node was touched: the plan may be remembered as begun"
+    interrupted = "interrupted before a node was touched: the plan may be recorded as begun"
     DECISIVE = ("begun",)
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
@@ -210,7 +210,7 @@ class BegunChangeKind(InternalKind):
 
 
 class BegunChange(InternalResource):
-    """Created before every node; from then on some may run another plan than the proved one."""
+    """Created before the first node changes; from then on, a node may run a plan without proof."""
 
     def __init__(
         self,
@@ -228,14 +228,14 @@ class ProvedChangeKind(InternalKind):
 
     ID = "proved"
     interrupted = (
-        "interrupted after the proof: all nodes have the new plan, which may not be remembered as "
+        "interrupted after the proof: all nodes have the new plan, which may not be recorded as "
         "proved; the next update proves it again"
     )
     DECISIVE = ("done", "begun")
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        # the state may be older than the files of this checkout, which may be lost; a step that was
-        # rolled back is complete with the former plan
+        # the state may be older than the files, and the files may be lost; after a rollback the
+        # earlier plan is complete
         expected = ChangeMemory(complete=_last(news), done=int(news["done"]))
         is_other = memory.recall(here(news["state_dir"])) != expected
         return super().differs(operation, olds, news) or is_other

@@ -16,15 +16,15 @@ from earshot.errors import EarshotError
 from earshot.validation.failure import UNKNOWN_TO_BROKER, Failure
 
 BEHIND: Final = "not in sync with all of its replicas"
-"""What a node lacks that serves but has to catch up."""
+"""The reason for a node that accepts clients but whose replicas are not in sync."""
 POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
 SHOWN: Final = 3
 """Maximum number of nodes that one message explains."""
 BEFORE_USERS: Final = "mechanism"
-"""Login failure of a ready broker whose users the end of this update may create."""
+"""Failure of a login at a broker without users yet: the end of this update may create them."""
 NO_USERS: Final = (UNKNOWN_TO_BROKER, BEFORE_USERS)
-"""Login failures by which a broker does not know the user."""
+"""Failures of a login that mean: the broker does not know this user."""
 Say = Callable[[str], None]
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class ListeningNode(NodeDriver):
 
     def __init__(self, name: str, listeners: Iterable[str], say: Say, place: str = "") -> None:
         self.name, self.place, self.say = name, place, say
-        self._unserved, self._given_again = list(listeners), False
+        self._unserved, self._has_reset_passwords = list(listeners), False
 
     @abstractmethod
     def login_failure(self, listener: str) -> Failure | None:
@@ -74,8 +74,8 @@ class ListeningNode(NodeDriver):
         """The result of the same login at each other running broker."""
 
     @abstractmethod
-    def give_again(self) -> None:
-        """Sets the passwords of the cluster's users again, which this broker has lost."""
+    def reset_passwords(self) -> None:
+        """Sets again the passwords that this broker has lost."""
 
     def label(self, listener: str) -> str:
         """The name of ``listener`` in messages."""
@@ -103,13 +103,10 @@ class ListeningNode(NodeDriver):
         is_answered = True
         for other in self.other_logins(listener):
             if other is None:
-                if not self._given_again:
-                    self._given_again = True
-                    self.say(
-                        f"{self.name} does not know its users any more: they get their passwords "
-                        "again"
-                    )
-                    self.give_again()
+                if not self._has_reset_passwords:
+                    self._has_reset_passwords = True
+                    self.say(f"{self.name} has lost its users: earshot sets their passwords again")
+                    self.reset_passwords()
                 return f"refuses a user that other brokers accept ({failure.text})"
             is_answered = is_answered and other.error in NO_USERS
         if not is_answered:
@@ -148,7 +145,7 @@ def wait_for(
         for node in nodes:
             node.check_alive()
         for node in waiting:
-            # one missing node is enough to keep waiting, and requests slow down starting brokers
+            # one node that is not ready is enough to wait, and requests slow down starting brokers
             former_reason = before.get(node, "") if missing and not ask_all else ""
             if reason := former_reason or node.lacks():
                 missing[node] = reason
@@ -173,7 +170,7 @@ def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> Earsh
         if lines := node.last_lines(5):
             details += f"; the last lines of its log:\n{lines}"
     names = ", ".join(node.name for node in missing)
-    observed = f"not in sync after {deadline:.0f} s{details}"
+    observed = f"not ready after {deadline:.0f} s{details}"
     if {*missing.values()} == {BEHIND}:
         again = "wait until it has caught up, then run the same command again"
         return CatchingUp(names, observed=observed, remedy=again)
@@ -213,13 +210,13 @@ def report_put_back(
         serves(node)
     except EarshotError as error:
         return f"it was {verb} again as it was, and {error.line}"
-    return f"it was {verb} again as it was and serves; the nodes after it were not touched{more}"
+    return f"it was {verb} again as it was and serves; the nodes after it did not change{more}"
 
 
 def not_stopped(name: str, what: str, others: str, remedy: str) -> EarshotError:
-    """The error that ``name`` was not stopped, as ``others`` are down; ``what`` says how."""
+    """The error for a node that keeps running because ``others`` are down, as ``what`` says."""
     return EarshotError(
         f"{name} was not stopped",
-        observed=f"{what}: {others}; with one more away, brokers could take no records",
+        observed=f"{what}: {others}; with one more node down, brokers could refuse writes",
         remedy=remedy,
     )

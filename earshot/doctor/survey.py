@@ -55,7 +55,7 @@ from earshot.validation.terms import Verdict
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
 USUAL_DEADLINE = 10.0
-"""Seconds of a run for which the limits of resolving, connecting and asking are chosen."""
+"""The deadline, in seconds, for which the limits of resolving, connecting and asking are meant."""
 MOST_TIMES = 6.0
 """The largest factor by which a longer deadline raises these limits."""
 SPOKEN_LIMIT = 2.0
@@ -66,7 +66,7 @@ They are used only for SASL mechanisms that earshot does not implement."""
 NATIVE_CONNECTIONS = 3
 """Clients of librdkafka that ask one address which broker it is."""
 MOST_UNEXPECTED = 200
-"""Brokers of one listener that the contract does not know and that get a cell."""
+"""The maximum number of unexpected brokers of a listener that get a cell."""
 PATIENCE = 1.0
 """If fewer seconds than this were left, a missing answer proves nothing."""
 
@@ -172,7 +172,7 @@ class _AddressCheck:
     def _ask_with_librdkafka(
         self, listener_address: ListenerAddress, limit: float
     ) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
-        """The same with librdkafka, which implements more SASL mechanisms."""
+        """Asks with librdkafka, for SASL mechanisms that earshot does not implement."""
         address, protocol = listener_address
         with self.turns:
             answer = ask(address, protocol, self.client, limit, self.end.stop)
@@ -197,10 +197,12 @@ def _with_detected_protocol(
     end: Deadline,
 ) -> tuple[Contact, MetadataAnswer | Failure | None]:
     """``contact`` and ``answer``, with the protocol of the server if it is not ``protocol``."""
-    if failure.error == "no-login":  # it need not be asked, and may want to see a certificate first
+    if (
+        failure.error == "no-login"
+    ):  # the protocol is known, and a probe may fail without a certificate
         return _speaks(contact, protocol, SpokenSecurity(protocol.tls, ())), answer
     left = end.left(SPOKEN_LIMIT)
-    # these errors come from a server that speaks the expected protocol, or none that is asked for
+    # after these errors the server's protocol is known to be right, or cannot be detected
     known = "certificate" in failure.error or failure.error in ("mechanism", "too-many", "http")
     if known or left < PATIENCE:
         return contact, answer
@@ -227,7 +229,7 @@ def targets_of(contract: Contract) -> list[CellTarget]:
 
 
 def bootstraps_of(contract: Contract) -> list[CellTarget]:
-    """A target per address for first connections that is no broker's."""
+    """One target for each bootstrap address that is not a broker's own address."""
     return [
         CellTarget(it.name, it.protocol, NO_ID, address, it.scopes)
         for it, address in contract.bootstraps
@@ -245,8 +247,8 @@ def targets_seen(
 ) -> list[CellTarget]:
     """Without a contract: a target per broker that ``answers`` advertise.
 
-    Seeds whose answers have a broker with its address in common lead to one listener, named after
-    them. One that names no broker, or does not answer, is a target itself.
+    If the answers of two bootstrap addresses share a broker, both belong to one listener, named
+    after both. A bootstrap address without such an answer is a target itself.
     """
     groups: list[tuple[list[Address], dict[int, Address], set[tuple[str, int, Address]]]] = []
     for answer in answers:
@@ -278,7 +280,7 @@ def facts_of(
     seeds: Mapping[str, Sequence[MetadataAnswer]],
     contract: Contract | None,
 ) -> list[Observation]:
-    """What was observed about each target, and about brokers that should not be there. Pure.
+    """One observation for each target and each unexpected broker. No input or output.
 
     ``seeds`` holds further answers by listener name, from addresses that the user gave.
     """
@@ -289,11 +291,11 @@ def facts_of(
         if answer is not None and not _answers_as(contract, target, answer):
             answers[target.listener].append(answer)
             if answer.brokers.get(target.broker) != target.address:
-                strange.add(answer.asked)  # its own cell says why
+                strange.add(answer.asked)  # the cell of this broker reports the difference
     for name, given in seeds.items():
         answers.setdefault(name, []).extend(given)
     expected = contract.cluster_id if contract is not None else None
-    # an answer of another listener counts only where there is no other
+    # answers of other listeners decide the cluster id only if this listener has none
     answered = [answer for it in results.values() if (answer := it.answer) is not None]
     cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(answered)
     ours = {
@@ -338,9 +340,9 @@ def failed_bootstraps(
     results: Mapping[ListenerAddress, AddressResult],
     contract: Contract,
 ) -> list[Observation]:
-    """What was observed of those bootstrap addresses that do not lead to their listener.
+    """The observations of bootstrap addresses that do not lead to their listener.
 
-    One that does lead there has no cell of its own: brokers have them.
+    A bootstrap address that works gets no cell. Only brokers get cells.
     """
     facts = facts_of(targets, results, {}, contract)
     return [

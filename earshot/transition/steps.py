@@ -1,8 +1,9 @@
 """`transition`: the steps from the plan that every broker runs to the target plan.
 
-If one rolling restart is not safe, there are three steps: add the new listeners, move the
-connections between brokers to another listener, remove the old listeners. From an interrupted step
-the same function continues, or goes back if the old plan is the target again.
+If one rolling restart is not safe, there are several steps, at most three for listeners alone: add
+the new listeners, move the connections between brokers to another listener, remove the old ones.
+After an interrupted step, `transition` returns the remaining steps. If the target is the old plan,
+it returns the steps back.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,7 +18,7 @@ from earshot.transition.refusal import check, no_order
 
 @dataclass(frozen=True)
 class Step:
-    """One rolling restart, safe in every mixture of the plan before it and its own."""
+    """One rolling restart. It is safe while some nodes run the old plan and some the new one."""
 
     plan: ClusterPlan
     text: str
@@ -31,8 +32,8 @@ def transition(
 ) -> tuple[Step, ...]:
     """The steps from ``current``, which every node runs, to ``target``; empty if it runs already.
 
-    ``begun`` are steps that were begun since then and not finished: some nodes may run them. If no
-    order of steps is safe, raises EarshotError, which says why and what to do instead.
+    ``begun`` are the plans of interrupted steps; some nodes may run them. If no order of steps is
+    safe, raises EarshotError, which says why and what to do instead.
     """
     running = (current, *(plan for plan in begun if plan != current))
     if running == (target,):
@@ -69,7 +70,7 @@ def _shortest_path(
         longer = []
         for path, rest in paths:
             before = (path[-1],) if path else running
-            # later plans first: of two paths of one length, the one whose first step changes more
+            # later plans first: of two paths of one length, the one whose first step is larger wins
             for plan in reversed(rest):
                 if not rolls(before, plan):
                     continue

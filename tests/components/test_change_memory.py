@@ -61,7 +61,7 @@ class State:
         """The change that an update makes, and whether it changes any of the two resources."""
         held = recorded_changes(self.folder, NAME)
         change = Change.of(self.folder, wanted)
-        begun = held.beginning(AppliedPlan(change.plan, {"1": [{"host_port": 9092.0}]}))
+        begun = held.begun_with(AppliedPlan(change.plan, {"1": [{"host_port": 9092.0}]}))
         assert begun[-1].plan == change.plan
         own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
         changed = self._make(Called(BegunChangeKind()), "earshot:index:BegunChange", own)
@@ -137,7 +137,7 @@ def test_before_the_first_proof_nothing_is_known(state: State) -> None:
 def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
     one, other = (AppliedPlan(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
     held = RecordedChanges(covered=(one,), begun=(one,))
-    assert held.beginning(one) == (one,) and held.beginning(other) == (other,)
+    assert held.begun_with(one) == (one,) and held.begun_with(other) == (other,)
 
 
 def test_a_destroyed_stack_is_forgotten(state: State) -> None:
@@ -207,12 +207,12 @@ def test_what_brokers_run_goes_before_what_the_state_has(
     observed = {node.id: annotated(RENAMED, node) for node in RENAMED.nodes}
     held = recorded_changes(folder, NAME)
     agreed = {node.id: annotated(BEFORE, node) for node in BEFORE.nodes}
-    assert held.by(correct_memory(folder, BEFORE, agreed)) is held and said == []
-    found = held.by(correct_memory(folder, BEFORE, observed))
+    assert held.with_plans(correct_memory(folder, BEFORE, agreed)) is held and said == []
+    found = held.with_plans(correct_memory(folder, BEFORE, observed))
     assert len(said) == 1 and said[0].startswith("nodes 1 to 3 run other listeners")
     assert memory.recall(folder) == ChangeMemory(complete=RENAMED)
     assert found.memory == ChangeMemory(complete=RENAMED)
     assert found.running == (AppliedPlan(RENAMED, {"1": [{"host_port": 9092.0}]}),)
     change = Change.of(folder, BEFORE)
     assert len(change.steps) == 3, "and not none, as by the state alone"
-    assert found.beginning(AppliedPlan(change.plan, {}))[-1].plan == change.plan
+    assert found.begun_with(AppliedPlan(change.plan, {}))[-1].plan == change.plan

@@ -73,7 +73,7 @@ def test_late_nodes_are_all_named_and_three_explained() -> None:
     with pytest.raises(EarshotError) as caught:
         wait(*(NodeDouble(name, "no answer") for name in "abcd"), deadline=-1)
     assert str(caught.value) == (
-        "a, b, c, d: not in sync after -1 s\n"
+        "a, b, c, d: not ready after -1 s\n"
         "a: no answer; the last lines of its log:\n  5 lines of a\n"
         "b: no answer\nc: no answer\n"
         f"  fix: {REMEDY}"
@@ -131,7 +131,7 @@ class ListeningDouble(ListeningNode):
     def other_logins(self, listener: str) -> Iterator[Failure | None]:
         return iter(self._others)
 
-    def give_again(self) -> None:
+    def reset_passwords(self) -> None:
         self.given += 1
 
 
@@ -172,5 +172,5 @@ def test_users_that_only_this_broker_has_lost_get_their_passwords_again_once() -
     text = "HOST: refuses a user that other brokers accept (invalid credentials)"
     assert [node.lacks() for _ in range(3)] == [text, text, ""]
     assert node.given == 1
-    lost = "node 1 does not know its users any more: they get their passwords again"
+    lost = "node 1 has lost its users: earshot sets their passwords again"
     assert node.reported == [lost]

@@ -316,7 +316,7 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
         lone.stack.cluster["extra"] = FEW_PARTITIONS
     at = said.index(f"container {lone.name} on Docker host local: ")
     assert "org.example.Absent" in said[at:].splitlines()[0], said
-    assert "it was made again as it was and serves; the nodes after it were not touched" in said
+    assert "it was made again as it was and serves; the nodes after it did not change" in said
     assert lone.running not in ("", before), "as it was, and another container"
     failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
     assert not failed["State"]["Running"]

@@ -444,7 +444,7 @@ def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalS
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
-LOST = "does not know its users any more"
+LOST = "has lost its users"
 
 
 @pytest.mark.combination

@@ -50,7 +50,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     spec = spec_at(spec, name, change.plan, [item.own for item in held.running], root)
     planned = plan_aws(spec, name, root=root)
     at.log_notes(planned, change)
-    begun = held.beginning(AppliedPlan(change.plan, written(spec)))
+    begun = held.begun_with(AppliedPlan(change.plan, written(spec)))
     brokers = AwsBrokers(
         at,
         spec,

@@ -49,7 +49,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
     target = plan_docker(spec, name, state / "kafka")
     if remembered.proved and not any(is_marker(host.engine) for host in target.hosts):
         running = settings_of_running(name, target.hosts)
-        remembered = remembered.by(correct_memory(state, target.plan, running))
+        remembered = remembered.with_plans(correct_memory(state, target.plan, running))
     change = Change.of(state, target.plan)
     planned = plan_step(spec, name, target, change.plan, _published(remembered.running))
     contract = at.announced(spec, planned, change)
@@ -57,7 +57,7 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
     check_spark(spec.validation.records, standpoints)
-    begun = remembered.beginning(AppliedPlan(planned.plan, _ports(planned)))
+    begun = remembered.begun_with(AppliedPlan(planned.plan, _ports(planned)))
     brokers = DockerBrokers(
         at,
         spec,

@@ -140,7 +140,7 @@ class DockerReadinessKind(InternalKind):
                     props["cluster_id"],
                     whole,
                     progress=operation.log,
-                    give_again=again,
+                    reset_passwords=again,
                 )
         if wait and not whole:
             put_back.forget(here(props["state_dir"]), nodes[0][0].name)
@@ -150,7 +150,7 @@ class DockerReadinessKind(InternalKind):
 def _give_again(operation: Operation, users: Properties, broker: int) -> None:
     from earshot_pulumi.docker.users import DockerUsersKind  # slow to import
 
-    DockerUsersKind().give_again(users, broker, operation.log)
+    DockerUsersKind().reset_passwords(users, broker, operation.log)
 
 
 def _nodes(props: Properties) -> list[tuple[ContainerAddress, str]]:

@@ -104,13 +104,13 @@ def wait_for(
     whole: bool = False,
     deadline: float = DEADLINE,
     progress: Say = lambda _: None,
-    give_again: GiveAgain | None = None,
+    reset_passwords: GiveAgain | None = None,
 ) -> None:
     """Returns when each of ``nodes`` (address, container id) answers and is in sync.
 
     A broker must also serve clients through each of its listeners, with a login where required. If
     it refuses a login that another broker accepts, it has lost its users (KAFKA-20774), and
-    ``give_again`` sets their passwords again.
+    ``reset_passwords`` sets their passwords again.
 
     Requests about the quorum go to ``brokers``. With ``whole``, partitions without a leader must
     be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
@@ -119,7 +119,7 @@ def wait_for(
     """
     quorum = _Quorum(engines, brokers)
     drivers = [
-        ContainerDriver(engines, address, id, quorum, cluster_id, whole, progress, give_again)
+        ContainerDriver(engines, address, id, quorum, cluster_id, whole, progress, reset_passwords)
         for address, id in nodes
     ]
     driver.wait_for(drivers, deadline, progress, _AGAIN, quorum.begin_round)
@@ -167,12 +167,12 @@ class ContainerDriver(ListeningNode):
         cluster_id: str,
         whole: bool,
         say: Say,
-        give_again: GiveAgain | None,
+        reset_passwords: GiveAgain | None,
     ) -> None:
         self._listeners = {listener.name: listener for listener in address.clients}
         super().__init__(address.name, self._listeners, say, str(address))
         self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
-        self._cluster_id, self._whole, self._give = cluster_id, whole, give_again
+        self._cluster_id, self._whole, self._give = cluster_id, whole, reset_passwords
         self._restarts = inspected(engines, address, id)["RestartCount"]
 
     def lacks(self) -> str:
@@ -213,7 +213,7 @@ class ContainerDriver(ListeningNode):
                 for client in (client for client in other.clients if client.name == listener):
                     yield failure(self._engines, other, other.name, client)
 
-    def give_again(self) -> None:
+    def reset_passwords(self) -> None:
         if self._give is not None:
             self._give(self._address.node_id)
 

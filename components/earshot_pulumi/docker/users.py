@@ -57,7 +57,7 @@ class DockerUsersKind(UsersKind):
                         problems.append(f"{address.name}: {listener.name}: {problem.text}")
         return problems
 
-    def give_again(self, props: Properties, broker: int, say: Say) -> None:
+    def reset_passwords(self, props: Properties, broker: int, say: Say) -> None:
         """Sets all users' passwords again; returns when ``broker`` accepts them.
 
         ``props`` are those that `reached` returns, with `root` and `mechanism`. Raises

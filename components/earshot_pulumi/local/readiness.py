@@ -111,11 +111,11 @@ class LocalDriver(ListeningNode):
                     is_there = _listens(directory, listener)
                     yield login_failure(others[listener]) if is_there else NOT_LISTENING
 
-    def give_again(self) -> None:
+    def reset_passwords(self) -> None:
         from earshot.certificates.store import Store
-        from earshot_pulumi.local.users import give_again  # slow to import
+        from earshot_pulumi.local.users import reset_passwords  # slow to import
 
-        give_again(Store(self._root / FOLDER), str(self._address), self._values)
+        reset_passwords(Store(self._root / FOLDER), str(self._address), self._values)
 
 
 def _listens(directory: Path, listener: str) -> bool:

@@ -66,7 +66,7 @@ def reached(plan: ClusterPlan) -> dict[str, Any]:
     }
 
 
-def give_again(store: Store, bootstrap: str, settings: Mapping[str, str]) -> None:
+def reset_passwords(store: Store, bootstrap: str, settings: Mapping[str, str]) -> None:
     """Sets all users' passwords again, through the broker at ``bootstrap``.
 
     ``settings`` are those that the broker was started with. Raises EarshotError.

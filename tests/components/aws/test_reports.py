@@ -97,7 +97,7 @@ def test_what_an_earlier_instance_gave_up_on_is_no_reason_to_stop() -> None:
     ],
 )
 def test_too_late_says_what_was_last_heard(values: dict[str, str], said: str) -> None:
-    with pytest.raises(EarshotError, match=r"node 1: not in sync after 0 s\n") as caught:
+    with pytest.raises(EarshotError, match=r"node 1: not ready after 0 s\n") as caught:
         wait(Parameters(values), deadline=0)
     assert said in str(caught.value)
     assert "aws ssm start-session" in str(caught.value)
@@ -157,7 +157,7 @@ def test_the_balancer_is_asked_of_a_node_in_sync_alone() -> None:
         raise AssertionError(target)
 
     read = Parameters({"/p/1": report(ONE, NodeState.STARTING)})
-    with pytest.raises(EarshotError, match="node 1: not in sync after -1 s"):
+    with pytest.raises(EarshotError, match="node 1: not ready after -1 s"):
         wait(read, BALANCED, deadline=-1, unhealthy=unhealthy)
 
 

@@ -184,7 +184,7 @@ def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
         Called(DockerReadinessKind()).update(ready_props("old-1"), ready_props("new-1"))
     assert str(caught.value) == (
         "container new-1: restarts in a loop\n"
-        "  it was made again as it was and serves; the nodes after it were not touched. What did "
+        "  it was made again as it was and serves; the nodes after it did not change. What did "
         "not come up is container kafka-1-failed\n"
         "  fix: take it back"
     )
@@ -267,8 +267,8 @@ def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble
     with pytest.raises(EarshotError) as caught:
         provider.update({}, stop_props())
     assert str(caught.value) == (
-        "container kafka-1 was not stopped: down already: container kafka-3; with one more away, "
-        "brokers could take no records\n  fix: run the same command again: it starts kafka-3 first"
+        "container kafka-1 was not stopped: down already: container kafka-3; with one more node "
+        "down, brokers could refuse writes\n  fix: run the same command again: it starts kafka-3 first"
     )
     for key in ("Restarting", "Paused"):
         engine.held["old-3"]["State"] = UP | {key: True}

@@ -259,7 +259,7 @@ def test_a_late_broker_is_named_with_its_last_words(
     with pytest.raises(EarshotError) as caught:
         wait(engines, place(1), place(3), deadline=-1)
     text = str(caught.value)
-    assert "kafka-1, kafka-3: not in sync after -1 s" in text
+    assert "kafka-1, kafka-3: not ready after -1 s" in text
     assert "container kafka-3 on Docker host local: nothing came back" in text
     assert "    one\n    two" in text and "D.java" not in text
 
@@ -441,9 +441,11 @@ def test_lost_users_are_given_again_with_what_is_known_of_users(
     engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[Any, int]] = []
-    monkeypatch.setattr(kinds, "wait_for", lambda *_, give_again, **__: give_again(1))
+    monkeypatch.setattr(kinds, "wait_for", lambda *_, reset_passwords, **__: reset_passwords(1))
     monkeypatch.setattr(
-        DockerUsersKind, "give_again", lambda _, users, broker, __: given.append((users, broker))
+        DockerUsersKind,
+        "reset_passwords",
+        lambda _, users, broker, __: given.append((users, broker)),
     )
     users = {"root": "kafka", "logins": [], "mechanism": "SCRAM-SHA-256"}
     Called(DockerReadinessKind()).update(props(), props(users=users))
@@ -694,9 +696,9 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     given: list[int] = []
     reported: list[str] = []
     both = serving(1, LOGINS), serving(2, LOGINS)
-    waited(engines, *both, progress=reported.append, give_again=given.append)
+    waited(engines, *both, progress=reported.append, reset_passwords=given.append)
     assert given == [1]
-    assert reported == ["kafka-1 does not know its users any more: they get their passwords again"]
+    assert reported == ["kafka-1 has lost its users: earshot sets their passwords again"]
     accepting["id-1"] = [UNKNOWN]
     with pytest.raises(EarshotError, match="EXTERNAL: refuses a user that other brokers accept"):
         waited(engines, *both, deadline=-1)
@@ -715,7 +717,7 @@ def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
     }
     given: list[int] = []
     both = serving(1, LOGINS), serving(2, LOGINS)
-    waited(engines, *both, give_again=given.append)
+    waited(engines, *both, reset_passwords=given.append)
     assert given == [1] and accepting["kafka-2"] == [None]
     accepting |= {
         "id-1": [UNKNOWN],
@@ -739,5 +741,5 @@ def test_users_that_no_broker_knows_are_made_later(
     say(all_well(1, 2, 3))
     accepting |= {"id-1": [problem], "kafka-2": [problem]}
     given: list[int] = []
-    waited(engines, serving(1, LOGINS), serving(2, LOGINS), give_again=given.append)
+    waited(engines, serving(1, LOGINS), serving(2, LOGINS), reset_passwords=given.append)
     assert given == []

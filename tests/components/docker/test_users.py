@@ -163,7 +163,7 @@ def test_a_broker_that_has_lost_its_users_is_waited_for_alone(
     Called(DockerUsersKind()).create(props)
     props["logins"] = [LOGIN, {**LOGIN, "broker": 2, "address": "kafka-2:9092"}]
     known = {it: props[it] for it in props if it != "users"}
-    DockerUsersKind().give_again(known, 2, print)
+    DockerUsersKind().reset_passwords(known, 2, print)
     order = orders[1][2]
     assert [it.address for it in order.logins] == ["kafka-2:9092"]
     assert order.passwords == orders[0][2].passwords and not order.gone

@@ -104,7 +104,7 @@ def test_a_controller_alone_is_up_when_it_accepts_connections(tmp_path: Path) ->
             directory, f"controller.listener.names=CONTROLLER\nadvertised.listeners={address}"
         )
         with pytest.raises(
-            EarshotError, match="node 10001: not in sync after 0 s\nnode 10001: no answer"
+            EarshotError, match="node 10001: not ready after 0 s\nnode 10001: no answer"
         ):
             wait_for(tmp_path, [10_001], CLUSTER, deadline=0)
         listening.listen()
@@ -187,7 +187,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     with pytest.raises(CatchingUp) as caught:
         wait_for(tmp_path, [1], CLUSTER, deadline=0)
     assert str(caught.value) == (
-        "node 1: not in sync after 0 s\n"
+        "node 1: not ready after 0 s\n"
         "node 1: not in sync with all of its replicas; the last lines of its log:\n"
         "  (it wrote no log)\n"
         "  fix: wait until it has caught up, then run the same command again"

@@ -60,7 +60,9 @@ def given_again(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str]]:
     """The stores whose users got their passwords again, and through which broker."""
     found: list[tuple[Path, str]] = []
     monkeypatch.setattr(
-        users, "give_again", lambda store, bootstrap, _: found.append((store.folder, bootstrap))
+        users,
+        "reset_passwords",
+        lambda store, bootstrap, _: found.append((store.folder, bootstrap)),
     )
     return found
 
@@ -134,7 +136,7 @@ def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
         assert "refuses a user that other brokers accept" in found.unserved()
     assert found.unserved() == ""
     assert given_again == [(tmp_path / "security", f"localhost:{PORTS['INTERNAL']}")]
-    assert said == ["node 1 does not know its users any more: they get their passwords again"]
+    assert said == ["node 1 has lost its users: earshot sets their passwords again"]
 
 
 def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(

@@ -128,8 +128,8 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     with pytest.raises(EarshotError) as caught:
         changed(tmp_path, node)
     assert str(caught.value) == (
-        "node 1 was not stopped: down already: node 2, 3; with one more away, brokers could take "
-        "no records\n"
+        "node 1 was not stopped: down already: node 2, 3; with one more node down, brokers could "
+        "refuse writes\n"
         "  fix: run the same command again: it starts node 2, 3 first"
     )
     assert node.done == []
@@ -137,8 +137,8 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     with pytest.raises(EarshotError) as caught:
         changed(tmp_path, node)
     assert str(caught.value) == (
-        "node 1 was not stopped: suspended by a signal: process 12 34; with one more away, brokers "
-        "could take no records\n"
+        "node 1 was not stopped: suspended by a signal: process 12 34; with one more node down, "
+        "brokers could refuse writes\n"
         "  fix: let it go on (`kill -CONT 12 34`), then run the same command again"
     )
     assert node.done == []
@@ -162,7 +162,7 @@ def test_one_that_does_not_come_up_is_started_again_as_it_was(
     assert str(caught.value) == (
         "node 1 did not come up: KafkaException: no\n"
         "  logs: /log\n"
-        "  it was started again as it was and serves; the nodes after it were not touched\n"
+        "  it was started again as it was and serves; the nodes after it did not change\n"
         "  fix: see there"
     )
     assert node.done == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]

@@ -244,11 +244,11 @@ def test_all_users_get_their_passwords_again_for_each_mechanism_of_a_broker(
         "listener.name.a.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
         "listener.name.b.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
     }
-    local.give_again(store, "localhost:1", settings)
+    local.reset_passwords(store, "localhost:1", settings)
     assert asked[-1].asked[1:] == [
         ("set", ["app", "validator"], "SCRAM-SHA-256"),
         ("set", ["app", "validator"], "SCRAM-SHA-512"),
     ]
     (store.folder / "app.password").unlink()
-    local.give_again(store, "localhost:1", settings)
+    local.reset_passwords(store, "localhost:1", settings)
     assert asked[-1].asked[-1] == ("set", ["validator"], "SCRAM-SHA-512"), "who leaves gets none"
