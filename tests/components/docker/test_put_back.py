@@ -268,7 +268,8 @@ def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble
         provider.update({}, stop_props())
     assert str(caught.value) == (
         "container kafka-1 was not stopped: down already: container kafka-3; with one more node "
-        "down, brokers could refuse writes\n  fix: run the same command again: it starts kafka-3 first"
+        "down, brokers could refuse writes\n"
+        "  fix: run the same command again: it starts kafka-3 first"
     )
     for key in ("Restarting", "Paused"):
         engine.held["old-3"]["State"] = UP | {key: True}
