@@ -250,6 +250,8 @@ def test_clients_and_nodes_get_the_same_verdict_in_pods(boxes: list[Box]) -> Non
     hosts = set(re.findall(r"\b(kafka[0-9]|broker|nobody):", str(alike)))
     if any(item[0] in REFUSALS for item in found) or not hosts <= {box.name for box in alike}:
         return
+    if any("HOST://kafka" in box.env.get("KAFKA_LISTENERS", "") for box in alike):
+        return  # the address of a name that a pod binds is unknown
     wanted = {item for item in found if item[0] in ("KL015", "KL016")}
     walked = {item for item in verdict(by_manifest(alike)) if item[0] in ("KL015", "KL016")}
     assert {(*it[:2], it[2].partition("/")[0], it[3]) for it in walked} == wanted
