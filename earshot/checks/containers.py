@@ -21,7 +21,7 @@ from earshot.names.lookup import Lookup, Resolver
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl002_kafka, kl012_same_broker, kl014_image
 from earshot.rules.evaluate import CheckResult, evaluate, remarks, rules_at
-from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
 from earshot.sources.compose import Service
 from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
@@ -32,7 +32,7 @@ from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import GATEWAYS
 
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
-_OF_ONE = rules_at(Door.CONTAINER)
+_OF_ONE = rules_at(AppliedAt.CONTAINER)
 _SCOPE_INPUTS = ("advertised.listeners", "ports")
 """Inputs of findings of KL017 that depend, for an unknown image, on a listener's scopes."""
 _INSIDE = (Scope.INTERNAL, Scope.CONTROLLER)

@@ -26,7 +26,7 @@ from earshot.rules import (
 )
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.objections import known_objections
-from earshot.rules.registry import Door, Finding
+from earshot.rules.registry import AppliedAt, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
 from earshot.topology.broker import Broker
@@ -82,7 +82,7 @@ class _Check:
             for finding in kl014_clients.refusals(service.name, service.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
-        between = evaluate(facts, rules_at(Door.FILE))
+        between = evaluate(facts, rules_at(AppliedAt.FILE))
         own = (finding for findings in by_service.values() for finding in findings)
         return (*own, *clients, *between)
 
@@ -234,7 +234,7 @@ def advice_on_services(
 
 def _findings(settings: BrokerSettings) -> Iterator[Finding]:
     view = settings.read()
-    for rule in rules_at(Door.FILE):
+    for rule in rules_at(AppliedAt.FILE):
         if rule.objections is not None:
             yield from (
                 rule.finding_for(objection) for objection in known_objections(rule.objections, view)
@@ -242,7 +242,7 @@ def _findings(settings: BrokerSettings) -> Iterator[Finding]:
 
 
 def _first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    weights = {rule.id: rule.weight for rule in rules_at(Door.FILE)}
+    weights = {rule.id: rule.weight for rule in rules_at(AppliedAt.FILE)}
     by_weight = sorted(findings, key=lambda finding: -weights[finding.rule])
     others = dict.fromkeys(
         finding.rule for finding in by_weight[1:] if finding.rule != by_weight[0].rule

@@ -14,7 +14,7 @@ from earshot.names.kinds import ip_of
 from earshot.names.policy import ResolverPolicy, SystemResolvers
 from earshot.rules import kl007_security_groups, kl011_resolves, kl012_same_broker
 from earshot.rules.evaluate import evaluate, remarks, rules_at
-from earshot.rules.registry import Door, Finding, FindingState, Severity
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Severity
 from earshot.sources.clusters import QUORUM
 from earshot.sources.hosted_zones import Zones
 from earshot.sources.instance import instance_facts, is_computed
@@ -116,7 +116,7 @@ class _Cluster:
         first = self._plan.nodes[0].id
         findings = tuple(
             (self._brokers[first if finding.node is None else finding.node].holder, finding)
-            for finding in evaluate(facts, rules_at(Door.INSTANCES))
+            for finding in evaluate(facts, rules_at(AppliedAt.INSTANCES))
             if not self._is_reported(finding)
         )
         return StackEvaluation(

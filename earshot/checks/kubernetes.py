@@ -16,7 +16,7 @@ from earshot.listeners.images import Family, repository_of
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl002_kafka, kl014_image, kl016_nodes
 from earshot.rules.evaluate import evaluate, rules_at
-from earshot.rules.registry import Door, Finding
+from earshot.rules.registry import AppliedAt, Finding
 from earshot.sources.deployment import settings_of
 from earshot.sources.kubernetes import Manifest
 from earshot.sources.pod_scripts import has_control_flow
@@ -94,7 +94,7 @@ def mistakes(manifest: Manifest) -> tuple[Finding, ...]:
     for name, link_findings in linked.items():
         findings += link_findings if name not in brokers else []
     started = manifest.deployment(broken) if broken else deployment
-    findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(Door.PODS))
+    findings += evaluate(ClusterFacts(plan=None, deployment=started), rules_at(AppliedAt.PODS))
     return (*findings, *_between_nodes(manifest, broken))
 
 
@@ -148,7 +148,7 @@ def _between_nodes(manifest: Manifest, broken: set[str]) -> Iterator[Finding]:
     deployment = replicas.deployment(broken | {refusal.container for refusal in refused})
     between = [
         *_random_ids(manifest),
-        *evaluate(ClusterFacts(plan=None, deployment=deployment), rules_at(Door.REPLICAS)),
+        *evaluate(ClusterFacts(plan=None, deployment=deployment), rules_at(AppliedAt.REPLICAS)),
         *never_ready(replicas, deployment),
     ]
     reported: set[tuple[object, ...]] = set()

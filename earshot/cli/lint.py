@@ -184,9 +184,9 @@ def _selected(choice: Choice) -> frozenset[str]:
     select = rules_named(choice.select, "--select")
     if select:
         from earshot.rules.evaluate import rules_at  # all rules: slow to import
-        from earshot.rules.registry import Door
+        from earshot.rules.registry import AppliedAt
 
-        of_files = [rule.id for rule in rules_at(Door.FILE)]
+        of_files = [rule.id for rule in rules_at(AppliedAt.FILE)]
         if others := sorted(select - {*of_files}):
             raise EarshotError(
                 "--select",

@@ -12,7 +12,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import shortened
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.rules.grouped import shape
-from earshot.rules.registry import Door, Finding, Rule
+from earshot.rules.registry import AppliedAt, Finding, Rule
 
 
 def _rules_by_id() -> dict[str, Rule]:
@@ -29,9 +29,9 @@ def _rules_by_id() -> dict[str, Rule]:
 RULES: tuple[Rule, ...] = tuple(rule for _, rule in sorted(_rules_by_id().items()))
 
 
-def rules_at(door: Door) -> tuple[Rule, ...]:
-    """The rules of ``door``, in the order of their ids."""
-    return tuple(rule for rule in RULES if door in rule.doors)
+def rules_at(place: AppliedAt) -> tuple[Rule, ...]:
+    """The rules that are applied at ``place``, in the order of their ids."""
+    return tuple(rule for rule in RULES if place in rule.applied_at)
 
 
 @dataclass(frozen=True)

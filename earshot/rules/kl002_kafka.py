@@ -26,7 +26,7 @@ from earshot.rules import (
     kl002_kafka_zookeeper,
 )
 from earshot.rules.objections import Check, Objection, known_objections, strict_settings
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Endpoint
 
 REDPANDA = "https://docs.redpanda.com/current/manage/security/listener-configuration/"
@@ -191,6 +191,13 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs",
     check=check,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.PODS, Door.CONTAINER, Door.CONTAINERS, Door.INSTANCE),
+    applied_at=(
+        AppliedAt.PLAN,
+        AppliedAt.FILE,
+        AppliedAt.PODS,
+        AppliedAt.CONTAINER,
+        AppliedAt.CONTAINERS,
+        AppliedAt.INSTANCE,
+    ),
     reads_hosts=True,
 )

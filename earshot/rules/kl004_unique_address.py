@@ -10,7 +10,7 @@ from earshot.listeners.terms import Strategy
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.reachability import location_of
 from earshot.placements import ClientLocation
-from earshot.rules.registry import Door, Finding, Rule, label
+from earshot.rules.registry import AppliedAt, Finding, Rule, label
 from earshot.topology.container import folded
 
 if TYPE_CHECKING:
@@ -83,6 +83,6 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
     inputs=("advertised.listeners", "evidence"),
-    doors=(Door.PLAN, Door.INSTANCES),
+    applied_at=(AppliedAt.PLAN, AppliedAt.INSTANCES),
     reads_hosts=True,
 )

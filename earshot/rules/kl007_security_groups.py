@@ -21,7 +21,7 @@ from earshot.facts.security_groups import (
 )
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.registry import Door, Finding, FindingState, Rule
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import ClusterPlan, Listener, Node
@@ -185,5 +185,5 @@ RULE = Rule(
     check=check,
     inputs=("listeners", "scopes", "security groups", "clients"),
     needs="instances",
-    doors=(Door.PLAN, Door.INSTANCES),
+    applied_at=(AppliedAt.PLAN, AppliedAt.INSTANCES),
 )

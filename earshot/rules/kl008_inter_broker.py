@@ -11,7 +11,7 @@ from earshot.listeners.address import bracketed
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import on_this_machine
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 
 if TYPE_CHECKING:
@@ -77,5 +77,5 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_inter.broker.listener.name",
     check=check,
     inputs=("inter.broker.listener.name", "listeners", "scopes", "evidence"),
-    doors=(Door.PLAN, Door.INSTANCE),
+    applied_at=(AppliedAt.PLAN, AppliedAt.INSTANCE),
 )

@@ -10,7 +10,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.aws import read_name
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules.registry import Door, Finding, FindingState, Rule, label
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -98,5 +98,5 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "evidence", "Elastic IPs", "addresses of the nodes"),
     needs="instances",
-    doors=(Door.PLAN, Door.INSTANCES),
+    applied_at=(AppliedAt.PLAN, AppliedAt.INSTANCES),
 )

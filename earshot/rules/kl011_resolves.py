@@ -11,7 +11,7 @@ from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.kinds import NameKind, kind_of
 from earshot.names.lookup import Diagnosis
 from earshot.names.reachability import TABLE, Expectation, location_of, outlook
-from earshot.rules.registry import WAITING, Door, Finding, FindingState, Rule
+from earshot.rules.registry import WAITING, AppliedAt, Finding, FindingState, Rule
 
 if TYPE_CHECKING:
     from earshot.listeners.model import Listener, Node
@@ -90,6 +90,6 @@ RULE = Rule(
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
     inputs=("advertised.listeners", "evidence"),
-    doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCE, Door.INSTANCES),
+    applied_at=(AppliedAt.PLAN, AppliedAt.CONTAINER, AppliedAt.INSTANCE, AppliedAt.INSTANCES),
     compares_names=True,
 )

@@ -8,7 +8,7 @@ from earshot.listeners.address import bracketed
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.kl003_kind_of_address import NEVER
-from earshot.rules.registry import Door, Finding, FindingState, Rule, label
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
 
 _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machine's own
 
@@ -84,7 +84,7 @@ RULE = Rule(
     source="https://kafka.apache.org/protocol#protocol_partitioning",
     check=check,
     inputs=("advertised.listeners", "evidence", "addresses of the nodes"),
-    doors=(Door.PLAN, Door.CONTAINER, Door.INSTANCES),
+    applied_at=(AppliedAt.PLAN, AppliedAt.CONTAINER, AppliedAt.INSTANCES),
     reads_hosts=True,
     compares_names=True,
 )

@@ -16,7 +16,7 @@ from earshot.listeners.image_demands import Demand, Image
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.problems import shown
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import Container
 
 KRAFT_ONLY = (4, 0)
@@ -192,5 +192,11 @@ RULE = Rule(
     check=check,
     inputs=("env", "image"),
     needs="containers",
-    doors=(Door.PLAN, Door.FILE, Door.PODS, Door.CONTAINER, Door.CONTAINERS),
+    applied_at=(
+        AppliedAt.PLAN,
+        AppliedAt.FILE,
+        AppliedAt.PODS,
+        AppliedAt.CONTAINER,
+        AppliedAt.CONTAINERS,
+    ),
 )

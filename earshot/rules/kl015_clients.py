@@ -11,7 +11,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import Deployment
@@ -337,5 +337,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    doors=(Door.FILE, Door.PODS, Door.CONTAINERS),
+    applied_at=(AppliedAt.FILE, AppliedAt.PODS, AppliedAt.CONTAINERS),
 )

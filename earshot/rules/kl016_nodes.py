@@ -6,7 +6,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key, shortened
 from earshot.rules import kl016_quorum
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
@@ -167,5 +167,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    doors=(Door.FILE, Door.REPLICAS, Door.CONTAINERS),
+    applied_at=(AppliedAt.FILE, AppliedAt.REPLICAS, AppliedAt.CONTAINERS),
 )

@@ -12,7 +12,7 @@ from earshot.listeners.address import Address
 from earshot.names.kinds import ip_of
 from earshot.rules import kl017_container_names, kl017_members
 from earshot.rules.kl017_container_names import serves_machine
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
@@ -273,5 +273,5 @@ RULE = Rule(
     check=check,
     kafka=">=0.11",
     needs="deployment",
-    doors=(Door.FILE, Door.CONTAINER, Door.CONTAINERS),
+    applied_at=(AppliedAt.FILE, AppliedAt.CONTAINER, AppliedAt.CONTAINERS),
 )

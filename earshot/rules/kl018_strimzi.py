@@ -13,7 +13,7 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
 from earshot.listeners.address import Address, why_unusable
 from earshot.names.kinds import NameKind, kind_of
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 
 LOWEST_PORT = 9092
@@ -187,5 +187,5 @@ RULE = Rule(
     check=check,
     kafka=">=2.5",
     needs="strimzi",
-    doors=(Door.FILE,),
+    applied_at=(AppliedAt.FILE,),
 )

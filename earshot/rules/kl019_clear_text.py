@@ -14,7 +14,7 @@ from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
 from earshot.placements import has_reasons
 from earshot.rules.objections import Objection
-from earshot.rules.registry import Door, Finding, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 
 KEY = "listener.security.protocol.map"
 _PUBLIC = frozenset({NameKind.PUBLIC_ADDRESS, NameKind.EC2_PUBLIC})
@@ -86,7 +86,7 @@ RULE = Rule(
     check=check,
     inputs=("advertised.listeners", "listener.security.protocol.map", "scopes"),
     severity=Severity.WARNING,
-    doors=(Door.PLAN, Door.FILE, Door.PODS),
+    applied_at=(AppliedAt.PLAN, AppliedAt.FILE, AppliedAt.PODS),
     objections=objections,
     weight=4,
 )

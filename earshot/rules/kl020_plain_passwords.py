@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from earshot.facts.settings import StrictSettings
 from earshot.rules.kl019_clear_text import clear_text_listeners, enables_plain
 from earshot.rules.objections import Objection
-from earshot.rules.registry import Door, Rule, Severity
+from earshot.rules.registry import AppliedAt, Rule, Severity
 
 
 def objections(view: StrictSettings) -> Iterator[Objection]:
@@ -28,7 +28,7 @@ RULE = Rule(
     inputs=("advertised.listeners", "listener.security.protocol.map", "sasl.enabled.mechanisms"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.PODS),
+    applied_at=(AppliedAt.PLAN, AppliedAt.FILE, AppliedAt.PODS),
     objections=objections,
     weight=5,
 )

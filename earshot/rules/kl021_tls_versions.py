@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.objections import Objection, with_prefixes
-from earshot.rules.registry import Door, Rule, Severity
+from earshot.rules.registry import AppliedAt, Rule, Severity
 
 _VERSIONS = re.compile(r"SSLv[23](?:Hello)?|TLSv1(?:\.1)?", re.ASCII), "TLSv1.2 and TLSv1.3"
 _CIPHERS = (
@@ -47,7 +47,7 @@ RULE = Rule(
     inputs=tuple(_OLD),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.PODS),
+    applied_at=(AppliedAt.PLAN, AppliedAt.FILE, AppliedAt.PODS),
     objections=objections,
     weight=1,
 )

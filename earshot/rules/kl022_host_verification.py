@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.objections import Objection
-from earshot.rules.registry import Door, Rule, Severity
+from earshot.rules.registry import AppliedAt, Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 
@@ -41,7 +41,7 @@ RULE = Rule(
     inputs=(KEY, "inter.broker.listener.name", "controller.listener.names"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.PODS),
+    applied_at=(AppliedAt.PLAN, AppliedAt.FILE, AppliedAt.PODS),
     objections=objections,
     weight=2,
 )

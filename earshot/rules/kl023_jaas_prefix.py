@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from earshot.facts.settings import StrictSettings
 from earshot.rules.objections import Objection
-from earshot.rules.registry import Door, Rule, Severity
+from earshot.rules.registry import AppliedAt, Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 
@@ -40,7 +40,7 @@ RULE = Rule(
     inputs=("listener.name.*.sasl.jaas.config", "listeners", "listener.security.protocol.map"),
     severity=Severity.WARNING,
     needs="settings",
-    doors=(Door.PLAN, Door.FILE, Door.PODS),
+    applied_at=(AppliedAt.PLAN, AppliedAt.FILE, AppliedAt.PODS),
     objections=objections,
     weight=3,
 )

@@ -40,7 +40,7 @@ _OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that need a plan."""
 
 
-class Door(StrEnum):
+class AppliedAt(StrEnum):
     """Where a rule is applied."""
 
     PLAN = "plan"
@@ -202,7 +202,7 @@ class Rule:
         "certificates",
     ] = "plan"
     """The facts without which the rule is skipped."""
-    doors: tuple[Door, ...] = (Door.PLAN,)
+    applied_at: tuple[AppliedAt, ...] = (AppliedAt.PLAN,)
     objections: Check | None = None
     """The check of one node's settings, for advice."""
     weight: int = 0
@@ -241,8 +241,8 @@ class Rule:
     @property
     def applied(self) -> str:
         """The places where it is applied, for documentation."""
-        places = ["to files by `earshot lint`"] if Door.FILE in self.doors else []
-        if Door.PLAN in self.doors:
+        places = ["to files by `earshot lint`"] if AppliedAt.FILE in self.applied_at else []
+        if AppliedAt.PLAN in self.applied_at:
             places.append("to a stack's plan at the gate and by `earshot plan --check`")
         return ", and ".join(places)
 

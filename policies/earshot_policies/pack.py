@@ -27,18 +27,18 @@ from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
 from earshot.rules.grouped import grouped
-from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity
 from earshot_policies import ungated
 from earshot_policies.configuration import Configuration
 from earshot_policies.evaluation import Evaluation, plain
 from earshot_policies.evaluations import EVALUATED, GATES, Evaluations
 
 LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: EnforcementLevel.ADVISORY}
-_TOGETHER = {Door.CONTAINERS, Door.INSTANCES}
-_SINGLE = {Door.PLAN, Door.CONTAINER, Door.INSTANCE}
-STACK_RULES = tuple(rule for rule in RULES if _TOGETHER & {*rule.doors})
+_TOGETHER = {AppliedAt.CONTAINERS, AppliedAt.INSTANCES}
+_SINGLE = {AppliedAt.PLAN, AppliedAt.CONTAINER, AppliedAt.INSTANCE}
+STACK_RULES = tuple(rule for rule in RULES if _TOGETHER & {*rule.applied_at})
 """What is checked at the end of a run."""
-SINGLE_RULES = tuple(rule for rule in RULES if _SINGLE & {*rule.doors})
+SINGLE_RULES = tuple(rule for rule in RULES if _SINGLE & {*rule.applied_at})
 """What one resource may break by itself."""
 
 NAMES_SCHEMA = PolicyConfigSchema(

@@ -17,11 +17,11 @@ from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.rules.evaluate import RULES, rules_at
-from earshot.rules.registry import Door, Severity
+from earshot.rules.registry import AppliedAt, Severity
 from tests.lint.samples import finding
 
 KNOWN = ", ".join(rule.id for rule in RULES)
-OF_FILES = ", ".join(rule.id for rule in rules_at(Door.FILE))
+OF_FILES = ", ".join(rule.id for rule in rules_at(AppliedAt.FILE))
 CLEAN = "1 file checked: 0 errors, 0 warnings\n"
 
 

@@ -8,7 +8,7 @@ from earshot.names.reachability import TABLE
 from earshot.placements import ClientLocation
 from earshot.rules.evaluate import RULES
 from earshot.rules.examples import example_of
-from earshot.rules.registry import Door, Rule
+from earshot.rules.registry import AppliedAt, Rule
 from earshot.rules.reports import REPORTS, FailureReport, link
 
 _HEAD = """\
@@ -54,7 +54,7 @@ def page(rules: Iterable[Rule] = RULES) -> str:
     listed = list(rules)
     summaries = ((_linked(it), it.title, str(it.severity), f"`{it.kafka}`") for it in listed)
     parts = [_HEAD, _table(("id", "title", "severity", "Kafka"), summaries)]
-    parts += [_DOORS, _table(("id", *Door), map(_doors, listed))]
+    parts += [_DOORS, _table(("id", *AppliedAt), map(_doors, listed))]
     parts += map(_section, listed)
     parts += [_REPORTS, _table(("what happens", "rules", "reports"), map(_reported, REPORTS))]
     parts.append(_VANTAGES)
@@ -63,7 +63,7 @@ def page(rules: Iterable[Rule] = RULES) -> str:
 
 
 def _doors(rule: Rule) -> tuple[str, ...]:
-    return _linked(rule), *("yes" if door in rule.doors else "" for door in Door)
+    return _linked(rule), *("yes" if door in rule.applied_at else "" for door in AppliedAt)
 
 
 def _linked(rule: Rule) -> str:

@@ -13,7 +13,7 @@ from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.names.evidence import Evidence, EvidenceKind
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.rules.evaluate import RULES, evaluate, rules_at
-from earshot.rules.registry import Door, Finding, FindingState, Rule, Severity, holds_for
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, Severity, holds_for
 from earshot.topology.container import Container
 from tests.rules.examples import HERE, load
 
@@ -232,9 +232,9 @@ def test_more_versions(specifier: str, version: str, holds: bool) -> None:
 
 def test_every_rule_is_applied_somewhere_and_pods_are_files() -> None:
     for rule in RULES:
-        assert rule.doors, rule.id
-        assert Door.FILE in rule.doors or Door.PODS not in rule.doors, rule.id
+        assert rule.applied_at, rule.id
+        assert AppliedAt.FILE in rule.applied_at or AppliedAt.PODS not in rule.applied_at, rule.id
         assert rule.check or rule.objections, rule.id
-    assert {rule.id for rule in RULES} >= {rule.id for door in Door for rule in rules_at(door)}
+    assert {rule.id for rule in RULES} >= {rule.id for door in AppliedAt for rule in rules_at(door)}
     weights = [rule.weight for rule in RULES if rule.objections]
     assert len(set(weights)) == len(weights), "of all advice one is the heaviest"

@@ -27,14 +27,14 @@ from earshot.names.evidence import gather
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.evaluate import RULES, evaluate
 from earshot.rules.examples import FOLDER, example_of
-from earshot.rules.registry import Door, Finding, FindingState, Rule
+from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule
 from earshot.sources.container import facts_of
 from earshot.sources.instance import instance_facts
 from earshot.sources.user_data import UserDataFile
 from tests.doubles.resolvers import TableAsked
 from tests.rules.deployment_examples import services
 
-OF_A_PLAN = tuple(rule for rule in RULES if Door.FILE not in rule.doors)
+OF_A_PLAN = tuple(rule for rule in RULES if AppliedAt.FILE not in rule.applied_at)
 SERVER = "192.0.2.53"
 POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (SERVER,)})
 
@@ -85,7 +85,7 @@ def test_a_rule_without_an_example_is_named() -> None:
 
 def violated(rule: Rule, text: str, form: str, folder: Path) -> Iterable[Finding]:
     """What is certainly wrong with an example, where its rule is applied."""
-    if Door.FILE in rule.doors:
+    if AppliedAt.FILE in rule.applied_at:
         file = folder / f"example.{form}"
         file.write_text(text)
         checked = check(file, {})
