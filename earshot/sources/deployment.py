@@ -55,7 +55,7 @@ _OVERRIDE = re.compile(r"--override[= ]([A-Za-z0-9.]+)=(\S*)", re.ASCII)
 _ADVERTISED = re.compile(r"://([^,:\s]+):([0-9]{1,5})(?![^,\s])", re.ASCII)
 """An address in a list of listeners; the host may be a variable."""
 _HIDDEN_HOST = re.compile(
-    r"(?<=://)(?=[A-Za-z0-9.-]*[$_])((?:\$\{\w+\}|\$\w+|_\{\w+\}|[A-Za-z0-9.-])+)"
+    r"(?<=://)(?=[A-Za-z0-9.-]*[$_])((?:[$_]\{\w+\}|[A-Za-z0-9.-])+)"
     r"(?=:[0-9]{1,5}(?:[,\s]|$))",
     re.ASCII,
 )
