@@ -24,7 +24,7 @@ PROCESSES: dict[str, str] = {
     "Docker's proxy of a published port": r"\bdocker-proxy\b",
     "Spark driver": r"\bdeploy\.SparkSubmit\b",
     "Kafka's check of settings": r"\bpy4j\.GatewayServer\b",
-    VALIDATION: r"earshot(\.cli\.guarded)? validate\b",
+    VALIDATION: r"earshot(\.cli\.ends_with_stdin)? validate\b",
     "tunnel": r"-m earshot tunnel\b",
     "policy pack": r"\bpulumi\.policy\b",
     "earshot's plugin, gate": r"\bpulumi-resource-earshot\b",

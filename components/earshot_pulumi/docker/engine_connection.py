@@ -71,11 +71,11 @@ class EngineConnection:
         return bool(chunk)
 
     def close(self) -> None:
-        self._opened.close()
-        self._socket.close()
-        # of an engine with TLS, the response keeps the socket open
+        # the response keeps the socket of an engine with TLS open, and cannot be closed after it
         if (response := getattr(self._opened, "_response", None)) is not None:
             response.close()
+        self._opened.close()
+        self._socket.close()
 
 
 class TlsConnection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import socket as sockets
 import ssl
 import threading
@@ -223,3 +224,16 @@ def test_no_socket_to_an_engine_with_tls_stays_open() -> None:
     with there:
         EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
         assert opened.fileno() == -1
+
+
+def test_the_response_of_an_engine_without_tls_is_closed_before_its_socket() -> None:
+    here, there = sockets.socketpair()
+    opened: Any = here.makefile("rb", buffering=0)
+    opened._response = SimpleNamespace(close=io.BufferedReader(opened).close)
+    api = SimpleNamespace(
+        exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
+    )
+    client: Any = SimpleNamespace(api=api)
+    with there:
+        EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
+        assert here.fileno() == -1 and opened.closed
