@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import socket as sockets
 import ssl
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.client import HTTPResponse
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -228,8 +228,9 @@ def test_no_socket_to_an_engine_with_tls_stays_open() -> None:
 
 def test_the_response_of_an_engine_without_tls_is_closed_before_its_socket() -> None:
     here, there = sockets.socketpair()
-    opened: Any = here.makefile("rb", buffering=0)
-    opened._response = SimpleNamespace(close=io.BufferedReader(opened).close)
+    response: Any = HTTPResponse(here)
+    opened = response.fp.raw
+    opened._response = response
     api = SimpleNamespace(
         exec_create=lambda *_, **__: {"Id": "exec"}, exec_start=lambda *_, **__: opened
     )
