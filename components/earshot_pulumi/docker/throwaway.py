@@ -23,6 +23,10 @@ LIFETIME: Final = 120
 """Seconds after which such a container ends, if it is not removed before."""
 
 
+TRIES: Final = 3
+"""An engine may lose the output of a command that ends at once."""
+
+
 class CommandFailed(EarshotError):
     """A command could not be run, or ended with another status than 0."""
 
@@ -97,10 +101,14 @@ def remove_unstarted(client: docker.DockerClient, volume: str) -> None:
 
 def _own_id(container: Container, option: str) -> int:
     """The id of the container's default user (`-u`) or group (`-g`). Raises ValueError."""
-    status, output = container.exec_run(["id", option])
-    if status != 0:
-        raise ValueError(f"it does not tell its user: {output.decode(errors='replace').strip()}")
-    return int(output)
+    for _ in range(TRIES):
+        status, output = container.exec_run(["id", option])
+        if status != 0 or output.strip():
+            break
+    text = output.decode(errors="replace").strip()
+    if status != 0 or not text:
+        raise ValueError(f"it does not tell its user: {text or '`id` printed nothing'}")
+    return int(text)
 
 
 def ask_any(

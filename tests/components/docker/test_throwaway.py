@@ -156,6 +156,18 @@ def test_files_in_a_volume_are_for_the_images_user_and_in_no_description() -> No
     assert engine.left == []
 
 
+def test_a_command_whose_output_the_engine_has_lost_is_run_again() -> None:
+    class ForgetfulEngine(FilledEngine):
+        def _exec(self, command: list[str], **given: Any) -> Any:
+            answer = super()._exec(command, **given)
+            return (0, b"") if self.commands == [["id", "-u"]] else answer
+
+    engine = ForgetfulEngine((0, b"1000\n"))
+    fill(engine)
+    assert engine.commands[:3] == [["id", "-u"], ["id", "-u"], ["id", "-g"]]
+    assert engine.put[0][1][1] == ("secrets/node-1.pem", "0o400", 1000, 1000)
+
+
 def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
     engine = FilledEngine((0, b"1000\n"))
     fill(engine)
@@ -166,6 +178,7 @@ def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
     ("engine", "said"),
     [
         (FilledEngine((127, b"id: not found")), "it does not tell its user: id: not found"),
+        (FilledEngine((0, b"")), "it does not tell its user: `id` printed nothing"),
         (FilledEngine((0, b"1000\n"), refuses=True), "read-only"),
     ],
 )
