@@ -29,8 +29,8 @@ from earshot.validation.wire import (
 )
 
 CONNECTIONS: Final = 5
-"""Connections to one address on which the broker is asked for its id. A forwarder that picks one of
-two brokers at random is missed in 1 of 32 runs, one that takes turns never."""
+"""New connections to one address, each with a request for the broker's id. A forwarder that picks
+one of two brokers at random is missed in 1 of 32 runs, one that takes turns never."""
 MOST_IPS: Final = 8
 """IP addresses of one name that are tried."""
 IDENTIFY_LIMIT: Final = 2.0

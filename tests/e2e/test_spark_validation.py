@@ -202,7 +202,7 @@ class Look:
 @pytest.mark.parametrize(
     "guarded",
     [
-        pytest.param(True, id="as it is"),
+        pytest.param(True, id="with authentication"),
         # shows that the attack finds what authentication keeps from it
         pytest.param(False, id="without authentication", marks=pytest.mark.combination),
     ],

@@ -69,23 +69,25 @@ class HostedCluster:
 
     @classmethod
     def all_of(cls, nodes: Iterable[ClusterNode]) -> tuple[Self, ...]:
-        found: dict[str, list[ClusterNode]] = {}
+        """The clusters of ``nodes``, in the order of their first nodes."""
+        by_deployment: dict[str, list[ClusterNode]] = {}
         for node in nodes:
-            found.setdefault(node.deployment, []).append(node)
-        return tuple(cls(it[0].stack, tuple(it)) for it in found.values())
+            by_deployment.setdefault(node.deployment, []).append(node)
+        return tuple(cls(group[0].stack, tuple(group)) for group in by_deployment.values())
 
 
 def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
-    """The nodes on ``host``; of one that was put aside for another container, the one that runs.
+    """The nodes on ``host``. If a node has two containers, because a change replaces one, this is
+    the one that runs.
 
-    Raises EarshotError where the engine does not answer.
+    Raises EarshotError if the engine does not answer.
     """
-    found: dict[tuple[str, int], ClusterNode] = {}
+    by_key: dict[tuple[str, int], ClusterNode] = {}
     for node in _nodes(engines, host):
         key = (node.deployment, node.number)
-        if key not in found or found[key].problem:
-            found[key] = node
-    return [found[key] for key in sorted(found)]
+        if key not in by_key or by_key[key].problem:
+            by_key[key] = node
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
@@ -99,13 +101,15 @@ def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
             yield _node(host, description, own)
 
 
-def _node(host: HostEngine, found: Mapping[str, Any], own: Mapping[str, str]) -> ClusterNode:
-    variables = dict(it.partition("=")[::2] for it in found["Config"].get("Env") or ())
-    roles = own.get(labels.ROLES, "").split(",")
+def _node(
+    host: HostEngine, container: Mapping[str, Any], node_labels: Mapping[str, str]
+) -> ClusterNode:
+    variables = dict(text.partition("=")[::2] for text in container["Config"].get("Env") or ())
+    roles = node_labels.get(labels.ROLES, "").split(",")
     address = ContainerAddress(
-        node_id=int(own[labels.NODE]),
-        name=found["Name"].lstrip("/"),
-        network=next(iter(found["NetworkSettings"]["Networks"]), ""),
+        node_id=int(node_labels[labels.NODE]),
+        name=container["Name"].lstrip("/"),
+        network=next(iter(container["NetworkSettings"]["Networks"]), ""),
         host=host.name,
         broker=Role.BROKER in roles,
         voter=Role.CONTROLLER in roles,
@@ -114,12 +118,12 @@ def _node(host: HostEngine, found: Mapping[str, Any], own: Mapping[str, str]) ->
         cert_path=host.cert_path,
     )
     return ClusterNode(
-        id=found["Id"],
+        id=container["Id"],
         address=address,
-        deployment=own[labels.DEPLOYMENT],
-        stack=own.get(labels.STACK, ""),
+        deployment=node_labels[labels.DEPLOYMENT],
+        stack=node_labels.get(labels.STACK, ""),
         cluster_id=variables.get(_CLUSTER_ID, ""),
-        problem=_problem(found["State"], up=is_up(found)),
+        problem=_problem(container["State"], up=is_up(container)),
     )
 
 
@@ -136,7 +140,7 @@ def _endpoint(values: Mapping[str, str]) -> InnerListener:
         entries = parse_entries(values.get("listeners", ""))
     except AddressError:
         entries = []  # no settings of earshot's
-    found = [
+    listeners = [
         InnerListener(
             reached_at(address.host),
             address.port,
@@ -146,5 +150,7 @@ def _endpoint(values: Mapping[str, str]) -> InnerListener:
         for name, address in entries
         if name.upper() != links.controller.upper()
     ]
-    found.sort(key=lambda item: (not item.plaintext, item.name.upper() != links.inter_broker))
-    return found[0] if found else InnerListener("127.0.0.1", 0, False)
+    listeners.sort(
+        key=lambda listener: (not listener.plaintext, listener.name.upper() != links.inter_broker)
+    )
+    return listeners[0] if listeners else InnerListener("127.0.0.1", 0, False)

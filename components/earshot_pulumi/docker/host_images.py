@@ -6,13 +6,13 @@ import time
 from typing import Final
 
 import pulumi
-from docker.errors import ImageNotFound
 
 from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.clusters import HostEngine
-from earshot_pulumi.docker.container_address import Engines, asking
+from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.engine_ready import LOG_SECONDS, POLL_SECONDS, report_of
+from earshot_pulumi.docker.images import has_image
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -38,7 +38,9 @@ class DockerHostImagesKind(AwsKind):
         begin = last_log = time.monotonic()
         problem, since = "", begin
         with Engines() as engines:
-            while absent := [image for image in news["images"] if not _has(engines, host, image)]:
+            while absent := [
+                image for image in news["images"] if not has_image(engines, host, image)
+            ]:
                 report = report_of(self.settings(operation), news)
                 reported, now = report.detail if report else "", time.monotonic()
                 if reported != problem:
@@ -46,7 +48,8 @@ class DockerHostImagesKind(AwsKind):
                 if now - begin >= news["seconds"] or (problem and now - since >= PATIENCE):
                     raise _missing(news, absent, problem, int(now - begin))
                 if now - last_log >= LOG_SECONDS:
-                    operation.log(f"Docker host {host.name} pulls {', '.join(absent)}: {problem}")
+                    text = f"Docker host {host.name} pulls {', '.join(absent)}"
+                    operation.log(f"{text}: {problem}" if problem else text)
                     last_log = now
                 operation.wait(POLL_SECONDS)
         return news
@@ -57,15 +60,6 @@ class DockerHostImages(InternalResource):
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, props, opts)
-
-
-def _has(engines: Engines, host: HostEngine, image: str) -> bool:
-    try:
-        with asking(f"Docker host {host.name}", host):
-            engines.of(host).api.inspect_image(image)
-    except ImageNotFound:
-        return False
-    return True
 
 
 def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:

@@ -97,12 +97,14 @@ def _look(
     down: dict[str, list[str]] = {}
     for host in hosts:
         try:
-            found = nodes_on(engines, host)
+            own_nodes = nodes_on(engines, host)
         except EarshotError as error:
             down[host.name] = [error.line]
             continue
-        nodes += found
-        if reasons := [f"container {it.address.name}: {it.problem}" for it in found if it.problem]:
+        nodes += own_nodes
+        if reasons := [
+            f"container {node.address.name}: {node.problem}" for node in own_nodes if node.problem
+        ]:
             down[host.name] = reasons
     return nodes, down
 

@@ -16,6 +16,7 @@ from earshot.aws.ecr import ecr_image
 from earshot.config.docker import DockerHost
 from earshot.engine import address_of, root_cause
 from earshot.errors import EarshotError
+from earshot_pulumi.docker.clusters import HostEngine
 from earshot_pulumi.docker.container_address import Engines, asking
 from earshot_pulumi.docker.on_engines import TargetStack
 
@@ -25,7 +26,7 @@ AT_ONCE: Final = 8
 
 def absent(engines: Engines, target: TargetStack) -> list[str]:
     """Names of the Docker hosts that lack their nodes' image. Raises EarshotError."""
-    return [host.name for host, image in _images(target) if not _has(engines, host, image)]
+    return [host.name for host, image in _images(target) if not has_image(engines, host, image)]
 
 
 def pull(
@@ -45,7 +46,8 @@ def _images(target: TargetStack) -> list[tuple[DockerHost, str]]:
     return [(target.hosts[index], image) for index, image in sorted(by_host.items())]
 
 
-def _has(engines: Engines, host: DockerHost, image: str) -> bool:
+def has_image(engines: Engines, host: DockerHost | HostEngine, image: str) -> bool:
+    """True if the engine of ``host`` has ``image``. Raises EarshotError if the engine fails."""
     try:
         with asking(f"Docker host {host.name}", host):
             engines.of(host).api.inspect_image(image)

@@ -121,8 +121,7 @@ class LocalDriver(ListeningNode):
 def _listens(directory: Path, listener: str) -> bool:
     """Whether the node in ``directory`` runs and listens for ``listener``; true if not known.
 
-    Another user's process may listen at its port: it must not be taken for the node, and must get
-    no password.
+    Another user's process may listen at the node's port. Readiness must send it no password.
     """
     record = running(directory)
     if record is None:

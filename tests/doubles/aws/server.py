@@ -192,8 +192,8 @@ def target_key(group: str, address: str, port: int) -> str:
 
 
 def tell_health(path: Path) -> None:
-    """moto calls every target healthy, and unused as soon as it is deregistered; those in the file
-    at ``path`` are as it says."""
+    """Target health from the file at ``path``, in place of moto's, which reports every registered
+    target as healthy and every deregistered one as unused at once."""
     models: Any = import_module("moto.elbv2.models")
     ask = models.FakeTargetGroup.health_for
 
