@@ -10,13 +10,17 @@ from earshot.doctor import exchange
 from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, wrong_brokers
 from earshot.doctor.diagnosis import Observation, SentRecord
 from earshot.doctor.exchange import Destination
-from earshot.doctor.survey import PATIENCE
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
 
 SENT_TOGETHER: Final = 1.0
 """Seconds that reading waits for the records of all cells: the first consumer has a new cluster
 make `__consumer_offsets`, which would slow down what is being timed."""
+
+RECORD_PATIENCE: Final = 4.0
+"""Seconds: where fewer were left for a record, that none came proves nothing. A broker on a busy
+machine needs some of them after the active controller has died, while the topic of the run is new.
+"""
 
 Cells = dict[int, Observation]
 """By their place in the report."""
@@ -128,6 +132,6 @@ class Records:
 
 def cut_short(facts: Observation, failure: Failure, given: float) -> Observation | None:
     """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
-    if failure.error != "timeout" or given >= PATIENCE:
+    if failure.error != "timeout" or given >= RECORD_PATIENCE:
         return None
     return replace(facts, late=f"the deadline left {given:.1f} s for a record: {failure.text}")
