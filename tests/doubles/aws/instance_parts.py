@@ -40,7 +40,6 @@ def root_found(cloud: Cloud, found: Plain, state: Plain) -> Plain:
         "volumeSize": volume["Size"],
         "volumeType": volume["VolumeType"],
         "encrypted": volume["Encrypted"],
-        "kmsKeyId": volume.get("KmsKeyId"),
         "iops": volume.get("Iops"),
         "throughput": volume.get("Throughput"),
         **tags_found(cloud, volume.get("Tags", []), known),
