@@ -1,7 +1,5 @@
 """The public names of `import earshot`, and the example of docs/library.md."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

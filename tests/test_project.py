@@ -1,7 +1,5 @@
 """The project on disk: found from any folder below it, read with one clear message per fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What users name is read to its end, or not at all: a device has none."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """What a release needs: a dated heading, and all that git tracks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

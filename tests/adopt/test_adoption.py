@@ -1,7 +1,5 @@
 """Whole files: what is understood, what is asked, what is seen; the texts are goldens on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

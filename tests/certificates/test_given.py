@@ -1,7 +1,5 @@
 """Certificates of others: what Kafka can read of them, and one clear error for what it cannot."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Texts in SSM and Secrets Manager, and one clear line for each way in which there is none."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Certificates of nodes from a private CA: what was asked for and nothing else, renewed in time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a secured stack keeps: made once, renewed in time, for its owner alone."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

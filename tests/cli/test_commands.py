@@ -1,7 +1,5 @@
 """The command line: exit codes, one clear message per fault, and nothing heavy for light work."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import json

@@ -1,7 +1,5 @@
 """Text on stdout, whatever stands behind it."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

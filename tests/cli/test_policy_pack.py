@@ -1,7 +1,5 @@
 """`earshot policy-pack`: the folder that Pulumi takes, made from an installed package."""
 
-from __future__ import annotations
-
 import importlib.util
 import stat
 import sys

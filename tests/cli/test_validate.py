@@ -1,7 +1,5 @@
 """`earshot validate` around the validation itself, for which a double stands here."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path

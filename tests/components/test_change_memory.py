@@ -1,7 +1,5 @@
 """What a stack's state holds of its changes, from one update to the next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

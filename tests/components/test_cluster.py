@@ -1,7 +1,5 @@
 """Clusters as components: inputs, names of resources, outputs, refusals."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

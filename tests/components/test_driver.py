@@ -1,7 +1,5 @@
 """What is the same for nodes on every kind of host; the nodes here are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

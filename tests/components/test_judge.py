@@ -1,7 +1,5 @@
 """The gate's check, as the engine calls it for each provider instance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

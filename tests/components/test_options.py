@@ -1,7 +1,5 @@
 """Pulumi's options on clusters and networks: what is registered for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

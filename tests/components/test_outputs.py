@@ -1,7 +1,5 @@
 """What is made of values that are known now or later."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passwords that configuration gives, on their way to the folder, past every input and state."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `from earshot_pulumi import ...` offers, and what it says where an extra is missing."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

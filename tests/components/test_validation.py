@@ -1,7 +1,5 @@
 """The validation as a resource: when it runs again, and what its command is told."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

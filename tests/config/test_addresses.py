@@ -1,7 +1,5 @@
 """Address strategies in a stack file: what is computed, and the one error for each mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

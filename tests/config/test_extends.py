@@ -1,7 +1,5 @@
 """`extends`: a stack file that has only what differs from another one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passwords from configuration secrets: whose they are, and what is told without showing one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """When a listener may go."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from typing import Any
 

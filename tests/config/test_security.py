@@ -1,7 +1,5 @@
 """`security` of a stack file: what goes with it, and what is refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the AWS double takes for a change, what a change costs, and how it words what it finds."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Names, addresses, instances and volumes: where the AWS double says what AWS says, and moto by
 itself does not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

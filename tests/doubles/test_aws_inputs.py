@@ -1,8 +1,6 @@
 """The AWS double's inputs and outputs, against the types of the official package, and what it
 refuses."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

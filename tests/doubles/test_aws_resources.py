@@ -1,7 +1,5 @@
 """The life of every resource type of the AWS double on a moto server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Groups, zones, routes, parameters, buckets and roles of the AWS double: what they refuse, and
 what they keep when they change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Stacks that come up, change and go on the double are in the tests of the product.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

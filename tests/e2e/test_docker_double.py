@@ -1,7 +1,5 @@
 """The Docker double on a real engine, driven by the real CLI."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The engine, the images and the hosts that Docker tests stand on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

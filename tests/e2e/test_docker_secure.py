@@ -3,8 +3,6 @@
 What the engine tells of containers, volumes and images is searched too, while the stack comes up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

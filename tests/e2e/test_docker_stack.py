@@ -1,7 +1,5 @@
 """The docker placement on a real engine: the template, three vantages, changes, data that stays."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """The local placement on the real engine: three brokers, gate, changes, failures, destroy."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fetching jars: real Ivy, against a repository double on loopback."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which Java is taken, and what is said where none will do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

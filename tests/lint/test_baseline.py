@@ -1,7 +1,5 @@
 """Mistakes that were there before, and how they are known again."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date

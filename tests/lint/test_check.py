@@ -1,7 +1,5 @@
 """One file on disk, checked by what it is."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

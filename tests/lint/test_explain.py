@@ -1,7 +1,5 @@
 """The walk of one client, hop by hop."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

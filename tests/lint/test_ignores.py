@@ -1,7 +1,5 @@
 """What is ignored, by comments and by options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is said of a document that pydantic refuses."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 

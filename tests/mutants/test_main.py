@@ -1,7 +1,5 @@
 """What `make mutants` leaves out, and what it takes for no map."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What brokers advertise with each address strategy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From an aws spec to names, groups and user data, with names known and not known yet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The template with Docker hosts that the stack makes, and what stack files may say of them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The spec of brokers on AWS while their listeners change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The templates of placement aws: complete but for what is marked, and what each of them makes."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

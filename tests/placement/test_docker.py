@@ -1,7 +1,5 @@
 """From a docker spec to containers: what each of them is given."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from datetime import UTC, datetime, timedelta

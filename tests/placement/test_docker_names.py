@@ -1,7 +1,5 @@
 """Names and published ports of brokers in containers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

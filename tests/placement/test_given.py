@@ -1,7 +1,5 @@
 """Plans of brokers that other means provision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where to stand for each scope, and the document that says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

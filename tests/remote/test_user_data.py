@@ -1,7 +1,5 @@
 """User data of the validator: what is in them, and what their linters say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Provider plugins: who gets them by itself, and what is said where one is missing."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 

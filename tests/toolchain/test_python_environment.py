@@ -1,7 +1,5 @@
 """When ``.venv`` is made, and from what. The commands themselves are recorded, not run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

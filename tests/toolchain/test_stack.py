@@ -1,7 +1,5 @@
 """What `make` does around Pulumi's commands: templates, salts."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

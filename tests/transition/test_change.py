@@ -1,7 +1,5 @@
 """Where a stack is in its change, by what is remembered of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

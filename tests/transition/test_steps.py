@@ -1,7 +1,5 @@
 """The steps of a change: which they are, and that nobody is sent nowhere on the way."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Permissions: what each grant lets whom do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace

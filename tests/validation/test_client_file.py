@@ -1,7 +1,5 @@
 """A file of client properties: what Java reads in it, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading a contract: what a client's tool may be handed, and what it says of rubbish."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

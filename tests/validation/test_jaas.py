@@ -1,7 +1,5 @@
 """Login modules as Kafka reads them: whatever a writer may write comes back whole."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The partitions of a topic that runs share: used again where they fit, added where none does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Kafka's protocol with one peer: what is read, and what every kind of lie comes to."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

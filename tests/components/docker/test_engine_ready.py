@@ -1,7 +1,5 @@
 """The wait for a new host's engine: that it answers, and why it does not."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

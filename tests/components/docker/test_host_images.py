@@ -1,7 +1,5 @@
 """Waiting for images that a host pulls by its own role."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

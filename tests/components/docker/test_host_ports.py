@@ -1,7 +1,5 @@
 """Which listening sockets of a host are in the way of a port that is to be published."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How a listener is asked inside its container; the shell's part runs in a real bash."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """Key stores on engines: what is written where, and when it is written again."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping

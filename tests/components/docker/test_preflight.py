@@ -1,7 +1,5 @@
 """What is asked before a container is touched, of whom, and what becomes of the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the preflight asks of engines and takes from them; engines here are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace

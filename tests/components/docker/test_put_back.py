@@ -1,8 +1,6 @@
 """A container is made again as it was, and what did not come up stays aside; the engine here is
 made of dictionaries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

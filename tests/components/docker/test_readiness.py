@@ -1,7 +1,5 @@
 """What is fixed, what is waited for, how a wait ends; engines here are made of dictionaries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

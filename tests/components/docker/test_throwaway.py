@@ -1,7 +1,5 @@
 """Containers for one question: what they are given, and that none of them is left."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Users that are made in a container: what it gets, and what is told where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace

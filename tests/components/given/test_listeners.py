@@ -1,7 +1,5 @@
 """Inputs of `Listeners` that no value can mend later."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

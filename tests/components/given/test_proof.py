@@ -1,7 +1,5 @@
 """Inputs of `Proof` that no run can prove anything with: refused before the update begins."""
 
-from __future__ import annotations
-
 import re
 from copy import deepcopy
 from typing import Any

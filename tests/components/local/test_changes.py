@@ -1,7 +1,5 @@
 """What is settled before the first broker is stopped; Kafka's answers are given here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field

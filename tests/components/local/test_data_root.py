@@ -1,7 +1,5 @@
 """What stands in the way of the data is told before anything is touched."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A cluster is known again from its nodes' own files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

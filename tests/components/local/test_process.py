@@ -1,7 +1,5 @@
 """Starting and stopping processes, ports and logs; what Kafka itself does is tested end to end."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

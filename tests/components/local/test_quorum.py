@@ -1,7 +1,5 @@
 """What a plan may do over the data that is there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

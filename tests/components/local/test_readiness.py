@@ -1,7 +1,5 @@
 """Waiting for nodes: what counts as up, and what is said where that never comes."""
 
-from __future__ import annotations
-
 import os
 import socket
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """When a broker serves clients, and what happens to one that has lost its users."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

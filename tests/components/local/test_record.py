@@ -1,7 +1,5 @@
 """Which process a record means: after a reuse of its pid, a set clock, a copy, a move."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

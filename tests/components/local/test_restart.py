@@ -1,7 +1,5 @@
 """Changing one node: what is done in which order; processes and brokers are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ The public name of an Elastic IP is the official plugin's own: made from address
 whatever the VPC's attributes say. Only an instance's public name depends on them.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import threading

@@ -1,7 +1,5 @@
 """Doubles of aws:ec2 NatGateway and FlowLog."""
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, given, shape
 from tests.doubles.aws.network import needs_gateway

@@ -1,7 +1,5 @@
 """Doubles of aws:vpc SecurityGroupIngressRule and SecurityGroupEgressRule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud

@@ -1,7 +1,5 @@
 """Double of aws:ec2 SecurityGroup, with or without rules of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

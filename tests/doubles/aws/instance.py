@@ -9,8 +9,6 @@ User data that are taken away are a replacement here, where the official plugin 
 change them so on a running instance.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What an instance is started with: inputs of aws:ec2:Instance as EC2 takes them."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

@@ -1,8 +1,6 @@
 """What belongs to an instance and is described and changed beside it: its volumes, groups,
 profile and interface."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -4,8 +4,6 @@ Its private name is said as AWS says it: in the region's own form, and only whil
 of its attributes for DNS. moto knows it in one form, as it was when the interface was made.
 """
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, given, shape
 from tests.doubles.aws.names import private_name

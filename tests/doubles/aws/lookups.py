@@ -1,8 +1,6 @@
 """Doubles of the functions that look something up. Like the inputs of a resource, arguments that
 are not implemented are refused by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Doubles of aws:ec2 Vpc, Subnet and InternetGateway."""
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
 from tests.doubles.plugin.kind import ProviderError

@@ -1,7 +1,5 @@
 """Double of aws:ssm:Parameter."""
 
-from __future__ import annotations
-
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud

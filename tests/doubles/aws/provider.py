@@ -5,8 +5,6 @@ For tests on machines where the official plugin, or an account, cannot be had; u
 It talks to nothing but the endpoints that it is given.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Doubles of aws:iam Role, RolePolicy and InstanceProfile."""
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 from typing import Any

@@ -4,8 +4,6 @@ A volume is attached to one instance at a time and in its own zone, and it does 
 refuses the rest, and moto does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Doubles of aws:route53 Zone, ZoneAssociation and Record."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the stand-in's start script demands, refuses and derives: as documented for apache/kafka."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
