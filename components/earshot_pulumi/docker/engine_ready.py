@@ -1,7 +1,5 @@
 """Waits until the Docker engine of a new host answers, or reports why it does not."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

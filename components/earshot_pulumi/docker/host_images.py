@@ -1,7 +1,5 @@
 """Waiting until a Docker host has pulled images from ECR by its own role."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

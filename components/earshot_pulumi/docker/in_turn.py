@@ -3,8 +3,6 @@
 With two brokers down at a time, partitions may be unavailable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final

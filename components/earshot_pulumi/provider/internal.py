@@ -3,8 +3,6 @@
 They are not in the schema. Their properties keep Python names in states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pulumi
