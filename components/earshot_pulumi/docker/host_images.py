@@ -3,8 +3,6 @@
 import time
 from typing import Final
 
-import pulumi
-
 from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.clusters import HostEngine
@@ -55,9 +53,6 @@ class DockerHostImagesKind(AwsKind):
 
 class DockerHostImages(InternalResource):
     """Images that are on a host."""
-
-    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, props, opts)
 
 
 def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:
