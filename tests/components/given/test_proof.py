@@ -10,6 +10,8 @@ from earshot_pulumi.given import proof
 from earshot_pulumi.given.proof import DEFAULTS, Proof, ProofKind
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation, OperationFailed
 
+from tests.raised import raised
+
 CONTRACT: dict[str, Any] = {
     "cluster": "kafka",
     "placement": "given",
@@ -62,9 +64,7 @@ def checked(**inputs: Any) -> dict[str, Any]:
     ],
 )
 def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputs) as caught:
-        checked(**inputs)
-    assert str(caught.value).startswith(message)
+    assert str(raised(InvalidInputs, checked, **inputs)).startswith(message)
 
 
 @pytest.mark.parametrize("records", [0, None, UNKNOWN])
@@ -77,9 +77,7 @@ def test_a_proof_without_records_needs_no_spark(
 
 def test_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InvalidInputs) as caught:
-        checked(records=300)
-    assert caught.value.reasons == {
+    assert raised(InvalidInputs, checked, records=300).reasons == {
         "records": "records: needs the package pyspark, which is not installed; fix: pip install "
         "'earshot[spark]', or leave `records` out: the doctor needs no Spark"
     }
