@@ -3,8 +3,6 @@
 After a change that is meant: EARSHOT_WRITE_GOLDENS=1 pytest FILE, and read the difference.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A test may move or get another name with its line here. A promise that changes takes its line along.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ down, the change waits for the node, and a node that does not come up is put bac
 also serve clients: each listener is tried with a real login.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence

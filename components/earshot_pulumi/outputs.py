@@ -1,7 +1,5 @@
 """Helpers for values that are known now or as Pulumi outputs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter

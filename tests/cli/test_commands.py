@@ -1,7 +1,5 @@
 """The command line: exit codes, one clear message per fault, and nothing heavy for light work."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import json
@@ -32,6 +30,7 @@ from earshot.rules.examples import example_of
 from earshot.validation.contract import Contract, read_contract
 from earshot.validation.result import Report
 from tests.config import aws_documents
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -585,10 +584,9 @@ class TestTarget:
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("PATH", str(project.root))
-        with pytest.raises(EarshotError) as found:
-            stack_contract(project, "organization/earshot/local")
+        error = raised(EarshotError, stack_contract, project, "organization/earshot/local")
         file = project.contract_file("local")
-        assert str(found.value) == (
+        assert str(error) == (
             f"stack local: has no contract yet: {file} does not exist, and there is no pulumi on "
             "PATH to ask\n  fix: deploy it (make up STACK=local), or name a --contract"
         )
@@ -614,9 +612,7 @@ class TestTarget:
     ) -> None:
         self.double_of_pulumi(project, "echo 'error: no stack named local' >&2; exit 255")
         monkeypatch.setenv("PATH", str(project.root))
-        with pytest.raises(EarshotError) as found:
-            stack_contract(project, "local")
-        assert found.value.observed == (
+        assert raised(EarshotError, stack_contract, project, "local").observed == (
             f"has no contract yet: {project.contract_file('local')} does not exist, and `stack "
             "output contract --json --stack local` says: no stack named local"
         )
@@ -627,9 +623,8 @@ class TestTarget:
         self.double_of_pulumi(project, "exec /bin/sleep 60")
         monkeypatch.setenv("PATH", str(project.root))
         monkeypatch.setattr("earshot.cli.target.PULUMI_SECONDS", 0.05)
-        with pytest.raises(EarshotError) as found:
-            stack_contract(project, "local")
-        assert found.value.observed.endswith(", and `pulumi` did not answer within 0.05 s")
+        error = raised(EarshotError, stack_contract, project, "local")
+        assert error.observed.endswith(", and `pulumi` did not answer within 0.05 s")
 
 
 @pytest.mark.usefixtures("project")

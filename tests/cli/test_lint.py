@@ -1,7 +1,5 @@
 """`earshot lint` as it is typed: exit codes, messages, files written; the check is a double."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """From an order to a report: the command that a validator's timer runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`earshot plan --against`: the steps of a change, before anything is touched."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

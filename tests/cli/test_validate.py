@@ -1,7 +1,5 @@
 """`earshot validate` around the validation itself, for which a double stands here."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -231,9 +230,8 @@ def test_who_never_said_its_id_is_no_broker_of_the_contract() -> None:
     unsaid = report.model_copy(update={"cluster_id": ""})
     assert discovery.contract_of(unsaid, Protocol.SSL)[0].cluster_id is None
     nobody = report.model_copy(update={"cells": (report.cells[1],)})
-    with pytest.raises(discovery.NoBrokerAnswered) as caught:
-        discovery.contract_of(nobody, Protocol.SSL)
-    assert caught.value.report == nobody
+    error = raised(discovery.NoBrokerAnswered, discovery.contract_of, nobody, Protocol.SSL)
+    assert error.report == nobody
 
 
 def test_where_nobody_answers_the_doctors_report_says_why(

@@ -1,7 +1,5 @@
 """What is the same for nodes on every kind of host; the nodes here are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -18,6 +16,7 @@ from earshot_pulumi.driver import (
 
 from earshot.errors import EarshotError
 from earshot.validation.client import Failure
+from tests.raised import raised
 
 REMEDY = "mend it"
 
@@ -101,9 +100,8 @@ def test_what_failed_is_put_back_unless_somebody_disturbed_it(
     def change() -> None:
         raise error
 
-    with pytest.raises(EarshotError) as caught:
-        or_put_back(change, lambda: left)
-    assert (caught.value.observed, caught.value.remedy) == (text, REMEDY)
+    caught = raised(EarshotError, or_put_back, change, lambda: left)
+    assert (caught.observed, caught.remedy) == (text, REMEDY)
     assert or_put_back(lambda: 1, lambda: "never asked") == 1
 
 

@@ -1,7 +1,5 @@
 """Address strategies in a stack file: what is computed, and the one error for each mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -10,6 +8,7 @@ from earshot.config.cluster_addresses import address_problems
 from earshot.config.local import LocalSpec
 from earshot.errors import SpecError
 from tests.config.read import read_local
+from tests.raised import raised
 
 
 def spec(brokers: int = 3, *, protocol: str = "PLAINTEXT", **address: Any) -> LocalSpec:
@@ -91,18 +90,16 @@ SNI: dict[str, Any] = {"strategy": "sni", "pattern": "broker-{id}.example.com"}
     ],
 )
 def test_each_mistake_has_one_error(address: dict[str, Any], problem: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        spec(**address)
-    line = caught.value.line
+    error = raised(SpecError, spec, **address)
+    line = error.line
     assert "\n" not in line
     assert problem in line
 
 
 def test_ports_of_one_name_do_not_overlap() -> None:
     other = {**PORT, "host": "Kafka.Example.com", "base_port": 9102}
-    with pytest.raises(SpecError) as caught:
-        cluster({"EXTERNAL": PORT, "PARTNERS": other})
-    line = caught.value.line
+    error = raised(SpecError, cluster, {"EXTERNAL": PORT, "PARTNERS": other})
+    line = error.line
     assert "\n" not in line
     assert "PARTNERS.address: found port 9103 of kafka.example.com for broker 1" in line
     assert "which EXTERNAL has already" in line

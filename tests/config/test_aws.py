@@ -1,7 +1,5 @@
 """`earshot:cluster` with placement aws: defaults, and one clear line per mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

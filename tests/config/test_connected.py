@@ -1,7 +1,5 @@
 """Other VPCs whose clients use internal listeners: what a stack file may say of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

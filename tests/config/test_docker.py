@@ -1,7 +1,5 @@
 """`earshot:cluster` with placement docker: defaults, and one clear line per mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.listeners.problems import describe, shown
 from earshot.listeners.terms import Scope
+from tests.raised import raised
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 OUTSIDE = {"name": "OUTSIDE", "port": 9092, "scopes": ["external"]}
@@ -150,9 +149,8 @@ def test_engines(engine: str) -> None:
     ],
 )
 def test_a_mistake_is_named_with_its_key(settings: dict[str, Any], expected: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        read(**settings)
-    text = str(caught.value)
+    error = raised(SpecError, read, **settings)
+    text = str(error)
     assert expected in text
     assert "Input should" not in text and "String should" not in text and "Value error" not in text
 
@@ -166,9 +164,8 @@ def test_published_is_a_key_of_docker_alone() -> None:
 def refused(**settings: Any) -> list[str]:
     """The problems of a cluster that cannot be read, one line each."""
     document = {"placement": "docker", **settings}
-    with pytest.raises(ValidationError) as caught:
-        DockerSpec.model_validate(document)
-    return describe(caught.value, DockerSpec, document)
+    error = raised(ValidationError, DockerSpec.model_validate, document)
+    return describe(error, DockerSpec, document)
 
 
 def test_what_is_not_said_of_containers() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import datetime
 from typing import Any
 
@@ -17,6 +15,7 @@ from earshot.listeners.terms import DEFAULT_KAFKA, Protocol, Scope
 from tests.config.aws_documents import document
 from tests.config.read import read_local
 from tests.listeners.clusters import documents
+from tests.raised import raised
 
 SOURCE = "stacks/Pulumi.local.yaml, earshot:cluster"
 INTERNAL: dict[str, Any] = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
@@ -27,10 +26,9 @@ def read(**rest: Any) -> LocalSpec:
 
 
 def message_of(document: object) -> str:
-    with pytest.raises(SpecError) as caught:
-        read_spec(document, SOURCE)
-    assert caught.value.exit_code == 2
-    text = str(caught.value)
+    error = raised(SpecError, read_spec, document, SOURCE)
+    assert error.exit_code == 2
+    text = str(error)
     assert text.startswith(SOURCE)
     assert "pydantic" not in text and "Input should" not in text and "Traceback" not in text
     return text.removeprefix(SOURCE)
@@ -366,9 +364,7 @@ def test_rubbish_gives_a_spec_or_one_clear_block(
     ],
 )
 def test_the_text_that_pulumi_hands_over_need_be_no_map(text: str | None, observed: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        read_spec_text(text, SOURCE)
-    assert str(caught.value).startswith(f"{SOURCE}: {observed}")
+    assert str(raised(SpecError, read_spec_text, text, SOURCE)).startswith(f"{SOURCE}: {observed}")
 
 
 def test_the_text_that_pulumi_hands_over_is_json() -> None:

@@ -1,7 +1,5 @@
 """`security` of a stack file: what goes with it, and what is refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from earshot.listeners.security import AUTHORIZER
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of
 from tests.config.aws_documents import document, read_aws
+from tests.raised import raised
 
 OF_OTHERS = (
     "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
@@ -44,9 +43,8 @@ FILES = {"certificate": "certs/{node}.pem", "authority": "certs/ca.pem"}
 
 
 def refusal(document: dict[str, Any]) -> str:
-    with pytest.raises(SpecError) as caught:
-        read_spec(document, "x")
-    return str(caught.value)
+    error = raised(SpecError, read_spec, document, "x")
+    return str(error)
 
 
 def test_a_secured_cluster_has_defaults() -> None:

@@ -1,7 +1,5 @@
 """Which broker is behind an address: by doubles of brokers, and of what stands before them."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import socket

@@ -1,7 +1,5 @@
 """Whose fault a failed cell is: the listener's, or that of the place it was seen from."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

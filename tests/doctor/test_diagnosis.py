@@ -1,7 +1,5 @@
 """From facts to cells: the right stage is named, later ones are skipped for that reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

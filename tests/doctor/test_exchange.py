@@ -1,7 +1,5 @@
 """Records to brokers and back, on librdkafka's mock cluster."""
 
-from __future__ import annotations
-
 import socket
 import time
 import zlib

@@ -1,7 +1,5 @@
 """Idle connections, to listeners of the test's own."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """Brokers that only a later answer lists, by doubles of brokers that disagree."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Resolve, TCP and TLS against sockets of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import re

@@ -1,7 +1,5 @@
 """Records of a run by one client for each listener: in which order, and whose failure it is."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

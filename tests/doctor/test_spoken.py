@@ -1,7 +1,5 @@
 """What a listener speaks that gave no metadata, against sockets that answer as listeners do."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """What results of addresses say about brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -3,8 +3,6 @@
 An engine trusts a registry on loopback without TLS. One with a password asks for it as ECR does.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import gzip

@@ -1,7 +1,5 @@
 """Another user of this machine beside an update: asks each port that it opens, reads its files."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Real Kafka brokers for tests: started from a plan, stopped by pid, their directory removed."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal

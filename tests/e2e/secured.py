@@ -1,7 +1,5 @@
 """A secured stack in a test: its keys and passwords, its clients, and where secrets must not be."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

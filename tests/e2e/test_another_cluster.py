@@ -1,7 +1,5 @@
 """One broker that serves well, and a contract of another cluster at the same addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A stack of placement aws: the real program and engine, doubles of AWS and of its nodes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pack on plain Pulumi programs that run brokers: what is wrong is stopped before it exists."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -3,8 +3,6 @@
 The tests go on from each other, and each step is interrupted in another way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

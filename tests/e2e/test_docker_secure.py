@@ -3,8 +3,6 @@
 What the engine tells of containers, volumes and images is searched too, while the stack comes up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -126,10 +124,13 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
 
 
 def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
-    before = stack.deployment.containers()
-    output = stack.deployment.up()
-    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
-    assert stack.deployment.containers() == before
+    made, before = stack.deployment, stack.deployment.containers()
+    for refresh in (False, True):
+        output = made.up(refresh=refresh)
+        assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    preview = made.pulumi("preview", "--expect-no-changes")
+    assert preview.returncode == 0, preview.stdout
+    assert made.containers() == before
 
 
 def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:

@@ -1,7 +1,5 @@
 """The doctor against real brokers: a healthy cluster, and one thing wrong at a time."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

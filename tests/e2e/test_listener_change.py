@@ -4,8 +4,6 @@ One cluster, and one sequence of changes: each test begins where the one before 
 sequence, which `make test` has, is in `test_listener_steps.py`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -3,8 +3,6 @@
 `test_listener_change.py` has more forms of it, under more kinds of traffic.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 What the stack is asked for is what `stacks/Pulumi.local-secure.yaml` says.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The whole validation on real brokers: healthy, a broker dead, dying meanwhile, interrupted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

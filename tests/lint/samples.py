@@ -1,7 +1,5 @@
 """Files with mistakes in them, as the check gives them, for all formats."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mistakes that were there before, and how they are known again."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date
@@ -22,6 +20,7 @@ from earshot.lint.baseline import (
 )
 from earshot.lint.model import FileReport, Mistake, Place
 from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, finding, mistake
+from tests.raised import raised
 
 TEXTS = st.text(max_size=8)
 TODAY = date(2026, 12, 1)
@@ -126,9 +125,7 @@ def test_an_empty_baseline_changes_nothing() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, read_baseline, file)) == (
         f"--baseline {file}: cannot be read (No such file or directory)\n"
         f"  fix: earshot lint PATH --write-baseline {file}"
     )
@@ -146,9 +143,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_what_is_no_json(tmp_path: Path, content: str, observed: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(content)
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, read_baseline, file)) == (
         f"--baseline {file}: {observed}\n  allowed: a file that --write-baseline wrote"
     )
 
@@ -179,9 +174,8 @@ ROW = {"file": "a", "rule": "KL003", "subject": "b", "observed": "c"}
 def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(json.dumps(document))
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value).partition("\n")[0] == f"--baseline {file}: {observed}"
+    error = raised(EarshotError, read_baseline, file)
+    assert str(error).partition("\n")[0] == f"--baseline {file}: {observed}"
 
 
 def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> None:

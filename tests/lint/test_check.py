@@ -1,7 +1,5 @@
 """One file on disk, checked by what it is."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileReport, Place
+from tests.raised import raised
 
 COMPOSE = """\
 services:
@@ -224,9 +223,8 @@ def test_binary_data_is_refused(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     for data in (b"listeners=A\x00", bytes(range(256)), b"\xff\xfel\x00=\x00"):
         file.write_bytes(data)
-        with pytest.raises(EarshotError) as caught:
-            check(file, {})
-        assert "text" in str(caught.value) or "YAML" in str(caught.value)
+        error = raised(EarshotError, check, file, {})
+        assert "text" in str(error) or "YAML" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -240,15 +238,11 @@ def test_binary_data_is_refused(tmp_path: Path, name: str) -> None:
 def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "compose.yml"
     file.write_bytes(data)
-    with pytest.raises(EarshotError) as caught:
-        check(file, {})
-    assert message in str(caught.value)
+    assert message in str(raised(EarshotError, check, file, {}))
 
 
 def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError) as caught:
-        check(tmp_path / "gone.yml", {})
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, check, tmp_path / "gone.yml", {})) == (
         f"file {tmp_path / 'gone.yml'}: cannot be read (No such file or directory)"
     )
 

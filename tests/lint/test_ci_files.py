@@ -1,7 +1,5 @@
 """Services of workflows, development containers and Podman's units are checked as containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

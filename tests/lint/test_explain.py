@@ -1,7 +1,5 @@
 """The walk of one client, hop by hop."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from earshot.cli.lint_options import main
 from earshot.errors import EarshotError
 from tests.goldens import is_golden
+from tests.raised import raised
 
 WALKS = Path(__file__).parent / "walks"
 TEXT = """\
@@ -136,11 +135,10 @@ def test_a_file_without_a_client_on_the_machine(
 ) -> None:
     path = tmp_path / "compose.yaml"
     path.write_text(text)
-    with pytest.raises(EarshotError) as raised:
-        main([str(path), "--explain", "host"])
-    assert raised.value.observed.endswith(observed)
-    assert raised.value.allowed.startswith(allowed)
-    assert "host" not in raised.value.allowed
+    error = raised(EarshotError, main, [str(path), "--explain", "host"])
+    assert error.observed.endswith(observed)
+    assert error.allowed.startswith(allowed)
+    assert "host" not in error.allowed
 
 
 @pytest.mark.parametrize("paths", [[], ["."], ["compose.yaml", "compose.yaml"]])

@@ -1,7 +1,5 @@
 """Which files of a folder are checked, which are passed over, and why."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from earshot.lint import files
 from earshot.lint.files import choose
 from earshot.lint.model import FileReport, relative
 from earshot.reading import open_regular
+from tests.raised import raised
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
 
@@ -200,18 +199,15 @@ def test_a_file_that_is_named_is_checked_although_its_folder_passes_it_over() ->
 
 def test_a_path_that_does_not_exist_is_named() -> None:
     write("a.yml")
-    with pytest.raises(EarshotError) as caught:
-        choose([Path("a.yml"), Path("nowhere/b.yml")])
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, choose, [Path("a.yml"), Path("nowhere/b.yml")])) == (
         "path nowhere/b.yml: does not exist\n  allowed: a file or a folder"
     )
 
 
 def test_a_path_that_cannot_be_a_path_is_named() -> None:
     name = "x" * 300
-    with pytest.raises(EarshotError) as caught:
-        choose([Path(name)])
-    assert str(caught.value) == f"path {name}: cannot be read (File name too long)"
+    error = raised(EarshotError, choose, [Path(name)])
+    assert str(error) == f"path {name}: cannot be read (File name too long)"
 
 
 def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,9 +216,7 @@ def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         write(f"{number}.txt")
     choose([Path()])
     write("a/b.txt")
-    with pytest.raises(EarshotError) as caught:
-        choose([Path()])
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, choose, [Path()])) == (
         "folder .: holds more than 3 files and folders\n"
         "  fix: name the files, or the folders in it that hold them"
     )

@@ -1,7 +1,5 @@
 """Lines written into a file: where they come, and where nothing is certain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

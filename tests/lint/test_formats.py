@@ -1,7 +1,5 @@
 """Every format against its golden, whole, and what must hold for all of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

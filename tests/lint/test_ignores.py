@@ -1,7 +1,5 @@
 """What is ignored, by comments and by options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 
@@ -14,6 +12,7 @@ from earshot.lint.ignores import NO_REASON, of_rules, rules_named, with_comments
 from earshot.lint.model import FileReport, Mistake
 from earshot.rules.evaluate import RULES
 from tests.lint.samples import mistake
+from tests.raised import raised
 
 TODAY = date(2026, 12, 1)
 IDS = [rule.id for rule in RULES]
@@ -119,9 +118,7 @@ class TestComments:
 
     def test_an_unknown_id_is_an_error_with_its_line(self) -> None:
         lines = ["a: b", "c: d # earshot: ignore=KL006,KL999 why"]
-        with pytest.raises(EarshotError) as caught:
-            with_comments(linted(), lambda _: lines, TODAY)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, with_comments, linted(), lambda _: lines, TODAY)) == (
             "compose.yml, line 2, # earshot: ignore=KL006,KL999: there is no rule KL999\n"
             f"  allowed: {KNOWN}"
         )
@@ -157,9 +154,8 @@ class TestOptions:
         [("KL999", "KL999"), ("KL006,nope,abc", "ABC, NOPE"), ("", "''"), ("KL006,", "''")],
     )
     def test_unknown_ids_are_named_with_the_known(self, text: str, unknown: str) -> None:
-        with pytest.raises(EarshotError) as caught:
-            rules_named([text], "--ignore")
-        assert str(caught.value) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
+        error = raised(EarshotError, rules_named, [text], "--ignore")
+        assert str(error) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
 
     def test_select_keeps_those_alone(self) -> None:
         a, b, c = mistake("KL003"), mistake("KL006"), mistake("KL014")

@@ -1,7 +1,5 @@
 """Kubernetes manifests and Strimzi's resources as the check takes them, with their places."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import textwrap

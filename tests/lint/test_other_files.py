@@ -1,7 +1,5 @@
 """Files of variables and user data in `earshot lint`: what is wrong, where, what is not known."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

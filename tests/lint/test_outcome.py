@@ -1,7 +1,5 @@
 """What a run comes to: exit code, counts, summary."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that `docker compose` takes together; their verdicts are in `test_check`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

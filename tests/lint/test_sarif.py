@@ -1,7 +1,5 @@
 """SARIF against what the standard (2.1.0) and GitHub's code scanning ask for."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

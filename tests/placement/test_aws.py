@@ -1,7 +1,5 @@
 """From an aws spec to names, groups and user data, with names known and not known yet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +32,7 @@ from earshot.rules.registry import FindingState
 from earshot.user_data.cloud_config import LIMIT
 from tests.certificates.handed_over import FILES, hand_over
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, REGION, TWO_LISTENERS, read_aws
+from tests.raised import raised
 from tests.user_data.properties import properties_in
 
 OFF = VpcDns(support=True, hostnames=False)
@@ -266,9 +265,7 @@ def test_both_names_of_a_node_are_looked_at() -> None:
         ("public", replace(whole, public_name="")),
     ):
         for dns, why in ((None, ""), (OFF, "; enableDnsHostnames of the VPC: off")):
-            with pytest.raises(EarshotError) as caught:
-                plan_aws(spec, "mine", {1: given_names}, dns)
-            assert str(caught.value) == (
+            assert str(raised(EarshotError, plan_aws, spec, "mine", {1: given_names}, dns)) == (
                 f"broker-1: its {what} DNS name: AWS gave it none{why}\n"
                 "  allowed: a name, which takes enableDnsSupport and enableDnsHostnames of the "
                 "VPC\n"

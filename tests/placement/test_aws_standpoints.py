@@ -1,7 +1,5 @@
 """Where a cluster on AWS is looked at from, and what is left out with which reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From a docker spec to containers: what each of them is given."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,6 +20,7 @@ from earshot.placement.docker import DockerPlan, plan_docker, plan_step
 from earshot.rules.evaluate import evaluate
 from earshot.transition.steps import transition
 from tests.certificates.handed_over import FILES, hand_over
+from tests.raised import raised
 from tests.sources.containers import container_facts
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
@@ -259,9 +258,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
 def test_subjects_that_no_variable_can_hold_are_refused(tmp_path: Path) -> None:
     hosts = {id: [f"kafka-{id}", "localhost"] for id in (1, 2)}
     hand_over(tmp_path / "certs", hosts, "CN=b{node},O=Example\\, Inc.")
-    with pytest.raises(EarshotError) as caught:
-        given(tmp_path)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, given, tmp_path)) == (
         "the certificate of node 1: is for CN=b1,O=Example\\, Inc., and images would take the "
         "backslash away\n"
         '  allowed: subjects without the characters , = + < > # " and \\ in their texts\n'

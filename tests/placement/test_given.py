@@ -1,7 +1,5 @@
 """Plans of brokers that other means provision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.render import server_properties
 from earshot.listeners.terms import Role, UnknownHost
 from earshot.placement.given import plan_given, read_given
+from tests.raised import raised
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]}
@@ -94,10 +93,9 @@ def test_a_host_that_is_not_known_yet_keeps_the_plan() -> None:
     ],
 )
 def test_each_problem_names_its_input(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        plan_given(read_given(described(**changes), "kafka"))
-    assert str(caught.value).startswith("kafka")
-    assert message in str(caught.value)
+    error = raised(EarshotError, plan_given, read_given(described(**changes), "kafka"))
+    assert str(error).startswith("kafka")
+    assert message in str(error)
 
 
 @settings(max_examples=60)

@@ -1,7 +1,5 @@
 """Where the data of local brokers may lie."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

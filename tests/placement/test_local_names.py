@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from earshot.placement.plan import plan
 from earshot.rules.evaluate import evaluate
 from tests.config.read import read_local
 from tests.doubles.resolvers import TableAsked
+from tests.raised import raised
 
 ROOT = Path("/data")
 ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")
@@ -116,7 +115,6 @@ def test_an_address_of_this_machine_can_be_bound(bind: str) -> None:
 @pytest.mark.parametrize("bind", ["192.0.2.11", "2001:db8::1", "elsewhere"])
 def test_an_address_of_another_machine_is_refused_before_anything_starts(bind: str) -> None:
     wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
-    with pytest.raises(EarshotError) as found:
-        local_names(wanted, NAMED, ROOT)
-    assert str(found.value).startswith(f"listeners.A.bind: {bind} is no address of this machine")
-    assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(found.value)
+    error = raised(EarshotError, local_names, wanted, NAMED, ROOT)
+    assert str(error).startswith(f"listeners.A.bind: {bind} is no address of this machine")
+    assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(error)

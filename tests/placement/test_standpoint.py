@@ -1,7 +1,5 @@
 """Where to stand for each scope, and the document that says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from earshot.placement.standpoint import (
     read_standpoints,
     to_json,
 )
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 
 HERE = CandidateEngine(engine="unix:///var/run/docker.sock")
@@ -78,9 +77,7 @@ def test_rubbish_is_named(text: str, observed: str, tmp_path: Path) -> None:
 def test_what_is_no_json_is_said_to_be_none(tmp_path: Path) -> None:
     file = tmp_path / "vantages.json"
     file.write_text("password: secret")
-    with pytest.raises(EarshotError) as error:
-        read_standpoints(file)
-    assert error.value.line == (
+    assert raised(EarshotError, read_standpoints, file).line == (
         f"file {file}: is no JSON (Invalid JSON: expected value at line 1 column 1); "
         "allowed: a file of vantages, in JSON, as a stack on Docker hosts writes it"
     )

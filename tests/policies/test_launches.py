@@ -1,7 +1,5 @@
 """The pack on launch templates and task definitions of programs that know nothing of earshot."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -31,6 +31,7 @@ from earshot.report import render
 from earshot.spark.run import ValidationOptions
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report, Vantage
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 from toolchain.paths import ROOT
@@ -116,9 +117,8 @@ def test_a_report_comes_back_whatever_it_says(name: str) -> None:
 def test_no_report_is_an_error_with_the_last_words(
     code: int, killed: bool, lines: list[str], observed: str
 ) -> None:
-    with pytest.raises(EarshotError) as caught:
-        outcome(ContainerDouble(code, killed=killed), lines)
-    assert caught.value.observed == observed
+    error = raised(EarshotError, outcome, ContainerDouble(code, killed=killed), lines)
+    assert error.observed == observed
 
 
 class RunningDouble:
@@ -164,9 +164,8 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, base="base:1")
     said: list[str] = []
     if missing:
-        with pytest.raises(EarshotError) as caught:
-            container._prepare(client, standpoint, "dev", said.append)
-        assert str(caught.value) == (
+        error = raised(EarshotError, container._prepare, client, standpoint, "dev", said.append)
+        assert str(error) == (
             "network gone: does not exist on this engine\n"
             "  fix: deploy the stack: the brokers' network is part of it"
         )
@@ -413,10 +412,9 @@ def test_a_container_is_made_started_and_removed(
 @pytest.mark.usefixtures("named")
 def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
     engine = WholeEngineDouble(samples.report([]), code=2)
-    with pytest.raises(EarshotError) as caught:
-        validated(engine, APART)
+    error = raised(EarshotError, validated, engine, APART)
     reported = "".join(f"\n    {line}" for line in SAID[1:])
-    assert caught.value.observed == f"ended with status 2:{reported}"
+    assert error.observed == f"ended with status 2:{reported}"
     assert engine.steps[-2:] == [("container removed", True, True), ("network removed",)]
 
 
@@ -427,9 +425,8 @@ def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
     step: str, error: Exception
 ) -> None:
     engine = WholeEngineDouble(samples.report([]), fails={step: error})
-    with pytest.raises(EarshotError) as caught:
-        validated(engine, APART)
-    assert str(caught.value) == "Docker engine of machine-a: ended the run: gone"
+    caught = raised(EarshotError, validated, engine, APART)
+    assert str(caught) == "Docker engine of machine-a: ended the run: gone"
     kinds = [cast(tuple[str], item)[0] for item in engine.steps]
     made = kinds[: kinds.index(step)]
     removed = [f"{kind} removed" for kind in ("container", "network") if kind in made]

@@ -1,7 +1,5 @@
 """Orders, how a validator fares, and who they are meant for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """How the reports of several vantages, or the lack of one, become the report of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

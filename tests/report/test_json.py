@@ -1,7 +1,5 @@
 """A saved report is read back, or refused with one clear message."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.errors import EarshotError

@@ -1,7 +1,5 @@
 """The picture's geometry: everything inside, nothing on top of anything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.listeners.address import Address

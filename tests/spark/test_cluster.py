@@ -1,7 +1,5 @@
 """Which cluster Spark meets is tested on real brokers (tests/e2e/test_another_cluster.py)."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from earshot.listeners.address import Address

@@ -1,7 +1,5 @@
 """The page about changes, generated: `python -m tests.transition.page > docs/changes.md`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Whom clients reach while a step is made, and after it."""
 
-from __future__ import annotations
-
 from earshot.listeners.terms import Scope
 from earshot.transition.rehearsal import RehearsedStep, by_scope, rehearsed
 from earshot.transition.steps import transition

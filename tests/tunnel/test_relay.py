@@ -1,7 +1,5 @@
 """What passes through a tunnel, and what ends a connection: the way is a double."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import struct

@@ -1,7 +1,5 @@
 """The table of causes: golden texts, and a row for whatever may fail."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

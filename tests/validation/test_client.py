@@ -1,7 +1,5 @@
 """Client properties in librdkafka's words, and what its errors mean."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

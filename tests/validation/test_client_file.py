@@ -1,13 +1,12 @@
 """A file of client properties: what Java reads in it, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from earshot.errors import EarshotError
 from earshot.validation.client_file import read_client_file
+from tests.raised import raised
 
 
 @pytest.fixture
@@ -55,7 +54,6 @@ def test_what_clients_would_read_otherwise_is_refused(
 ) -> None:
     if data is not None:
         file.write_bytes(data)
-    with pytest.raises(EarshotError) as caught:
-        read_client_file(file, "c")
-    assert observed in str(caught.value)
-    assert "QQ" not in str(caught.value)
+    error = raised(EarshotError, read_client_file, file, "c")
+    assert observed in str(error)
+    assert "QQ" not in str(error)

@@ -1,7 +1,5 @@
 """What brokers are asked about their cluster's state, and what their answers mean."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Logins by hand: against a double of a server, which checks what it is shown."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

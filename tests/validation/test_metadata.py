@@ -1,7 +1,5 @@
 """Answers: who gave them, which listener they are of, and how they compare."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Whatever hosts and ports brokers advertise: from their metadata to a report, nothing raises."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

@@ -1,7 +1,5 @@
 """Why a cluster refused a topic, and what to do: each with a kind of its own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

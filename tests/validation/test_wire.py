@@ -1,7 +1,5 @@
 """Kafka's protocol with one peer: what is read, and what every kind of lie comes to."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl
@@ -32,6 +30,7 @@ from earshot.validation.wire import (
 )
 from tests.doubles import peer as doubles
 from tests.doubles.peer import Reply, kafka, listening, raw, reply, text
+from tests.raised import raised
 
 B = Address("kafka-1.example.com", 9092)
 Serve = Callable[[socket.socket, doubles.Peer], None]
@@ -198,9 +197,8 @@ def test_a_run_that_is_stopped_waits_no_more() -> None:
     end = Deadline(60)
     with listening(mute) as peer, connect("127.0.0.1", peer.address, None, end) as connection:
         threading.Timer(0.1, end.stop.set).start()
-        with pytest.raises(ExchangeError) as caught:
-            metadata(Exchange(connection, end.within(30)))
-    assert caught.value.failure.error == "timeout"
+        error = raised(ExchangeError, metadata, Exchange(connection, end.within(30)))
+    assert error.failure.error == "timeout"
 
 
 def test_a_long_text_of_a_peer_is_shortened() -> None:

@@ -5,8 +5,6 @@ ports. Listeners with TLS or SASL answer nothing without keys. If the stack has 
 other listener is ready when it accepts connections.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """TLS that is done here, over bytes that a command in a container passes on."""
 
-from __future__ import annotations
-
 import contextlib
 import socket as sockets
 import ssl

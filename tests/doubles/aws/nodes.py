@@ -4,8 +4,6 @@ moto runs no machine. This looks for instances that run and writes, into the par
 user data name, the report that the real scripts would write.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

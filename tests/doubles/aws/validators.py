@@ -4,8 +4,6 @@ moto runs no machine. This looks for instances whose user data are a validator's
 bucket that they name what the real scripts would: how it fares, and reports.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import threading
