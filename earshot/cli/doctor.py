@@ -52,7 +52,7 @@ def run(
     client = named.client_properties(client_config)
     contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
     seconds = deadline or USUAL_DEADLINE
-    draft = Draft(contract=contract, broken=crashes.reason)
+    draft = Draft(contract=contract, vantage_failure=crashes.reason)
 
     def tell(reason: str) -> int:
         known = draft.report(f"not decided: {reason}")
@@ -74,7 +74,7 @@ def run(
     if idle is not None:
         idle_results = hold(_held(report, contract, client), client, idle)
         report = report.model_copy(update={"notes": (*report.notes, *notes(idle_results, idle))})
-        lost = any(result.made and result.error for result in idle_results)
+        lost = any(result.is_connected and result.error for result in idle_results)
     show(report, files, format)
     return 1 if lost else report.exit_code
 

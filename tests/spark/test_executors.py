@@ -256,6 +256,6 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
     with pytest.raises(NoExecutors) as caught:
         probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(10))
     assert str(caught.value) == (
-        "no executor could look: SparkException: [PYTHON_VERSION_MISMATCH] Python in worker has "
-        "different version"
+        "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
+        "worker has different version"
     )
