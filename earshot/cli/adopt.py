@@ -12,7 +12,7 @@ from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_proper
 from earshot.adopt.report import as_json, as_text, stack_file
 from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save, to_stderr
 from earshot.errors import EarshotError
-from earshot.lint.files import laid_over
+from earshot.lint.files import overlays_of
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
@@ -46,7 +46,7 @@ def run(
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
     # what `docker compose` lays over the file by itself
-    texts = [(text_of(item), str(item)) for item in laid_over(file)]
+    texts = [(text_of(item), str(item)) for item in overlays_of(file)]
     over = [item for item in texts if is_compose(*item)]
     if output is not None:
         read = (file, *(Path(name) for _, name in over), env_file or file.with_name(".env"))

@@ -27,10 +27,10 @@ from earshot.cli.output import (
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
-from earshot.lint.files import choose, laid_over
+from earshot.lint.files import choose, overlays_of
 from earshot.lint.formats import SUFFIXES, LintFormat, render
-from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, counted
+from earshot.lint.ignores import rules_named, with_comments, with_rules
+from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, count_of
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
@@ -109,7 +109,7 @@ def run(
         from earshot.lint.baseline import as_text
 
         save(baseline, as_text(known))
-        to_stderr(f"written: {baseline}, {counted(len(known), 'mistake')}")
+        to_stderr(f"written: {baseline}, {count_of(len(known), 'mistake')}")
     for failed in outcome.failed:
         to_stderr(f"error: {failed.error}")
     return outcome.exit_code
@@ -117,17 +117,17 @@ def run(
 
 def explain(paths: Sequence[Path], choice: Choice) -> int:
     """Prints the walk of one client; its exit code. Raises EarshotError."""
-    from earshot.lint.explain import explained
+    from earshot.lint.explain import explain_client
 
     files = [*choice.together, *paths]
     if not files or (paths and (choice.together or len(paths) > 1)) or files[0].is_dir():
         raise EarshotError(
             f"--explain {choice.explain}",
-            observed=f"found with {counted(len(files), 'path')}",
+            observed=f"found with {count_of(len(files), 'path')}",
             allowed="one Compose file, or -f FILE -f FILE",
         )
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
-    text, code = explained(files, choice.explain, options)
+    text, code = explain_client(files, choice.explain, options)
     emit(visible(text))
     return code
 
@@ -165,16 +165,16 @@ def _outcome(
         named |= {together[0]}
     for file, checked in checks:
         try:
-            result = of_rules(checked(), select, ignore)
+            result = with_rules(checked(), select, ignore)
             result = replace(result, is_named=file in named and not choice.skip_unrelated)
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
             failed.append(FailedFile(str(file), error))
     if choice.write_baseline is not None or baseline:
-        from earshot.lint.baseline import recorded, with_baseline  # slow to import
+        from earshot.lint.baseline import baseline_entries, with_baseline  # slow to import
 
         if choice.write_baseline is not None:
-            baseline = recorded(linted, root, baseline)
+            baseline = baseline_entries(linted, root, baseline)
         linted = [with_baseline(report, baseline, root, today) for report in linted]
     return Outcome((*linted, *chosen.passed_over), failed, root, lines), baseline
 
@@ -211,7 +211,7 @@ def _save_all(outcome: Outcome, targets: Mapping[Path, LintFormat]) -> EarshotEr
 
 def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     """What is written into the files, or would be, as diffs. Raises EarshotError."""
-    from earshot.lint.fix import difference, fixed
+    from earshot.lint.fix import difference, fix_text
 
     if choice.together:
         raise EarshotError(
@@ -226,28 +226,28 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
             continue
-        if above := laid_over(file):
-            names = ", ".join(finding.name for finding in above)
-            to_stderr(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
+        if overlays := overlays_of(file):
+            names = ", ".join(path.name for path in overlays)
+            to_stderr(f"not fixed: {file}: {names} is merged into it; fix each by hand")
             continue
 
         def checked(text: str, file: Path = file) -> FileReport:
-            linted = of_rules(check_compose(text, file, os.environ, options), select, ignore)
+            linted = with_rules(check_compose(text, file, os.environ, options), select, ignore)
             return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
             before = read_bytes(file).decode("utf-8")
-            after = fixed(before, str(file), checked)
+            after = fix_text(before, str(file), checked)
         except (OSError, ValueError, EarshotError):
             continue  # reported where the file is checked
-        if not after.cured:
+        if not after.fixed_mistakes:
             continue
         if choice.fix and not replaced(file, before, after.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
         mistakes.append(difference(before, after.text, str(file)))
         done = "fixed" if choice.fix else "can be fixed"
-        to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
+        to_stderr(f"{done}: {file}, {count_of(len(after.fixed_mistakes), 'mistake')}")
     return "\n".join(mistakes)
 
 

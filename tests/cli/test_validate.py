@@ -160,8 +160,8 @@ def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
             "--conf master=yarn: is no Spark property\n  allowed: spark.KEY=VALUE\n",
         ),
         (["--conf", "spark.master"], "is no Spark property"),
-        (["--incarnations", "{"], "--incarnations: is no JSON (Expecting"),
-        (["--incarnations", "[" * 100_000], "--incarnations: is no JSON (maximum recursion"),
+        (["--incarnations", "{"], "--incarnations: is not JSON (Expecting"),
+        (["--incarnations", "[" * 100_000], "--incarnations: is not JSON (maximum recursion"),
         (["--incarnations", "[1]"], "--incarnations: found [1]\n  allowed: a JSON object\n"),
         (
             ["--output", "report.pdf"],
