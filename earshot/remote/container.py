@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
+from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
 from earshot.reading import read_bytes
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
@@ -91,7 +91,7 @@ def _prepare(
 ) -> DockerHostSession:
     from docker.errors import NotFound
 
-    if standpoint.network not in (HOST_NETWORK, APART):
+    if standpoint.network not in (HOST_NETWORK, OWN_NETWORK):
         try:
             client.networks.get(standpoint.network)
         except NotFound:
@@ -163,7 +163,7 @@ def ended(
 
 @contextlib.contextmanager
 def _network(session: DockerHostSession, name: str, labels: Mapping[str, str]) -> Iterator[str]:
-    if session.standpoint.network != APART:
+    if session.standpoint.network != OWN_NETWORK:
         yield session.standpoint.network
         return
     network = session.client.networks.create(name, driver="bridge", labels=dict(labels))

@@ -100,6 +100,6 @@ def read_order(text: str, source: str) -> ValidationOrder:
         return ValidationOrder.model_validate_json(text)
     except ValidationError as error:
         if error.errors()[0]["type"] == "json_invalid":
-            raise EarshotError(source, observed="is no JSON", allowed="an order") from None
+            raise EarshotError(source, observed="is not JSON", allowed="an order") from None
         lines = describe(error, ValidationOrder, None)
         raise SpecError.of(f"{source} (an order of version 1)", lines[:20]) from None

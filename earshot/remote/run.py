@@ -28,7 +28,7 @@ from earshot.validation.result import Report, Vantage
 from earshot.validation.terms import Verdict
 
 AT_ONCE: Final = 1
-"""Containers that validate side by side."""
+"""The maximum number of containers that validate in parallel."""
 
 Reported = Literal["host", "container", "remote"]
 """What a report calls the kind of a vantage."""

@@ -178,9 +178,9 @@ def test_listeners_side_by_side_want_ports_of_their_own() -> None:
     with pytest.raises(EarshotError) as caught:
         at_step(before, 1, brokers=3, listeners=[INTERNAL, LAN | {"port": 9094}])
     assert str(caught.value) == (
-        "port 9094 of Docker host local: is wanted by LAN of node 1 and by HOST of node 3, which "
-        "are there side by side while listeners change\n"
-        "  allowed: ports that no listener has now; nodes of one host take consecutive ports, "
+        "port 9094 of Docker host local: is needed by LAN of node 1 and by HOST of node 3, which "
+        "exist at the same time while listeners change\n"
+        "  allowed: ports that no listener has now; nodes of one host use consecutive ports, "
         "beginning at each listener's `port`\n"
         "  fix: choose another `port` (or `published`) for the new listener; nothing was touched"
     )
@@ -247,7 +247,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
         assert values["super.users"] == "User:CN=b1,O=Example;User:CN=b2,O=Example"
         assert values["ssl.truststore.location"] == "/etc/kafka/secrets/trusted.pem"
     ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
-    assert made.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert made.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     assert check_planned(spec, made, ResolverPolicy()).findings == ()
     hand_over(tmp_path / "certs", {2: ["kafka-2"]})
     spec, made = given(tmp_path)
