@@ -103,7 +103,7 @@ def _changes(before: ClusterPlan, after: ClusterPlan, target: ClusterPlan) -> It
     added = [name for name in new if name not in old]
     going = [name for name in old if name in new and name not in target.listener_names]
     if added and going:
-        yield f"{_and((*going, *added))} side by side"
+        yield f"{_and(added)} added next to {_and(going)}"
     elif added:
         yield f"{_and(added)} added"
     for name in (name for name in new if name in old):

@@ -14,7 +14,7 @@ from earshot.transition.change import Change
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, REPL, plan
 
 LINES = (
-    "step 1 of 3: INTERNAL and REPL side by side",
+    "step 1 of 3: REPL added next to INTERNAL",
     "step 2 of 3: brokers reach each other through REPL",
     "step 3 of 3: INTERNAL removed",
 )

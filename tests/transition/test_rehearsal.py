@@ -13,7 +13,7 @@ def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
     first, second, third = rehearsed(BEFORE, steps)
     host = {Scope.HOST: ("EXTERNAL",)}
     assert first == RehearsedStep(
-        text="INTERNAL and REPL side by side",
+        text="REPL added next to INTERNAL",
         restarts=(1, 2, 3),
         through="INTERNAL",
         meanwhile={Scope.INTERNAL: ("INTERNAL",), **host},
