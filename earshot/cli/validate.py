@@ -194,7 +194,7 @@ def _incarnations(text: str | None) -> dict[str, str]:
     try:
         document = json.loads(text or "{}")
     except (ValueError, RecursionError) as reason:
-        raise EarshotError("--incarnations", observed=f"is no JSON ({reason})") from None
+        raise EarshotError("--incarnations", observed=f"is not JSON ({reason})") from None
     if not isinstance(document, dict):
         raise EarshotError("--incarnations", observed=f"found {text}", allowed="a JSON object")
     return {str(key): str(value) for key, value in document.items()}

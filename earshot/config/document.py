@@ -37,7 +37,7 @@ class StackFiles(Protocol):
 def read_spec_text(text: str | None, source: str, files: StackFiles | None = None) -> Spec:
     """Like `read_spec`, for JSON, as Pulumi passes what a stack file holds; None: no value.
 
-    A text that is no JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
+    A text that is not JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
     """
     try:
         value = json.loads(text) if text is not None else None
