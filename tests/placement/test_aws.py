@@ -270,7 +270,7 @@ def test_both_names_of_a_node_are_looked_at() -> None:
                 plan_aws(spec, "mine", {1: given_names}, dns)
             assert str(caught.value) == (
                 f"broker-1: its {what} DNS name: AWS assigned none{why}\n"
-                "  allowed: a name, which takes enableDnsSupport and enableDnsHostnames of the "
+                "  allowed: a name, which needs enableDnsSupport and enableDnsHostnames of the "
                 "VPC\n"
                 "  fix: set both attributes on the VPC, or use `naming: zone`"
             )

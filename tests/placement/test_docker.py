@@ -190,7 +190,7 @@ def test_a_node_that_the_file_has_no_more_is_asked_for() -> None:
     before, last = planned(brokers=3), planned(brokers=2)
     spec = read_spec({"placement": "docker", "brokers": 2}, "test")
     assert isinstance(spec, DockerSpec)
-    with pytest.raises(EarshotError, match="node 3: is part of a step that was interrupted"):
+    with pytest.raises(EarshotError, match="node 3: is part of an interrupted step"):
         plan_step(spec, "mine", last, before.plan, {})
 
 

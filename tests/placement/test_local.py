@@ -26,7 +26,7 @@ from tests.config.test_security import PRIVATE_CA, secured
 @pytest.mark.parametrize(
     ("root", "shown", "why"),
     [
-        ("/a,b/kafka", "/a,b/kafka", "a comma in its path, at which Kafka would take `log.dirs`"),
+        ("/a,b/kafka", "/a,b/kafka", "a comma in its path, at which Kafka would split `log.dirs`"),
         ("/a\udcfcb", "/a\\udcfcb", "a path that is not UTF-8, which Java cannot open"),
     ],
 )
@@ -86,7 +86,7 @@ def test_ports_of_the_machine_s_own_connections_are_noted(monkeypatch: pytest.Mo
     for known, noted in ((OutgoingPorts(32768, 60999), 1), (None, 0), (OutgoingPorts(1, 9), 0)):
         monkeypatch.setattr(module, "outgoing_ports", lambda known=known: known)
         made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
-        notes = [note for note in made.notes if "own connections" in note]
+        notes = [note for note in made.notes if "outgoing connections" in note]
         assert len(notes) == noted
     monkeypatch.setattr(module, "outgoing_ports", lambda: OutgoingPorts(32768, 60999))
     made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
