@@ -25,7 +25,7 @@ from earshot.sources.files import text_of
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
-from earshot.transition.rehearsal import RehearsedStep, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, rehearsed_steps
 from earshot.validation.contract import Contract, read_contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
@@ -103,7 +103,7 @@ def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal)
     head = "one step" if count == 1 else f"{count} steps, each by an update of its own"
     lines = [terminal.bold(f"stack {stack}: {head}")]
     titles = change.lines or (f"step 1 of 1: {change.steps[0].text}",)
-    for title, step in zip(titles, rehearsed(runs, change.steps), strict=True):
+    for title, step in zip(titles, rehearsed_steps(runs, change.steps), strict=True):
         lines += ["", terminal.bold(title)]
         fields = list(_step_fields(step))
         width = max(len(label) for label, _ in fields)

@@ -31,5 +31,5 @@ def render(report: Report, format: Format | str, terminal: Terminal | None = Non
 
         return text(report, terminal)
     module = importlib.import_module(f"earshot.report.{format}")
-    written: str = getattr(module, format)(report)
-    return written
+    rendered: str = getattr(module, format)(report)
+    return rendered

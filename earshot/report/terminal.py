@@ -11,7 +11,7 @@ from typing import TextIO
 from earshot.report.visible import visible
 from earshot.validation.terms import Verdict
 
-_SHOWN = {
+_MARKS = {
     Verdict.PASS: ("ok", "\N{HEAVY CHECK MARK}", "32"),
     Verdict.FAIL: ("FAIL", "\N{HEAVY BALLOT X}", "1;31"),
     Verdict.SKIP: ("--", "\N{EN DASH}", "2"),
@@ -44,10 +44,10 @@ class Terminal:
         )
 
     def mark(self, verdict: Verdict) -> str:
-        return _SHOWN[verdict][self.signs]
+        return _MARKS[verdict][self.signs]
 
     def tint(self, text: str, verdict: Verdict) -> str:
-        return self._ink(text, _SHOWN[verdict][2])
+        return self._ink(text, _MARKS[verdict][2])
 
     def bold(self, text: str) -> str:
         return self._ink(text, "1")

@@ -262,8 +262,8 @@ def test_subjects_that_no_variable_can_hold_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EarshotError) as caught:
         given(tmp_path)
     assert str(caught.value) == (
-        "the certificate of node 1: is for CN=b1,O=Example\\, Inc., and images would take the "
-        "backslash away\n"
+        "the certificate of node 1: is for CN=b1,O=Example\\, Inc., whose backslash the images "
+        "would remove\n"
         '  allowed: subjects without the characters , = + < > # " and \\ in their texts\n'
         "  fix: have the certificate issued for another subject"
     )
