@@ -153,8 +153,8 @@ def doctor(
 
     looked_at = (stack, contract, bootstrap)
     chosen = scope and scope.value
-    asked = (looked_at, chosen, client_config, deadline, produce, format, output or [])
-    _exit(command.run(*asked, idle=idle, force=force))
+    arguments = (looked_at, chosen, client_config, deadline, produce, format, output or [])
+    _exit(command.run(*arguments, idle=idle, force=force))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -254,8 +254,8 @@ def validate(
     looked_at = (stack, contract, bootstrap)
     effort = (records, deadline, jars, jars_dir, conf or ())
     choice = command.Choice(*effort, vantages, vantage, tuple(only or ()))
-    asked = (looked_at, client_config, choice, incarnations, format, output or [])
-    _exit(command.run(*asked, force=force))
+    arguments = (looked_at, client_config, choice, incarnations, format, output or [])
+    _exit(command.run(*arguments, force=force))
 
 
 @app.command()
@@ -340,8 +340,8 @@ def adopt(
     from earshot.cli import adopt as command
 
     as_json = format is Document.JSON
-    asked = (file, env_file, service or [], scope or [], output)
-    _exit(command.run(*asked, json=as_json, force=force))
+    arguments = (file, env_file, service or [], scope or [], output)
+    _exit(command.run(*arguments, json=as_json, force=force))
 
 
 @app.command("policy-pack")

@@ -79,39 +79,39 @@ def run(
     targets = formats(output, format, SUFFIXES)
     baseline = choice.write_baseline
     if baseline is not None and baseline.is_dir():
-        what = f"--write-baseline {baseline}"
-        raise EarshotError(what, observed="is a folder", allowed="a file")
-    written = [*output, *([baseline] if baseline else [])]
-    if any(file.is_file() for file in written):
-        refuse_read(written, (*choose(paths).files, *choice.together))
-        before = (choice.baseline,) if choice.baseline else ()
-        refuse_outputs(output, before, choice.force)
+        subject = f"--write-baseline {baseline}"
+        raise EarshotError(subject, observed="is a folder", allowed="a file")
+    written_files = [*output, *([baseline] if baseline else [])]
+    if any(file.is_file() for file in written_files):
+        refuse_read(written_files, (*choose(paths).files, *choice.together))
+        baseline_files = (choice.baseline,) if choice.baseline else ()
+        refuse_outputs(output, baseline_files, choice.force)
     if baseline is not None and not choice.force and not _is_baseline(baseline):
         refuse_replacing(baseline, "a baseline")
-    known: frozenset[BaselineEntry] = frozenset()
+    known_entries: frozenset[BaselineEntry] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline
 
-        known = read_baseline(choice.baseline)
-    shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
-    outcome, known = _outcome(paths, choice, known)
+        known_entries = read_baseline(choice.baseline)
+    diff_text = _fixed(paths, choice) if choice.fix or choice.diff else ""
+    outcome, known_entries = _outcome(paths, choice, known_entries)
     unwritten = _save_all(outcome, targets)  # raised once stdout has the findings
     to_stdout = printed(targets, format, LintFormat.TEXT)
-    if shown:
+    if diff_text:
         if to_stdout is LintFormat.TEXT:
-            emit(f"{visible(shown)}\n")
+            emit(f"{visible(diff_text)}\n")
         else:
-            to_stderr(shown)
+            to_stderr(diff_text)
     emit(render(outcome, to_stdout, Terminal.of(sys.stdout)))
     if unwritten is not None:
         raise unwritten
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
-        save(baseline, as_text(known))
-        to_stderr(f"written: {baseline}, {count_of(len(known), 'mistake')}")
-    for failed in outcome.failed:
-        to_stderr(f"error: {failed.error}")
+        save(baseline, as_text(known_entries))
+        to_stderr(f"written: {baseline}, {count_of(len(known_entries), 'mistake')}")
+    for failed_file in outcome.failed:
+        to_stderr(f"error: {failed_file.error}")
     return outcome.exit_code
 
 
@@ -157,26 +157,26 @@ def _outcome(
     root, today = Path.cwd(), date.today()
     lines = SourceLines(root)
     linted: list[FileReport] = []
-    failed: list[FailedFile] = []
+    failed_files: list[FailedFile] = []
     checks = [(file, partial(check, file, os.environ, options)) for file in chosen.files]
-    named = chosen.named
+    named_files = chosen.named
     if together := choice.together:  # by the name of the first of them
         checks.insert(0, (together[0], partial(check_together, together, os.environ, options)))
-        named |= {together[0]}
-    for file, checked in checks:
+        named_files |= {together[0]}
+    for file, check_file in checks:
         try:
-            result = with_rules(checked(), select, ignore)
-            result = replace(result, is_named=file in named and not choice.skip_unrelated)
+            result = with_rules(check_file(), select, ignore)
+            result = replace(result, is_named=file in named_files and not choice.skip_unrelated)
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
-            failed.append(FailedFile(str(file), error))
+            failed_files.append(FailedFile(str(file), error))
     if choice.write_baseline is not None or baseline:
         from earshot.lint.baseline import baseline_entries, with_baseline  # slow to import
 
         if choice.write_baseline is not None:
             baseline = baseline_entries(linted, root, baseline)
         linted = [with_baseline(report, baseline, root, today) for report in linted]
-    return Outcome((*linted, *chosen.passed_over), failed, root, lines), baseline
+    return Outcome((*linted, *chosen.passed_over), failed_files, root, lines), baseline
 
 
 def _selected(choice: Choice) -> frozenset[str]:
@@ -187,10 +187,10 @@ def _selected(choice: Choice) -> frozenset[str]:
         from earshot.rules.registry import AppliedAt
 
         of_files = [rule.id for rule in rules_at(AppliedAt.FILE)]
-        if others := sorted(select - {*of_files}):
+        if other_rules := sorted(select - {*of_files}):
             raise EarshotError(
                 "--select",
-                observed=f"no file is checked by {', '.join(others)}",
+                observed=f"no file is checked by {', '.join(other_rules)}",
                 allowed=", ".join(of_files),
                 remedy="for a stack's plan run: earshot plan --check",
             )
@@ -199,14 +199,14 @@ def _selected(choice: Choice) -> frozenset[str]:
 
 def _save_all(outcome: Outcome, targets: Mapping[Path, LintFormat]) -> EarshotError | None:
     """Writes ``outcome`` to files; the first error, after the others have been written."""
-    first = None
+    first_error = None
     for file, chosen in targets.items():
         if file != STDOUT:
             try:
                 save(file, render(outcome, chosen))
             except EarshotError as error:
-                first = first or error
-    return first
+                first_error = first_error or error
+    return first_error
 
 
 def _fixed(paths: Sequence[Path], choice: Choice) -> str:
@@ -231,23 +231,23 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
             to_stderr(f"not fixed: {file}: {names} is merged into it; fix each by hand")
             continue
 
-        def checked(text: str, file: Path = file) -> FileReport:
+        def report_of(text: str, file: Path = file) -> FileReport:
             linted = with_rules(check_compose(text, file, os.environ, options), select, ignore)
             return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
-            before = read_bytes(file).decode("utf-8")
-            after = fix_text(before, str(file), checked)
+            old_text = read_bytes(file).decode("utf-8")
+            fixed_file = fix_text(old_text, str(file), report_of)
         except (OSError, ValueError, EarshotError):
             continue  # reported where the file is checked
-        if not after.fixed_mistakes:
+        if not fixed_file.fixed_mistakes:
             continue
-        if choice.fix and not replaced(file, before, after.text):
+        if choice.fix and not replaced(file, old_text, fixed_file.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
-        mistakes.append(difference(before, after.text, str(file)))
-        done = "fixed" if choice.fix else "can be fixed"
-        to_stderr(f"{done}: {file}, {count_of(len(after.fixed_mistakes), 'mistake')}")
+        mistakes.append(difference(old_text, fixed_file.text, str(file)))
+        verb = "fixed" if choice.fix else "can be fixed"
+        to_stderr(f"{verb}: {file}, {count_of(len(fixed_file.fixed_mistakes), 'mistake')}")
     return "\n".join(mistakes)
 
 

@@ -17,7 +17,7 @@ class Document(StrEnum):
 
 
 class TunnelKind(StrEnum):
-    """How a tunnel's brokers are told apart on this machine."""
+    """How this machine distinguishes the brokers of a tunnel: by ports or by addresses."""
 
     PORTS = "ports"
     ADDRESSES = "addresses"

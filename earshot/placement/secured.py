@@ -74,7 +74,7 @@ class SecuredPlan:
         """A note about the first certificate to expire, or no note."""
         if not self.node_certificates:
             return ()
-        node, first_to_expire = min(self.certificates.items(), key=lambda node: node[1].not_after)
+        node, first_to_expire = min(self.certificates.items(), key=lambda entry: entry[1].not_after)
         last_day = f"{first_to_expire.not_after:%Y-%m-%d}"
         return (f"certificates of others: that of node {node} expires first, on {last_day}",)
 

@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 
 def render(report: Report, format: Format | str, terminal: Terminal | None = None) -> str:
-    """``report`` as ``format``; ``terminal`` says what text may use (default: plain ASCII).
+    """``report`` as ``format``. ``terminal`` has the style of text (default: plain ASCII).
 
     Raises ValueError for a format that there is not.
     """

@@ -230,7 +230,7 @@ def between_brokers(report: Report) -> str:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """``items`` by what ``key`` says of each, in their order."""
+    """``items`` grouped by ``key``, in their order."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

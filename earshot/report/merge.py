@@ -25,11 +25,11 @@ class Source:
 
 
 def merge(sources: Sequence[Source]) -> Report:
-    """The one report that ``sources`` make up, in the order of their files.
+    """Merges ``sources`` into one report, in the order of their files.
 
-    Of two reports with a vantage of the same name on the same machine the later one counts there,
-    and a note says so; vantages of one name on different machines are named with the machine.
-    Raises EarshotError for reports of different clusters, or where there is none.
+    If two reports have a vantage of the same name on the same machine, the later one counts, with a
+    note. Vantages of one name on different machines get the machine's name added. Raises
+    EarshotError for reports of different clusters, or without a report.
     """
     if not sources:
         raise EarshotError("reports", observed="there is none", allowed="at least one")
@@ -66,7 +66,8 @@ def merge(sources: Sequence[Source]) -> Report:
 
 
 def _refuse_strangers(sources: Sequence[Source]) -> None:
-    """Two names are two clusters, and so are two of Kafka's ids; one that is not known is none."""
+    """Raises EarshotError if the reports have two cluster names, or two cluster ids. Unknown ids
+    are ignored."""
     for attribute in ("cluster", "cluster_id"):
         source_names = {getattr(source.report, attribute): source.name for source in sources}
         problems = [f"{name} shows {cluster}" for cluster, name in source_names.items() if cluster]
@@ -156,12 +157,12 @@ def _with_machine_names(report: Report, all_reports: Sequence[Report]) -> Report
 
 
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
-    """Of each pair of brokers the gravest that is known: it does not depend on who looked."""
+    """The worst known result of each pair of brokers, which does not depend on the vantage."""
     all_pairs = chain(*(report.replication for report in reports))
     groups = grouped(all_pairs, lambda pair: (pair.leader, pair.follower))
     worst_pairs = []
     for _, same_pairs in sorted(groups.items()):
-        # a failure, else a proof; who found out nothing takes neither away
+        # a failure, else a pass; an inconclusive result overrides neither
         decided_pairs = [
             pair for pair in same_pairs if pair.verdict is not Verdict.INCONCLUSIVE
         ] or same_pairs

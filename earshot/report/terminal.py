@@ -1,4 +1,4 @@
-"""Ink for a terminal: marks, colours and aligned columns, or plain ASCII where there is none."""
+"""The style of text on a terminal: marks, colours and aligned columns, or plain ASCII."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Terminal:
         return cls(
             colour=not os.environ.get("NO_COLOR"),
             signs="utf" in (getattr(stream, "encoding", "") or "").lower(),
-            width=width or cls.width,  # a terminal that does not know its size says 0
+            width=width or cls.width,  # a terminal of unknown size reports 0
         )
 
     def mark(self, verdict: Verdict) -> str:

@@ -104,7 +104,7 @@ def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
 
 
 def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
-    """Executors say what they reached; any other vantage speaks up only when it is broken."""
+    """The line of a vantage: executors list what they reached, others appear only if broken."""
     if vantage.verdict == Verdict.PASS and not vantage.reached:
         return
     mark = terminal.tint(f"{terminal.mark(vantage.verdict):<4}", vantage.verdict)

@@ -1,4 +1,4 @@
-"""The topology as geometry: who looked, through which listener, at which broker.
+"""The geometry of the topology picture: vantages, listeners and brokers, connected by lines.
 
 Three columns of boxes (vantages, listeners, brokers) and the lines between them, each with the
 worst verdict of the cells it represents. Units are those of the picture's own `viewBox`.
@@ -90,7 +90,7 @@ def topology(report: Report) -> Topology:
     verdicts_by_vantage = {
         vantage.name: _worst_verdicts(vantage, report.cells) for vantage in lookers
     }
-    first_cells = {
+    first_boxes = {
         vantage.name: _box(
             0,
             y,
@@ -111,7 +111,7 @@ def topology(report: Report) -> Topology:
         for group, y in _spread(groups, middle)
     }
     lines = [
-        DrawnLine(first_cells[name].right, second[listener].left, verdict, f"{name} to {listener}")
+        DrawnLine(first_boxes[name].right, second[listener].left, verdict, f"{name} to {listener}")
         for name, met in verdicts_by_vantage.items()
         for listener, verdict in met.items()
         if listener in second
@@ -120,7 +120,7 @@ def topology(report: Report) -> Topology:
         name = f"{listener} to {_group_name(group)}: {counted('cell', met)}"
         lines.append(DrawnLine(second[listener].right, third[group].left, worst(met), name))
     lines.sort(key=lambda line: line.verdict == Verdict.FAIL)  # faults are drawn last, on top
-    boxes = (*first_cells.values(), *second.values(), *third.values())
+    boxes = (*first_boxes.values(), *second.values(), *third.values())
     return Topology(boxes, tuple(lines), TOP + tallest * STEP)
 
 

@@ -45,7 +45,7 @@ def _rolls(before: ClusterPlan, after: ClusterPlan) -> bool:
 
 def reaches(plan: ClusterPlan, other_plan: ClusterPlan) -> bool:
     """True if a broker that runs ``plan`` reaches those that run ``other_plan``."""
-    if len({node.id for plan in (plan, other_plan) for node in plan.brokers}) == 1:
+    if len({node.id for each_plan in (plan, other_plan) for node in each_plan.brokers}) == 1:
         return True
     name = plan.inter_broker
     own_protocols = protocols(plan, name)

@@ -17,7 +17,7 @@ from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
 from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.project import Project
-from earshot.remote.run import Known
+from earshot.remote.run import KnownReports
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
@@ -262,7 +262,7 @@ class EverywhereDouble:
         options: ValidationOptions,
         on_event: Callable[[str], None],
         only: Sequence[str],
-        known: Known,
+        known: KnownReports,
     ) -> Report:
         self.standpoints, self.only = standpoints, only
         if self.interrupted is not None:
