@@ -63,7 +63,7 @@ _OF_VALIDATOR = tuple(
 
 
 def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
-    """The grants of all users. ``users`` has prefixes by name; the validator gets its own topics."""
+    """The grants of all users. ``users`` has prefixes by name; the validator gets its topics."""
     user_prefixes = [(user, prefix) for user, prefixes in users.items() for prefix in prefixes]
     of_users = [(user, kind, prefix) for user, prefix in user_prefixes for kind in _KINDS]
     return [(VALIDATOR, "topic", PREFIX), *of_users]
