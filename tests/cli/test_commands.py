@@ -455,7 +455,7 @@ class TestReport:
             (["report"], "neither --stack nor a file"),
             (["report", "-s", "local"], "has no report yet"),
             (["report", "nowhere.json"], "cannot be read (No such file or directory)"),
-            (["report", "Pulumi.yaml"], "is no JSON"),
+            (["report", "Pulumi.yaml"], "is not JSON"),
             (["report", "s3://bucket"], "s3://bucket: is no object's URL"),
             (["report", "-s", "local", "-o", "x.y"], "its suffix names no format"),
             (["report", "-s", "local", "-o", "stacks", "-f", "json"], "is a folder"),
@@ -547,7 +547,7 @@ class TestTarget:
         monkeypatch.setattr(sys, "stdin", piped(self.contract(project).to_json().encode()))
         assert target(None, "-", None).contract == self.contract(project)
         monkeypatch.setattr(sys, "stdin", piped(b"{"))
-        with pytest.raises(EarshotError, match=r"^stdin: is no JSON"):
+        with pytest.raises(EarshotError, match=r"^stdin: is not JSON"):
             target(None, "-", None)
 
     def test_of_addresses(self) -> None:
@@ -565,7 +565,7 @@ class TestTarget:
             ((None, None, None), "neither --stack nor --contract nor --bootstrap"),
             (("local", "c.json", None), "are both given"),
             ((None, "c.json", None), "cannot be read"),
-            ((None, "Pulumi.yaml", None), "is no JSON"),
+            ((None, "Pulumi.yaml", None), "is not JSON"),
             ((None, None, "host"), "has no port"),
             ((None, None, ""), "has no port"),
             ((None, None, "host:70000"), "is not a usable port"),

@@ -504,7 +504,7 @@ services:
         write("z.yml", self.TEXT)
         assert run(["lint", ".", "--fix"]) == 2
         assert capsys.readouterr().err.startswith(
-            "not fixed: docker-compose.yml, for docker-compose.override.yml is laid over it; "
+            "not fixed: docker-compose.yml: docker-compose.override.yml is merged into it; "
             "fix each by hand\nfixed: z.yml, 1 mistake\nerror: "
         )
         assert Path("docker-compose.yml").read_text() == self.TEXT

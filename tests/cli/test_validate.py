@@ -15,7 +15,7 @@ from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
 from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.project import Project
-from earshot.remote.run import Known
+from earshot.remote.run import KnownReports
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
@@ -159,8 +159,8 @@ def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
             "--conf master=yarn: is no Spark property\n  allowed: spark.KEY=VALUE\n",
         ),
         (["--conf", "spark.master"], "is no Spark property"),
-        (["--incarnations", "{"], "--incarnations: is no JSON (Expecting"),
-        (["--incarnations", "[" * 100_000], "--incarnations: is no JSON (maximum recursion"),
+        (["--incarnations", "{"], "--incarnations: is not JSON (Expecting"),
+        (["--incarnations", "[" * 100_000], "--incarnations: is not JSON (maximum recursion"),
         (["--incarnations", "[1]"], "--incarnations: found [1]\n  allowed: a JSON object\n"),
         (
             ["--output", "report.pdf"],
@@ -260,7 +260,7 @@ class EverywhereDouble:
         options: ValidationOptions,
         on_event: Callable[[str], None],
         only: Sequence[str],
-        known: Known,
+        known: KnownReports,
     ) -> Report:
         self.standpoints, self.only = standpoints, only
         if self.interrupted is not None:

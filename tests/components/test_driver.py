@@ -10,13 +10,12 @@ from earshot_pulumi.driver import (
     Disturbed,
     ListeningNode,
     NodeDriver,
-    or_put_back,
+    change_or_restore,
     wait_for,
 )
 
 from earshot.errors import EarshotError
 from earshot.validation.client import Failure
-from tests.raised import raised
 
 REMEDY = "mend it"
 
@@ -100,9 +99,10 @@ def test_what_failed_is_put_back_unless_somebody_disturbed_it(
     def change() -> None:
         raise error
 
-    caught = raised(EarshotError, or_put_back, change, lambda: left)
-    assert (caught.observed, caught.remedy) == (text, REMEDY)
-    assert or_put_back(lambda: 1, lambda: "never asked") == 1
+    with pytest.raises(EarshotError) as caught:
+        change_or_restore(change, lambda: left)
+    assert (caught.value.observed, caught.value.remedy) == (text, REMEDY)
+    assert change_or_restore(lambda: 1, lambda: "never asked") == 1
 
 
 class ListeningDouble(ListeningNode):

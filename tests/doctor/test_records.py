@@ -103,7 +103,7 @@ def test_nothing_is_read_before_everything_is_sent(
 def test_what_is_slow_is_not_waited_for_and_read_later(
     done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SENT_TOGETHER", 0.02)
+    monkeypatch.setattr(records, "SEND_SECONDS", 0.02)
     found = exchanged()
     assert done.index(("read", "a1:9092", "a1:9092")) < done.index(
         ("sent", "a2:9092", "a1:9092,a2:9092")
@@ -147,11 +147,13 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
 
     slow.set()
     monkeypatch.setattr(records, "wrong_brokers", wrong_brokers)
-    silent = replace(FOUR[0], peer=PEER, answering=AnsweringBrokers(unknown="not told"))
-    known = replace(FOUR[1], peer=PEER, answering=AnsweringBrokers((2, 2)))
+    silent = replace(
+        FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers(unknown_reason="not told")
+    )
+    known = replace(FOUR[1], peer=PEER, answering_brokers=AnsweringBrokers((2, 2)))
     found = exchanged(waiting={0: silent, 1: known})
     assert asked == [(PEER, "t", 10)]
-    assert (found[0].produced, found[0].answering.ids) == (produced, ids)
+    assert (found[0].produced, found[0].answering_brokers.ids) == (produced, ids)
     assert isinstance(found[1].produced, SentRecord)
 
 
@@ -178,7 +180,7 @@ def test_a_record_that_had_too_little_time_blames_no_broker(
 ) -> None:
     facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = cut_short(facts, Failure(error, "none came"), given)
-    assert (found and found.late) == late
+    assert (found and found.inconclusive_reason) == late
     if found is not None:
         cell = diagnose(found, "host")
         assert (cell.verdict, cell.reason, cell.cause) == (Verdict.INCONCLUSIVE, late, None)

@@ -297,7 +297,7 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
         contextlib.closing(made.engine.client()) as client,
         opened(client, name, listener) as exchange,
     ):
-        answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).rest
+        answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).unread_bytes
     assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message
 
 

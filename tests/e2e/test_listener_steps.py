@@ -74,7 +74,7 @@ def test_three_steps_each_proved_with_all_brokers_serving(
     before = stack.pids()
     stack.cluster["listeners"] = [NEW, EXTERNAL]
     interrupted(stack)
-    assert "step 1 of 3: INTERNAL and REPL side by side" in stack.up()
+    assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
     assert restarted(before, stack) == [1, 2, 3]
     assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
     assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")

@@ -87,7 +87,7 @@ NOT_FOUND = ["module not found: g#a;9.9", "==== repository: tried", ":: g#a;9.9:
 
 
 def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> None:
-    assert jars._lacking(NOT_FOUND) == ["g:a:9.9"]
+    assert jars._missing_jars(NOT_FOUND) == ["g:a:9.9"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> Non
     ],
 )
 def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
-    assert jars._lacking([*NOT_FOUND, line]) == []
+    assert jars._missing_jars([*NOT_FOUND, line]) == []
     assert line in jars._telling([*NOT_FOUND, line])
 
 

@@ -26,7 +26,7 @@ services:
     environment:
       - BOOTSTRAP_SERVERS=kafka:9092
 """
-OTHER = "holds no properties, variables, services or resources of a broker that earshot reads"
+OTHER = "contains no properties, variables, services or resources of a broker"
 TEMPLATE = "is a template: check what it renders"
 PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
 
@@ -87,8 +87,8 @@ def test_what_the_file_leaves_open_is_named(tmp_path: Path) -> None:
     found = checked(tmp_path, text)
     assert found.mistakes == ()
     assert found.unchecked == (
-        "PORTS is not set: what depends on it is not known",
-        "NAME is not set: what depends on it is not known",
+        "PORTS is not set: values that depend on it are unknown",
+        "NAME is not set: values that depend on it are unknown",
         "service kafka: ports could not be read",
     )
 
@@ -116,16 +116,13 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
             "services: {ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}}",
             "no service of it is known to run a Kafka broker",
         ),
-        ("kafka: {listeners: []}", "is no Compose file"),
+        ("kafka: {listeners: []}", "is not a Compose file"),
         (
             "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
-            (
-                "advertises no address of its own (advertised_kafka_api): flags say it, or a "
-                "Compose file"
-            ),
+            ("advertises no address (advertised_kafka_api): flags or a Compose file may"),
         ),
-        ("- kafka", "is no Compose file"),
-        ("", "is no Compose file"),
+        ("- kafka", "is not a Compose file"),
+        ("", "is not a Compose file"),
         (
             "{% if kafka %}\nservices:\n  kafka: {image: apache/kafka}\n{% endif %}\n",
             "is a template: check what it renders (`helm template`, `docker compose config`)",
@@ -292,7 +289,7 @@ services:
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: IN:PLAINTEXT,OUT:PLAINTEXT
       KAFKA_INTER_BROKER_LISTENER_NAME: IN
 """
-OPEN = "HOST_IP is not set: what depends on it is not known"
+OPEN = "HOST_IP is not set: values that depend on it are unknown"
 
 
 @pytest.mark.parametrize(
@@ -315,7 +312,7 @@ def test_an_address_that_a_file_of_variables_leaves_open_is_not_blamed(
 def test_a_variable_that_is_handed_through_is_not_taken_for_absent(tmp_path: Path) -> None:
     (tmp_path / "k.env").write_text("")
     found = checked(tmp_path, REACHED + "      KAFKA_ADVERTISED_LISTENERS:\n")
-    open_end = "KAFKA_ADVERTISED_LISTENERS is not set: what depends on it is not known"
+    open_end = "KAFKA_ADVERTISED_LISTENERS is not set: values that depend on it are unknown"
     assert (said(found), found.unchecked) == ([], (open_end,))
 
 
@@ -344,7 +341,7 @@ def test_a_property_of_another_tool_leaves_listeners_open(tmp_path: Path) -> Non
     why = "has a form that compose does not know (at character 31)"
     assert (said(found), found.unchecked) == (
         [],
-        (f"{where} {why}: another tool has to replace it, and it is not known",),
+        (f"{where} {why}: unknown, because another tool replaces it",),
     )
     open_ends = (f"service kafka: KAFKA_ADVERTISED_LISTENERS is not known: {address}",)
     assert found.open_listeners == open_ends
@@ -359,7 +356,7 @@ def test_an_empty_document_at_the_end_is_none(tmp_path: Path, end: str) -> None:
 def test_a_file_that_only_includes_others_that_are_not_there(tmp_path: Path, services: str) -> None:
     found = checked(tmp_path, f"include:\n  - kafka.yml\n{services}")
     why = (
-        "includes kafka.yml, which is not read here: check it by itself, or the output of "
+        "includes kafka.yml, which is not read here: check it separately, or the output of "
         "`docker compose config`"
     )
     none = "no service of it is known to run a Kafka broker"

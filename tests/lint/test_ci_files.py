@@ -138,7 +138,7 @@ def test_a_job_in_a_container_that_names_no_broker_is_not_judged_in_silence(
     for name, text in (("a.yml", boxed), (".gitlab-ci.yml", gitlab("localhost:9092", "''"))):
         (tmp_path / name).write_text(text)
         (unchecked,) = check(tmp_path / name, {}).unchecked
-        assert "names no broker" in unchecked and "sent to localhost, which is its own" in unchecked
+        assert "names no broker" in unchecked and "localhost, which is that container" in unchecked
     for text in (github("localhost:9092"), github("kafka:9092", job=IN_CONTAINER)):
         (tmp_path / "a.yml").write_text(text)
         assert not check(tmp_path / "a.yml", {}).unchecked

@@ -127,7 +127,7 @@ services:
     ("text", "observed", "allowed"),
     [
         (UNPUBLISHED, "leads to a listener", "a file with clients, or with a published port"),
-        (UNREAD, "the listeners of kafka are not known", "app"),
+        (UNREAD, "the listeners of kafka are unknown", "app"),
     ],
 )
 def test_a_file_without_a_client_on_the_machine(
@@ -150,5 +150,5 @@ def test_it_takes_one_file(paths: list[str]) -> None:
 def test_what_is_no_compose_file(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     path.write_text("a: 1")
-    with pytest.raises(EarshotError, match="no Compose file"):
+    with pytest.raises(EarshotError, match="not a Compose file"):
         main([str(path), "--explain", "app"])

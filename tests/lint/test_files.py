@@ -71,7 +71,7 @@ def test_templates_and_samples_are_taken(name: str) -> None:
 @pytest.mark.parametrize("name", [".env", ".env.example", "kafka.env"])
 def test_variables_are_left_to_the_compose_file(name: str) -> None:
     write(name, "KAFKA_LISTENERS=A://:1\n")
-    why = "holds variables: checked with the Compose file that names it, or where it is named"
+    why = "contains variables: checked with the Compose file that names it, or if named itself"
     assert passed_over(".") == {name: why}
     assert chosen(name) == [name]
 
@@ -117,7 +117,7 @@ def test_a_large_file_of_a_folder_is_passed_over() -> None:
     [
         (".git", "is a hidden folder"),
         (".venv", "is a hidden folder"),
-        ("node_modules", "holds packages of others"),
+        ("node_modules", "contains packages of others"),
     ],
 )
 def test_some_folders_are_passed_over_on_every_level(folder: str, why: str) -> None:
@@ -155,8 +155,8 @@ def test_what_is_no_regular_file_is_not_opened() -> None:
     os.mkfifo("pipe.yml")
     Path("broken.yml").symlink_to("nowhere")
     assert passed_over(".") == {
-        "broken.yml": "is no regular file",
-        "pipe.yml": "is no regular file",
+        "broken.yml": "is not a regular file",
+        "pipe.yml": "is not a regular file",
     }
 
 
@@ -216,9 +216,11 @@ def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         write(f"{number}.txt")
     choose([Path()])
     write("a/b.txt")
-    assert str(raised(EarshotError, choose, [Path()])) == (
-        "folder .: holds more than 3 files and folders\n"
-        "  fix: name the files, or the folders in it that hold them"
+    with pytest.raises(EarshotError) as caught:
+        choose([Path()])
+    assert str(caught.value) == (
+        "folder .: contains more than 3 files and folders\n"
+        "  fix: name the files, or the folders that contain them"
     )
 
 

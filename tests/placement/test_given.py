@@ -88,7 +88,7 @@ def test_a_host_that_is_not_known_yet_keeps_the_plan() -> None:
             },
             "found the role controller on 2 nodes; allowed: an odd number",
         ),
-        ({"brokers": 3}, "brokers: found beside `nodes`"),
+        ({"brokers": 3}, "brokers: found with `nodes`"),
         ({"nodes": {"1": {"internal": "a b", "external": "c"}}}, "nodes.1.internal"),
     ],
 )

@@ -18,7 +18,6 @@ from earshot.placement.plan import plan
 from earshot.rules.evaluate import evaluate
 from tests.config.read import read_local
 from tests.doubles.resolvers import TableAsked
-from tests.raised import raised
 
 ROOT = Path("/data")
 ADDRESSES = ("127.0.0.1", "192.0.2.10", "::1")
@@ -70,7 +69,7 @@ def test_separate_controllers_continue_the_count() -> None:
 def test_a_note_says_why_localhost_is_advertised() -> None:
     _, (note,) = local_names(spec(), UNNAMED, ROOT)
     assert note == (
-        "EXTERNAL: advertises localhost, for this machine has no usable name: "
+        "EXTERNAL: advertises localhost, because this machine has no usable name: "
         "its own name vm does not resolve here: nxdomain"
     )
 
@@ -78,7 +77,7 @@ def test_a_note_says_why_localhost_is_advertised() -> None:
 def test_a_note_says_what_is_open_to_the_network() -> None:
     _, (note,) = local_names(spec(), ON_LAN, ROOT)
     assert note == (
-        "EXTERNAL: advertises kafka-host, which leads to 192.0.2.10: "
+        "EXTERNAL: advertises kafka-host, which resolves to 192.0.2.10: "
         "other machines of that network can reach it too"
     )
 
@@ -115,6 +114,9 @@ def test_an_address_of_this_machine_can_be_bound(bind: str) -> None:
 @pytest.mark.parametrize("bind", ["192.0.2.11", "2001:db8::1", "elsewhere"])
 def test_an_address_of_another_machine_is_refused_before_anything_starts(bind: str) -> None:
     wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
-    error = raised(EarshotError, local_names, wanted, NAMED, ROOT)
-    assert str(error).startswith(f"listeners.A.bind: {bind} is no address of this machine")
-    assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(error)
+    with pytest.raises(EarshotError) as found:
+        local_names(wanted, NAMED, ROOT)
+    assert str(found.value).startswith(
+        f"listeners.A.bind: {bind} is not an address of this machine"
+    )
+    assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(found.value)

@@ -7,8 +7,8 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
-    APART,
     HOST_NETWORK,
+    OWN_NETWORK,
     CandidateEngine,
     Kind,
     Standpoint,
@@ -16,7 +16,6 @@ from earshot.placement.standpoint import (
     read_standpoints,
     to_json,
 )
-from tests.raised import raised
 from tests.remote.contracts import docker_contract
 
 HERE = CandidateEngine(engine="unix:///var/run/docker.sock")
@@ -29,7 +28,7 @@ def test_processes_of_this_machine_are_validated_by_this_process() -> None:
     inner, host, outer = found
     assert (host.kind, host.engines, host.dns) == (Kind.HERE, (), ())
     assert (inner.kind, inner.network, inner.engines) == (Kind.CONTAINER, "dev", (HERE,))
-    assert (outer.kind, outer.network, outer.base) == (Kind.CONTAINER, APART, "base:1")
+    assert (outer.kind, outer.network, outer.base) == (Kind.CONTAINER, OWN_NETWORK, "base:1")
     assert inner.dns == outer.dns == ("192.0.2.53",)
 
 
@@ -77,9 +76,11 @@ def test_rubbish_is_named(text: str, observed: str, tmp_path: Path) -> None:
 def test_what_is_no_json_is_said_to_be_none(tmp_path: Path) -> None:
     file = tmp_path / "vantages.json"
     file.write_text("password: secret")
-    assert raised(EarshotError, read_standpoints, file).line == (
-        f"file {file}: is no JSON (Invalid JSON: expected value at line 1 column 1); "
-        "allowed: a file of vantages, in JSON, as a stack on Docker hosts writes it"
+    with pytest.raises(EarshotError) as error:
+        read_standpoints(file)
+    assert error.value.line == (
+        f"file {file}: is not JSON (Invalid JSON: expected value at line 1 column 1); "
+        "allowed: a JSON file of vantages, as a stack on Docker hosts writes it"
     )
 
 

@@ -251,7 +251,9 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
 
             return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=fail))
 
-    assert str(raised(NoExecutors, probe, cast(Any, Unable(1)), [ROUTE], (), Deadline(10))) == (
-        "no executor could look: SparkException: [PYTHON_VERSION_MISMATCH] Python in worker has "
-        "different version"
+    with pytest.raises(NoExecutors) as caught:
+        probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(10))
+    assert str(caught.value) == (
+        "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
+        "worker has different version"
     )

@@ -13,7 +13,7 @@ from tests.raised import raised
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, REPL, plan
 
 LINES = (
-    "step 1 of 3: INTERNAL and REPL side by side",
+    "step 1 of 3: REPL added next to INTERNAL",
     "step 2 of 3: brokers reach each other through REPL",
     "step 3 of 3: INTERNAL removed",
 )

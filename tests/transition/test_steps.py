@@ -46,7 +46,7 @@ def offered(steps: tuple[Step, ...]) -> list[tuple[str, ...]]:
 def test_another_listener_between_brokers_takes_three_steps() -> None:
     steps = transition(BEFORE, RENAMED)
     assert texts(steps) == [
-        "INTERNAL and REPL side by side",
+        "REPL added next to INTERNAL",
         "brokers reach each other through REPL",
         "INTERNAL removed",
     ]
@@ -107,12 +107,12 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
                 EXTERNAL | {"name": "A", "port": 1},
                 EXTERNAL | {"name": "B"} | {"port": 2},
             ),
-            ["EXTERNAL, A and B side by side", "EXTERNAL removed"],
+            ["A and B added next to EXTERNAL", "EXTERNAL removed"],
         ),
         (
             plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
             [
-                "INTERNAL and REPL side by side",
+                "REPL added next to INTERNAL",
                 "brokers reach each other through REPL",
                 "INTERNAL removed; with broker 4",
             ],
@@ -178,7 +178,7 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
     fewer, more = (plan(REPL, EXTERNAL, brokers=count) for count in (2, 4))
     steps = transition(BEFORE, fewer)
     assert texts(steps) == [
-        "INTERNAL and REPL side by side; without broker 3",
+        "REPL added next to INTERNAL; without broker 3",
         "brokers reach each other through REPL",
         "INTERNAL removed",
     ]
@@ -375,7 +375,7 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
     steps = transition(BEFORE, wanted)
     assert texts(steps) == [
         (
-            "INTERNAL, EXTERNAL, REPL and PUBLIC side by side; nodes get certificates, and "
+            "REPL and PUBLIC added next to INTERNAL and EXTERNAL; nodes get certificates, and "
             "clients users"
         ),
         "brokers reach each other through REPL",

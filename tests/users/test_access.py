@@ -128,8 +128,8 @@ def test_who_leaves_is_overwritten_and_never_deleted(admin: UserAccess) -> None:
 
 
 def test_who_lacks_a_credential_of_a_mechanism(admin: UserAccess) -> None:
-    assert admin.lacking(["app", "other"], "SCRAM-SHA-256") == ["other"]
-    assert admin.lacking(["app"], "SCRAM-SHA-512") == ["app"]
+    assert admin.users_without_password(["app", "other"], "SCRAM-SHA-256") == ["other"]
+    assert admin.users_without_password(["app"], "SCRAM-SHA-512") == ["app"]
 
 
 def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
 @pytest.mark.parametrize(
     ("data", "observed"),
     [
-        (b"# nothing\n", "c: holds no property\n"),
+        (b"# nothing\n", "c: contains no property\n"),
         (
             "a=1\nsasl.password=hüQQ".encode(),
             "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1",
@@ -45,7 +45,7 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
             r"has a \u without four hexadecimal digits in sasl.jaas.config",
         ),
         ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
-        (b"sasl.password=\0QQ", "c: is not text: it has the character U+0000\n"),
+        (b"sasl.password=\0QQ", "c: is not text: it contains the character U+0000\n"),
         (None, "c: cannot be read (No such file or directory)"),
     ],
 )

@@ -45,9 +45,9 @@ def test_of_a_cluster_that_was_only_looked_at_nobody_knows_the_inter_broker_list
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        ("", "is no JSON"),
-        ("[" * 100_000, r"is no JSON \(maximum recursion depth"),
-        ('{"version": ' + "9" * 5000 + "}", r"is no JSON \(Exceeds the limit[^;]*\)\n"),
+        ("", "is not JSON"),
+        ("[" * 100_000, r"is not JSON \(maximum recursion depth"),
+        ('{"version": ' + "9" * 5000 + "}", r"is not JSON \(Exceeds the limit[^;]*\)\n"),
         ("null", "found nothing; allowed: a map"),
         ('{"a": 1}', "- cluster: is missing"),
         ('{"a": 1}', "- a: is no key that earshot knows"),

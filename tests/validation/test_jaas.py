@@ -50,8 +50,8 @@ def test_options(text: str, expected: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        ("", "names no login module"),
-        ("// nothing", "names no login module"),
+        ("", "has no login module"),
+        ("// nothing", "has no login module"),
         ("Module", "begins with something other than a login module's class and `required`"),
         ("Module perhaps;", "begins with something other than"),
         ("'' required;", "begins with something other than"),

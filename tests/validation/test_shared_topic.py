@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from earshot.validation import shared_topic
 from earshot.validation.client import Failure
-from earshot.validation.shared_topic import TRIES, assign, ends, share_topic, shared_name
+from earshot.validation.shared_topic import TRIES, assign, end_offsets, share_topic, shared_name
 from earshot.validation.topic import Replicas, TopicError, leftovers
 from tests.raised import raised
 
@@ -137,19 +137,21 @@ def answered(code: int) -> KafkaException:
 def test_offsets_of_partitions_that_are_new_to_a_broker_are_asked_for_again() -> None:
     new = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.NOT_LEADER_FOR_PARTITION)
     admin = OffsetsDouble(*map(answered, new), 0)
-    assert ends(cast(Any, admin), "t", [0, 1]) == {0: 2, 1: 12}
+    assert end_offsets(cast(Any, admin), "t", [0, 1]) == {0: 2, 1: 12}
 
 
 def test_offsets_that_are_refused_are_not_asked_for_again() -> None:
     admin = OffsetsDouble(answered(KafkaError.TOPIC_AUTHORIZATION_FAILED), 0)
-    error = raised(TopicError, ends, cast(Any, admin), "t", [0, 1])
-    assert error.failure == Failure("authorization", "its words")
+    with pytest.raises(TopicError) as caught:
+        end_offsets(cast(Any, admin), "t", [0, 1])
+    assert caught.value.failure == Failure("authorization", "its words")
 
 
 def test_offsets_that_are_new_for_ever_are_given_up() -> None:
     admin = OffsetsDouble(*[answered(KafkaError.LEADER_NOT_AVAILABLE)] * TRIES)
-    error = raised(TopicError, ends, cast(Any, admin), "t", [0, 1])
-    assert error.failure == Failure("no-leader", "its words")
+    with pytest.raises(TopicError) as caught:
+        end_offsets(cast(Any, admin), "t", [0, 1])
+    assert caught.value.failure == Failure("no-leader", "its words")
 
 
 def test_a_topic_that_may_not_be_seen_is_no_lost_quorum() -> None:

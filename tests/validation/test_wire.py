@@ -23,7 +23,7 @@ from earshot.validation.wire import (
     ExchangeError,
     answering_broker,
     connect,
-    leads,
+    leads_partition,
     metadata,
     request_keys,
     transport_error,
@@ -156,12 +156,12 @@ HOSTILE: dict[str, tuple[Serve, str, str]] = {
     "an SSH server": (
         answers(raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
         "not-kafka",
-        "something else than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
+        "something other than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
     ),
     "endless text": (
         answers(raw(b"A" * 100_000)),
         "not-kafka",
-        f"something else than Kafka listens there ({'A' * 60!r})",
+        f"something other than Kafka listens there ({'A' * 60!r})",
     ),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
     "no answer, closed": (
@@ -265,7 +265,7 @@ def offsets(error: int) -> Reply:
 )
 def test_a_broker_tells_what_it_leads(replied: Reply, known: bool | None) -> None:
     with exchange_with(kafka({2: replied})) as exchange:
-        assert leads(exchange, "t", 0) is known
+        assert leads_partition(exchange, "t", 0) is known
 
 
 def test_the_requests_that_a_peer_takes() -> None:

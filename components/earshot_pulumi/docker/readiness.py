@@ -195,7 +195,7 @@ class ContainerDriver(ListeningNode):
                 return f"answers as a broker of cluster {state.cluster_id}, not of {own}"
             if at.node_id not in state.brokers:
                 return "does not count itself among the brokers"
-            if behind := state.behind(at.node_id, led=not self._whole):
+            if behind := state.lagging_partitions(at.node_id, only_led=not self._whole):
                 return f"{len(behind)} partition(s) not in sync"
         if not at.voter or (quorum := self._quorum.current()) is None:
             return ""

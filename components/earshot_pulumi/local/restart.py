@@ -7,7 +7,13 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
-from earshot_pulumi.driver import CatchingUp, Say, not_stopped, or_put_back, report_put_back
+from earshot_pulumi.driver import (
+    CatchingUp,
+    Say,
+    change_or_restore,
+    not_stopped,
+    start_with_former_settings,
+)
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.node_files import prune
@@ -59,7 +65,7 @@ def restart(
         check_room(launch)
         check_java(launch)
     stop(launch.directory, grace(root))
-    return or_put_back(
+    return change_or_restore(
         lambda: started(start(launch, cluster_id)),
         lambda: _put_back(root, previous, cluster_id, client, progress) if previous else None,
     )
@@ -97,4 +103,4 @@ def _put_back(
     def serves(_: None) -> None:
         wait_for(root, [previous.id], cluster_id, client, progress)
 
-    return report_put_back(start_again, serves, "started")
+    return start_with_former_settings(start_again, serves, "started")

@@ -55,7 +55,7 @@ class LocalUsersKind(UsersKind):
                 yield str(login)
         admin = UserAccess(",".join(props["brokers"].values()), self.access(props))
         for mechanism in mechanisms:
-            if names := admin.lacking(props["passwords"], mechanism):
+            if names := admin.users_without_password(props["passwords"], mechanism):
                 yield f"{mechanism}: {', '.join(names)}"
 
 

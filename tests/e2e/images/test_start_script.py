@@ -77,7 +77,7 @@ UNSUPPORTED = "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller
 def test_what_the_script_makes_of_variables(
     given: dict[str, str], code: int, said: str, listeners: str | None
 ) -> None:
-    found, reported, after = configured(**given)
+    found, reported, after = configured(None, **given)
     assert (found, reported) == (code, said)
     if code == 0:
         assert after.get("KAFKA_LISTENERS") == listeners
