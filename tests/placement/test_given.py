@@ -93,7 +93,7 @@ def test_a_host_that_is_not_known_yet_keeps_the_plan() -> None:
     ],
 )
 def test_each_problem_names_its_input(changes: dict[str, Any], message: str) -> None:
-    error = raised(EarshotError, plan_given, read_given(described(**changes), "kafka"))
+    error = raised(EarshotError, lambda: plan_given(read_given(described(**changes), "kafka")))
     assert str(error).startswith("kafka")
     assert message in str(error)
 
