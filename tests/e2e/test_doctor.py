@@ -32,7 +32,7 @@ from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
 from tests.doubles.peer import forwarder
-from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
 from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -74,18 +74,6 @@ def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
     }
 
 
-def settled_topics(contract: Contract, expected: set[str]) -> set[str]:
-    """Our topics, once they are ``expected`` or 10 s passed: brokers learn of it late."""
-    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
-    end = time.monotonic() + 10
-    while True:
-        names = admin.list_topics(timeout=10).topics
-        found = {name for name in names if name.startswith("__earshot")}
-        if found == expected or time.monotonic() > end:
-            return found
-        time.sleep(0.1)
-
-
 def test_a_healthy_cluster(cluster: Cluster) -> None:
     reported: list[Cell] = []
     report = examine(cluster.contract, deadline=PATIENT, on_cell=reported.append)
@@ -99,7 +87,7 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
         assert f"led by broker {cell.broker}" in cell.stages[5].detail
     assert sorted(reported, key=str) == sorted(report.cells, key=str)
     assert report.notes == ()
-    assert settled_topics(cluster.contract, set()) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 def test_nothing_is_written_where_no_records_are_wanted(cluster: Cluster) -> None:
@@ -127,7 +115,7 @@ def test_leftovers_go_and_a_living_run_keeps_its_topic(cluster: Cluster) -> None
     for name in (killed, alive, other):
         create_topic(admin, name, [(1,)])
     report = examine(contract, deadline=PATIENT)
-    assert settled_topics(contract, {alive, other}) == {alive, other}
+    assert own_topics(contract, {alive, other}) == {alive, other}
     assert report.notes == ("deleted 1 topic(s) of killed runs",)
     for future in admin.delete_topics([alive, other]).values():
         future.result()
@@ -146,7 +134,7 @@ examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
     command = [sys.executable, "-c", script, str(tmp_path / "contract.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (143, "")
-    assert settled_topics(cluster.contract, set()) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
