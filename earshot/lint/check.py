@@ -17,7 +17,7 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.bootstraps import uses_msk
+from earshot.sources.bootstraps import bootstraps_alone, uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
@@ -121,11 +121,12 @@ def check_compose(
     compose = _compose(text, file, variables, over)
     services = _running(compose, options)
     asks_cloud = ".amazonaws.com" in text and uses_msk(services)
-    if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
+    findings = mistakes(services) if bootstraps_alone(services) else ()
+    if not (findings or brokers_among(services) or redpanda_among(services) or asks_cloud):
         none = "no service of it is known to run a Kafka broker"
         why = (*_unknown_images(services), *_not_included(compose), none)
         return FileReport(shown, "", unchecked=why)
-    findings = mistakes(services)
+    findings = findings or mistakes(services)
     unknown = [*_unknown(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
     files = ((text, shown), *over, *included)

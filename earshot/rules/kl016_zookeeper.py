@@ -93,7 +93,7 @@ def _reason(
     """The reason why ``address`` certainly leads to no ZooKeeper, or an empty string."""
     trace = deployment.trace(service, address)
     if trace.end is Failure.SELF:
-        shares = len(deployment.names.sharing(service)) > 1
+        shares = len(deployment.names.sharing(deployment.names.owner(service))) > 1
         return "" if shares or trace.doubt else trace.hops[-1].because
     if trace.end in (Failure.NOWHERE, Failure.NO_WAY):
         is_shown = bool(known) or deployment.containers[service].is_network_shown

@@ -106,6 +106,7 @@ def test_the_port_of_zookeeper(image: str, port: str, connect: str, is_lost: boo
         ("localhost:2181", {"broker": "build: ."}),
         ("127.0.0.1:2181", {"image": "redis:7", "broker": "network_mode: host"}),
         ("localhost:2181", {"image": "redis:7", "zookeeper": "network_mode: 'service:kafka'"}),
+        ("localhost:2181", {"image": "redis:7", "broker": "network_mode: 'service:zk'"}),
         ("zk.internal:2181", {"image": "redis:7"}),
         ("zk:22181", {"zookeeper": "command: zkServer.sh start-foreground other.cfg"}),
         ("zk:22181", {"zookeeper": "volumes: ['./zoo.cfg:/conf/zoo.cfg']"}),
