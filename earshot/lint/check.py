@@ -1,7 +1,7 @@
 """One file, checked by what it is: YAML of four kinds, properties, variables, or user data."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from earshot.lint.files import laid_over
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
+from earshot.rules import kl014_image
+from earshot.rules.registry import Finding
 from earshot.sources.bootstraps import bootstraps_alone, uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
@@ -25,7 +27,12 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
+from earshot.yaml_document import (
+    read_yaml_documents,
+    read_yaml_texts,
+    repeated_keys,
+    untagged,
+)
 
 _NOT_COMPOSE = ("is no Compose file",)
 _ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
@@ -127,6 +134,8 @@ def check_compose(
         why = (*_unknown_images(services), *_not_included(compose), none)
         return FileReport(shown, "", unchecked=why)
     findings = findings or mistakes(services)
+    if not compose.has_unique_keys:
+        findings = (*_repeated(text, shown), *findings)
     unknown = [*_unknown(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
     files = ((text, shown), *over, *included)
@@ -136,6 +145,22 @@ def check_compose(
     kind = f"Compose file, with {', '.join(others)}" if others else "Compose file"
     open_ends = tuple(f"service {name}: {why}" for name, why in open_listeners(services))
     return FileReport(shown, kind, placed, tuple(unknown), open_listeners=open_ends)
+
+
+def _repeated(text: str, file_name: str) -> Iterator[Finding]:
+    """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
+    for section, *path in repeated_keys(text, file_name):
+        if section == "services" and path:
+            key = ".".join(path[1:] or path)
+            yield kl014_image.RULE.finding(
+                f"{key} occurs twice, and docker compose refuses the file",
+                "every key once",
+                container=path[0],
+                remedy=f"delete one {path[-1]}",
+                inputs=(path[-1],),
+                source="https://docs.docker.com/reference/compose-file/",
+            )
+            return
 
 
 def services_in(

@@ -62,6 +62,37 @@ def test_a_compose_file(tmp_path: Path) -> None:
     )
 
 
+TWICE = """x-a: &a {A: 1}
+x-b: &b {A: 2}
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "subjects"),
+    [
+        ("environment: {KAFKA_HEAP_OPTS: -Xmx1G, KAFKA_HEAP_OPTS: -Xmx2G}", ["kafka"]),
+        ("restart: always\n    restart: unless-stopped", ["kafka"]),
+        ("labels: {}\n  web: {image: a, image: b}", ["web"]),
+        ("labels: {}\n  web: {image: a}\n  web: {image: b}", ["web"]),
+        ("labels: {a: 1, b: 2, b: 3, a: 4}", ["kafka"]),
+        ("labels: {<<: *a, <<: *b}", []),
+        ("labels: {A: 1}\n  web: {image: a, labels: {A: 1}}", []),
+        ("environment: [KAFKA_HEAP_OPTS=-Xmx1G, KAFKA_HEAP_OPTS=-Xmx2G]", []),
+    ],
+)
+def test_a_key_that_occurs_twice(tmp_path: Path, body: str, subjects: list[str]) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(TWICE.replace("BODY", body))
+    found = [(item.finding.rule, item.finding.container) for item in check(file, {}).mistakes]
+    refused = [container for rule, container in found if rule == "KL014"]
+    assert refused == subjects
+
+
 UI_ALONE = "services: {ui: {image: provectuslabs/kafka-ui, ENV}, app: {build: .}}"
 UI_SETTING = "environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: 'HOST:9092'}"
 
