@@ -1,7 +1,7 @@
 """Checks one file by its form: YAML, properties, variables, user data, unit, devcontainer.json."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from earshot.lint.files import overlays_of
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.bootstraps import uses_msk
+from earshot.rules import kl014_image
+from earshot.rules.registry import Finding
+from earshot.sources.bootstraps import bootstraps_alone, uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
@@ -25,7 +27,12 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
+from earshot.yaml_document import (
+    read_yaml_documents,
+    read_yaml_texts,
+    repeated_keys,
+    untagged,
+)
 
 _NOT_COMPOSE = ("is not a Compose file",)
 _EMPTY_END = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
@@ -122,11 +129,14 @@ def check_compose(
     compose = _compose(text, file, variables, over)
     services = _started_services(compose, options)
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
-    if not (brokers_among(services) or redpanda_among(services) or has_msk_client):
+    findings = mistakes(services) if bootstraps_alone(services) else ()
+    if not (findings or brokers_among(services) or redpanda_among(services) or has_msk_client):
         no_broker = "no service of it is known to run a Kafka broker"
         reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
         return FileReport(file_name, "", unchecked=reasons)
-    findings = mistakes(services)
+    findings = findings or mistakes(services)
+    if not compose.has_unique_keys:
+        findings = (*_repeated(text, file_name), *findings)
     unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
     files = ((text, file_name), *over, *included)
@@ -136,6 +146,22 @@ def check_compose(
     kind = f"Compose file, with {', '.join(other_files)}" if other_files else "Compose file"
     open_ends = tuple(f"service {name}: {reasons}" for name, reasons in open_listeners(services))
     return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
+
+
+def _repeated(text: str, file_name: str) -> Iterator[Finding]:
+    """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
+    for section, *path in repeated_keys(text, file_name):
+        if section == "services" and path:
+            key = ".".join(path[1:] or path)
+            yield kl014_image.RULE.finding(
+                f"{key} occurs twice, and docker compose refuses the file",
+                "every key once",
+                container=path[0],
+                remedy=f"delete one {path[-1]}",
+                inputs=(path[-1],),
+                source="https://docs.docker.com/reference/compose-file/",
+            )
+            return
 
 
 def services_in(

@@ -61,6 +61,82 @@ def test_a_compose_file(tmp_path: Path) -> None:
     )
 
 
+TWICE = """x-a: &a {A: 1}
+x-b: &b {A: 2}
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "subjects"),
+    [
+        ("environment: {KAFKA_HEAP_OPTS: -Xmx1G, KAFKA_HEAP_OPTS: -Xmx2G}", ["kafka"]),
+        ("restart: always\n    restart: unless-stopped", ["kafka"]),
+        ("labels: {}\n  web: {image: a, image: b}", ["web"]),
+        ("labels: {}\n  web: {image: a}\n  web: {image: b}", ["web"]),
+        ("labels: {a: 1, b: 2, b: 3, a: 4}", ["kafka"]),
+        ("labels: {<<: *a, <<: *b}", []),
+        ("labels: {A: 1}\n  web: {image: a, labels: {A: 1}}", []),
+        ("environment: [KAFKA_HEAP_OPTS=-Xmx1G, KAFKA_HEAP_OPTS=-Xmx2G]", []),
+    ],
+)
+def test_a_key_that_occurs_twice(tmp_path: Path, body: str, subjects: list[str]) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(TWICE.replace("BODY", body))
+    found = [(item.finding.rule, item.finding.container) for item in check(file, {}).mistakes]
+    refused = [container for rule, container in found if rule == "KL014"]
+    assert refused == subjects
+
+
+UI_ALONE = "services: {ui: {image: provectuslabs/kafka-ui, ENV}, app: {build: .}}"
+UI_SETTING = "environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: 'HOST:9092'}"
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "is_lost"),
+    [
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "localhost"), True),
+        ("kafbat/kafka-ui:v1", UI_SETTING.replace("HOST", "127.0.0.1"), True),
+        ("obsidiandynamics/kafdrop", "environment: {KAFKA_BROKERCONNECT: 'localhost:9092'}", True),
+        (
+            "confluentinc/cp-kafka-rest:7.9.0",
+            "environment: {KAFKA_REST_BOOTSTRAP_SERVERS: 'localhost:9092'}",
+            True,
+        ),
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "kafka"), False),
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "localhost:9092,kafka"), False),
+        (
+            "provectuslabs/kafka-ui",
+            "network_mode: host, " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+        (
+            "provectuslabs/kafka-ui",
+            "network_mode: 'service:app', " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+        ("example/all-in-one", "environment: {KAFKA_BROKERS: 'localhost:9092'}", False),
+        (
+            "provectuslabs/kafka-ui",
+            "command: sh -c 'start', " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+    ],
+)
+def test_a_client_alone_at_its_own_loopback(
+    tmp_path: Path, image: str, env: str, is_lost: bool
+) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(UI_ALONE.replace("provectuslabs/kafka-ui", image).replace("ENV", env))
+    linted = check(file, {})
+    assert [item.finding.rule for item in linted.mistakes] == ["KL015"] * is_lost
+    assert bool(linted.kind) is is_lost
+
+
 def test_a_client_of_msk_is_judged_without_a_broker_in_the_file(tmp_path: Path) -> None:
     host = "b-1-public.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
     text = "services:\n  ui:\n    image: app\n    environment: {{KAFKA_BROKERS: '{}'}}\n"
