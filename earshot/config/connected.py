@@ -95,7 +95,10 @@ def connection_problems(
     ids = {vpc.id: "the brokers' VPC"} if vpc.id is not None else {}
     for name, other in connected.items():
         if (holder := ids.setdefault(other.id, name)) != name:
-            yield f"connected.{name}.id: found {other.id}, which is {holder}"
+            yield (
+                f"connected.{name}.id: found {other.id}, which is {holder}; allowed: each other "
+                "VPC once"
+            )
             continue
         for holder, taken in ranges.items():
             if other.range.overlaps(taken):
@@ -107,4 +110,7 @@ def connection_problems(
                 break
         ranges[name] = other.range
         if naming == "aws" and not other.associate:
-            yield f"connected.{name}.associate: found false with naming aws, which has no zone"
+            yield (
+                f"connected.{name}.associate: found false with naming aws, which has no zone; "
+                "leave it out, or set `naming: zone`"
+            )

@@ -84,6 +84,10 @@ SNI: dict[str, Any] = {"strategy": "sni", "pattern": "broker-{id}.example.com"}
             "address: pattern: found 'kafka.example.com'; allowed: a name with {id}",
         ),
         ({"strategy": "sni", "pattern": "b {id}"}, "address: pattern: "),
+        (
+            {"strategy": "sni", "pattern": "10.0.0.{id}"},
+            "address: pattern: found '10.0.0.{id}', and TLS shows the gateway no IP address",
+        ),
         (SNI, "strategy: found sni with PLAINTEXT, which shows no name when a client connects"),
         ({"strategy": "given"}, "advertised: has no address for broker 1, 2, 3"),
         ({"strategy": "given", "bootstrap_host": "k"}, "address: bootstrap_host: allowed: with"),

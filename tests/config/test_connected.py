@@ -31,7 +31,7 @@ def test_two_ways_to_two_vpcs() -> None:
         ),
         (
             {"analytics": OTHER, "jobs": {**MORE, "id": OTHER["id"]}},
-            "connected.jobs.id: found vpc-0123abcd, which is analytics",
+            "connected.jobs.id: found vpc-0123abcd, which is analytics; allowed: each other VPC once",
         ),
         (
             {"analytics": {**OTHER, "transit_gateway": "tgw-0123abcd"}},
@@ -53,7 +53,7 @@ def test_two_ways_to_two_vpcs() -> None:
         ({"analytics": {**OTHER, "region": "moon"}}, "is none whose names are known"),
         (
             {"analytics": {**OTHER, "associate": False}},
-            "connected.analytics.associate: found false with naming aws, which has no zone",
+            "associate: found false with naming aws, which has no zone; leave it out, or set",
         ),
     ],
 )
