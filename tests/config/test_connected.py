@@ -31,7 +31,7 @@ def test_two_ways_to_two_vpcs() -> None:
         ),
         (
             {"analytics": OTHER, "jobs": {**MORE, "id": OTHER["id"]}},
-            "connected.jobs.id: found vpc-0123abcd, which is analytics; allowed: each other VPC once",
+            "jobs.id: found vpc-0123abcd, which is analytics; allowed: each other VPC once",
         ),
         (
             {"analytics": {**OTHER, "transit_gateway": "tgw-0123abcd"}},
