@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address, parse_address
@@ -209,9 +209,9 @@ def _repeated(values: Iterable[object]) -> list[object]:
 def read_contract(text: str, source: str) -> Contract:
     """The contract in ``text`` (JSON); ``source`` names it. Raises EarshotError."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as reason:
-        observed = f"is no JSON ({str(reason).partition('; use sys.')[0]})"
+        document = from_json(text)
+    except ValueError as reason:
+        observed = f"is no JSON ({reason})"
         allowed = "what `pulumi stack output contract --json` prints"
         raise EarshotError(source, observed=observed, allowed=allowed) from None
     try:
