@@ -240,7 +240,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
     nodes = mapping if isinstance(mapping := args.get("nodes"), Mapping) else {}
     problems += [
-        f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
+        f"nodes.{id}.container: found with vantage {shown(vantage)}; allowed: with vantage network"
         for id, node in nodes.items()
         if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
     ]
@@ -249,7 +249,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
     for scope, reason in declared.items() if isinstance(declared, Mapping) else ():
         if scope not in list(Scope):
-            problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
+            problems.append(f"declared: found scope {shown(scope)}; allowed: {', '.join(Scope)}")
         elif not (isinstance(reason, str) or contains_output(reason)):
             problems.append(f"declared.{scope}: found {shown(reason)}; allowed: text")
     if problems:

@@ -26,9 +26,9 @@ from tests.components.engine_double import Engine
         ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
         (
             {"nodes": {"1": {"container": {"names": []}}}},
-            "nodes.1.container: found with vantage elsewhere; allowed: with vantage network",
+            "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network",
         ),
-        ({"declared": {"x": "y"}}, "declared: found scope x; allowed: controller, internal"),
+        ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
     ],
 )
 def test_each_problem_names_the_component_and_its_input(
@@ -77,7 +77,7 @@ def with_outputs(value: Any) -> Any:
         ({"1": "kafka-1"}, "nodes.1: found 'kafka-1'; allowed: a map of settings"),
         ({"1": {**NODE, "roles": 5}}, "nodes.1.roles: found 5; allowed: a list"),
         ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
-        ({1: NODE, "1": NODE}, "found the keys 1, '1'; allowed: each key once"),
+        ({1: NODE, "1": NODE}, "nodes: found the keys 1, '1'; allowed: each key once"),
         ({" 1": NODE}, "nodes: found the id ' 1'"),
         ({"-1": NODE}, "nodes: found the id '-1'"),
         ({"1.0": NODE}, "nodes: found the id '1.0'"),
