@@ -40,7 +40,7 @@ AGAIN_AFTER: Final = 0.2
 """Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
 """The number of unanswered connections from which they are reported, if others were answered."""
-NOT_TOLD: Final = "it does not say which broker it is (that takes DescribeConfigs on the cluster)"
+NOT_TOLD: Final = "it does not report its id, which needs DescribeConfigs on the cluster"
 FIRST_ONLY: Final = "only the first connection was answered in time"
 _CLOSED_ERRORS: Final = frozenset({"disconnected", "refused"})
 

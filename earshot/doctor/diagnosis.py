@@ -12,18 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.certificates.names import SubjectNames
-from earshot.doctor.asking import NOT_ASKED, AnsweringBrokers, ReachableAddress
+from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
-from earshot.listeners.address import Address
 from earshot.listeners.listed import numbered, shortened
-from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.reachability import TABLE as VANTAGES
 from earshot.validation.causes import FailedStage, explain
 from earshot.validation.client import Failure
 from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer
-from earshot.validation.result import Cause, Cell, StageResult
+from earshot.validation.result import Cell, StageResult
 from earshot.validation.terms import Stage, Verdict
 
 EXPIRES_SOON = 30
@@ -36,67 +34,6 @@ _DIAGNOSES = {
     Diagnosis.SERVER_FAILURE: "could not be looked up, the resolver failed",
     Diagnosis.TIMEOUT: "could not be looked up in time",
 }
-
-
-@dataclass(frozen=True)
-class CellTarget:
-    """A broker to examine through one listener."""
-
-    listener: str
-    protocol: Protocol
-    broker: int
-    address: Address
-    """The address in the contract, or in the metadata if there is no contract."""
-    scopes: tuple[Scope, ...] = ()
-
-
-@dataclass(frozen=True)
-class SentRecord:
-    """An acknowledged record."""
-
-    partition: int
-    offset: int
-    latency_ms: float
-    checksum: int
-
-
-@dataclass(frozen=True)
-class Observation:
-    """All observations of one target. Parts that were not reached are None."""
-
-    target: CellTarget
-    contact: Contact | None = None
-    own_answer: MetadataAnswer | Failure | None = None
-    """The answer of the target's own address to a metadata request."""
-    other_answer: MetadataAnswer | None = None
-    """The answer of another address of the same listener, if the own address gave none."""
-    inconclusive_reason: str = ""
-    """Why the cell is inconclusive, such as a deadline that expired before an answer."""
-    answering_brokers: AnsweringBrokers = NOT_ASKED
-    """The brokers that answered at the target's own address."""
-    peer: ReachableAddress | None = None
-    """The connection settings of the own address, for further requests."""
-    cluster_id: str = ""
-    """The expected cluster id: the contract's, else that of most answers."""
-    contract_names_cluster: bool = False
-    """True if `cluster_id` is from the contract."""
-    other_listeners: tuple[str, ...] = ()
-    """Other listeners whose metadata lists this broker."""
-    answering_listener: str = ""
-    """The other listener whose addresses the own answer lists; empty if there is none."""
-    conflicting_answers: tuple[MetadataAnswer, ...] = ()
-    """Answers of the same listener that lack the broker, or list it at another address."""
-    is_unexpected: bool = False
-    """True if the contract lacks this broker. Then only `other_answer` is set."""
-    skip: str = ""
-    """Why no record is exchanged, if the user asked for none."""
-    no_record_reason: str = ""
-    """Why the doctor could not exchange records, for a cause outside this cell."""
-    refusal: Cause | None = None
-    """The cluster's reason for refusing the topic, if it did."""
-    produced: SentRecord | Failure | None = None
-    consumed: float | Failure | None = None
-    """Seconds until the record was read back, or the failure."""
 
 
 @dataclass

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from earshot.doctor.control import LIMIT, mark_broken_vantage
-from earshot.doctor.diagnosis import Observation, diagnose, ready_for_records
+from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
-from earshot.doctor.members import addresses_to_ask_again, new_targets_of
+from earshot.doctor.observation import Observation
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
@@ -24,10 +24,14 @@ from earshot.doctor.survey import (
     USUAL_DEADLINE,
     AddressResult,
     ListenerAddress,
-    bootstraps_of,
     connect_to_all,
     facts_of,
     failed_bootstraps,
+)
+from earshot.doctor.targets import (
+    addresses_to_ask_again,
+    bootstraps_of,
+    new_targets_of,
     targets_of,
     targets_without_contract,
 )

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from earshot.doctor.diagnosis import CellTarget, undecided
+from earshot.doctor.diagnosis import undecided
+from earshot.doctor.observation import CellTarget
 from earshot.names.configured import nameservers
 from earshot.validation.contract import Contract
 from earshot.validation.result import Cell, Report, Vantage

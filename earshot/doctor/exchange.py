@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from earshot.doctor.diagnosis import SentRecord
+from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address
 from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from earshot.doctor import exchange
 from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, wrong_brokers
-from earshot.doctor.diagnosis import Observation, SentRecord
 from earshot.doctor.exchange import Destination
+from earshot.doctor.observation import Observation, SentRecord
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
 

@@ -17,10 +17,10 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from earshot.doctor.diagnosis import CellTarget
+from earshot.doctor.observation import CellTarget
 from earshot.doctor.probe import connects
 from earshot.doctor.run_topic import Partitions, ReachedBrokers, RunTopic
-from earshot.doctor.survey import targets_reached
+from earshot.doctor.targets import targets_reached
 from earshot.listeners.address import Address
 from earshot.validation.client import EachErrors, Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from confluent_kafka.admin import AdminClient
 
-from earshot.doctor.diagnosis import CellTarget
+from earshot.doctor.observation import CellTarget
 from earshot.doctor.probe import connects
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol

@@ -20,7 +20,7 @@ from earshot.doctor.asking import (
     ReachableAddress,
     ask_address,
 )
-from earshot.doctor.diagnosis import CellTarget, Observation
+from earshot.doctor.observation import CellTarget, Observation
 from earshot.doctor.probe import (
     CONNECT_LIMIT,
     EXPLAIN_LIMIT,
@@ -49,8 +49,6 @@ from earshot.validation.metadata import (
     match_listener,
     unexpected_brokers,
 )
-from earshot.validation.result import Cell
-from earshot.validation.terms import Verdict
 
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
@@ -230,66 +228,6 @@ def _with_protocol_failure(
     return replace(
         contact, security=Failure("protocol", f"{difference}, and this client {protocol}")
     )
-
-
-def targets_of(contract: Contract) -> list[CellTarget]:
-    """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
-    return [
-        CellTarget(listener.name, listener.protocol, id, address, listener.scopes)
-        for listener, id, address in contract.places
-    ]
-
-
-def bootstraps_of(contract: Contract) -> list[CellTarget]:
-    """One target for each bootstrap address that is not a broker's own address."""
-    return [
-        CellTarget(listener.name, listener.protocol, NO_ID, address, listener.scopes)
-        for listener, address in contract.bootstraps
-    ]
-
-
-def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarget]:
-    """The targets of ``contract`` whose ``cells`` passed."""
-    passed_cells = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
-    return [
-        target
-        for target in targets_of(contract)
-        if (target.listener, target.broker) in passed_cells
-    ]
-
-
-def targets_without_contract(
-    seeds: Sequence[Address], protocol: Protocol, answers: Sequence[MetadataAnswer]
-) -> list[CellTarget]:
-    """Without a contract: a target per broker that ``answers`` advertise.
-
-    If the answers of two bootstrap addresses share a broker, both belong to one listener, named
-    after both. A bootstrap address without such an answer is a target itself.
-    """
-    groups: list[tuple[list[Address], dict[int, Address], set[tuple[str, int, Address]]]] = []
-    for answer in answers:
-        own_brokers = {(answer.cluster_id, *broker) for broker in answer.brokers.items()}
-        for asked, brokers, known_brokers in groups:
-            if own_brokers & known_brokers:
-                asked.append(answer.asked)
-                brokers.update({**answer.brokers, **brokers})
-                known_brokers |= own_brokers
-                break
-        else:
-            groups.append(([answer.asked], dict(answer.brokers), own_brokers))
-    targets = []
-    for asked, brokers, _ in groups:
-        name = ",".join(map(str, asked))
-        targets += [
-            CellTarget(name, protocol, id, address) for id, address in sorted(brokers.items())
-        ]
-    answered_seeds = {answer.asked for answer in answers if answer.brokers}
-    silent_seeds = [seed for seed in seeds if seed not in answered_seeds]
-    return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in silent_seeds]
-
-
-NO_ID = -1
-"""The broker id of a seed that named no broker, as librdkafka writes it."""
 
 
 def facts_of(

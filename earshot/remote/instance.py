@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Standpoint
 from earshot.remote.bucket import Bucket

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from earshot.doctor.diagnosis import undecided
 from earshot.doctor.draft import Draft
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from earshot.doctor.control import mark_broken_vantage
-from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
+from earshot.doctor.observation import CellTarget
 from earshot.doctor.replication import replication_proof
 from earshot.doctor.run_topic import ReachedBrokers, RunTopic
-from earshot.doctor.survey import targets_reached
+from earshot.doctor.targets import targets_reached
 from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
 from earshot.spark.job import Job, JobResult, ListenerAccess

@@ -9,7 +9,7 @@ import pytest
 from earshot.cli import discovery, run
 from earshot.cli import validate as command
 from earshot.doctor.draft import Draft
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.listeners.address import Address, read_address
 from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack

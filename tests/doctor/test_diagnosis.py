@@ -4,14 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from earshot.doctor.diagnosis import (
-    CellTarget,
-    Observation,
-    SentRecord,
-    diagnose,
-    ready_for_records,
-    undecided,
-)
+from earshot.doctor.diagnosis import diagnose, ready_for_records, undecided
+from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact, Handshake, OtherCertificate
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup

@@ -14,10 +14,10 @@ import pytest
 from earshot.doctor import doctor, draft, exchange, records, survey
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
-from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
 from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
+from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, Partitions, ReachedBrokers
 from earshot.errors import EarshotError

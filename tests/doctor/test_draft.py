@@ -1,7 +1,7 @@
 """A report as far as it has come, and the threads that a run may have."""
 
 from earshot.doctor.draft import CLIENTS_AT_MOST, OWN_THREADS, Draft
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.validation.terms import Verdict
 from earshot.validation.wire import MOST_BROKERS
 from tests.doubles.answers import contract

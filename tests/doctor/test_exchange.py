@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from earshot.doctor import exchange
-from earshot.doctor.diagnosis import SentRecord
 from earshot.doctor.exchange import PAYLOAD, Destination
+from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline

@@ -10,8 +10,9 @@ import pytest
 
 from earshot.doctor import exchange, records
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
-from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose
+from earshot.doctor.diagnosis import diagnose
 from earshot.doctor.exchange import Destination
+from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.records import RECORD_PATIENCE, Records, cut_short
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol

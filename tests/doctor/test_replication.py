@@ -28,7 +28,7 @@ from earshot.doctor.replication import (
     ring,
 )
 from earshot.doctor.run_topic import Partitions, ReachedBrokers
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.listeners.address import Address
 from earshot.validation import client
 from earshot.validation.client import FAST, Failure

@@ -9,19 +9,18 @@ import pytest
 
 from earshot.doctor import survey
 from earshot.doctor.asking import NOT_TOLD, AnsweringBrokers, ReachableAddress
-from earshot.doctor.diagnosis import Observation, diagnose, ready_for_records
+from earshot.doctor.diagnosis import diagnose, ready_for_records
+from earshot.doctor.observation import Observation
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
 from earshot.doctor.protocol_detection import DetectedProtocol
 from earshot.doctor.survey import (
     AddressResult,
     ListenerAddress,
-    bootstraps_of,
     connect_to_all,
     facts_of,
     failed_bootstraps,
-    targets_of,
-    targets_without_contract,
 )
+from earshot.doctor.targets import bootstraps_of, targets_of, targets_without_contract
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup

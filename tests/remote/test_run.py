@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from earshot.doctor.draft import Draft
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import Kind, Standpoint, docker_standpoints

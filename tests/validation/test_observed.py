@@ -8,16 +8,12 @@ from hypothesis import strategies as st
 
 from earshot.cli import discovery
 from earshot.doctor.control import OwnNetwork, mark_broken_vantage
-from earshot.doctor.diagnosis import Observation, SentRecord, diagnose
+from earshot.doctor.diagnosis import diagnose
 from earshot.doctor.doctor import examine
+from earshot.doctor.observation import Observation, SentRecord
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
-from earshot.doctor.survey import (
-    AddressResult,
-    facts_of,
-    targets_of,
-    targets_reached,
-    targets_without_contract,
-)
+from earshot.doctor.survey import AddressResult, facts_of
+from earshot.doctor.targets import targets_of, targets_reached, targets_without_contract
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup

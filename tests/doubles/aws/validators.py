@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from earshot.doctor.survey import targets_of
+from earshot.doctor.targets import targets_of
 from earshot.remote.orders import (
     DATED,
     LATEST,

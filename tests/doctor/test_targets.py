@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from earshot.doctor import members
-from earshot.doctor.diagnosis import CellTarget
+from earshot.doctor import targets
 from earshot.doctor.doctor import examine
-from earshot.doctor.members import new_targets_of
+from earshot.doctor.observation import CellTarget
 from earshot.doctor.probe import Contact
 from earshot.doctor.survey import AddressResult
+from earshot.doctor.targets import new_targets_of
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -125,7 +125,7 @@ def test_which_answers_add_brokers(own: list[str], added: list[int]) -> None:
 
 
 def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "MOST_UNEXPECTED", 3)
+    monkeypatch.setattr(targets, "MOST_UNEXPECTED", 3)
     target = CellTarget("L", PLAIN, 1, address("a:1"))
     said = answer("a:1", *(f"a:{id}" for id in range(1, 50)))
     lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
