@@ -20,6 +20,7 @@ from earshot.rules import (
     kl014_clients,
     kl014_image,
     kl014_misspelt,
+    kl014_network,
     kl016_zookeeper,
     kl019_clear_text,
     kl020_plain_passwords,
@@ -81,10 +82,17 @@ class _Check:
             if not (service.command or service.is_built or service.files or service.name in kafka)
             for finding in kl014_clients.refusals(service.name, service.container)
         )
+        of_kafka = {*by_service, *(client.service for client in whole.bootstraps)}
+        networks = tuple(
+            finding
+            for service in services
+            if service.name in of_kafka
+            for finding in kl014_network.refusals(service.name, service.container)
+        )
         facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
         between = evaluate(facts, rules_at(AppliedAt.FILE))
         own = (finding for findings in by_service.values() for finding in findings)
-        return (*own, *clients, *between)
+        return (*own, *clients, *networks, *between)
 
     def _service_findings(self, service: Service) -> tuple[tuple[Finding, ...], bool]:
         if id(service) not in self._results:

@@ -14,6 +14,7 @@ from earshot.lint.model import FileOptions, FileReport, Mistake, Place
 from earshot.lint.places import at_paths
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
+from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment
@@ -45,7 +46,9 @@ def check_workflow(text: str, file_name: str, document: object, options: FileOpt
     has_broker = False
     for job in jobs:
         services = _with_release(job.services, options)
-        if not _has_broker(services):
+        # in GitLab CI with Kubernetes all services of a job have one loopback
+        is_alone = not is_gitlab and bootstraps_alone(services)
+        if not (is_alone or _has_broker(services)):
             continue
         has_broker = True
         findings = mistakes(services)

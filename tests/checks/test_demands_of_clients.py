@@ -142,6 +142,31 @@ def test_images_with_variables_of_their_own(
 SET = " --set redpanda.{}kafka_api[{}].{}={}"
 
 
+@pytest.mark.parametrize(
+    ("more", "is_refused"),
+    [
+        ("network_mode: 'service:kafka', ports: ['8080:8080']", True),
+        ("network_mode: 'container:vpn', ports: ['127.0.0.1:8080:8080']", True),
+        ("network_mode: 'service:kafka', ports: ['8080']", True),
+        ("network_mode: 'service:kafka'", False),
+        ("network_mode: host, ports: ['8080:8080']", False),
+        ("network_mode: none, ports: ['8080:8080']", False),
+        ("ports: ['8080:8080']", False),
+    ],
+)
+def test_no_container_publishes_ports_in_the_network_of_another(
+    more: str, is_refused: bool
+) -> None:
+    client = "{image: example/ui, environment: {KAFKA_BROKERS: 'kafka:9092'}, "
+    listed = found(f"{broker('PLAINTEXT')}  ui: {client}{more}}}\n")
+    assert [name for rule, name, _ in listed if rule == "KL014"] == ["ui"] * is_refused
+    other = found(f"{broker('PLAINTEXT')}  ui: {{image: nginx, {more}}}\n")
+    assert [name for rule, name, _ in other if rule == "KL014"] == []
+    of_broker = found(broker("PLAINTEXT", f"    {more.replace(', ports', chr(10) + '    ports')}"))
+    shares = "network_mode: 'container:vpn', ports" in more
+    assert not shares or ("KL014", "kafka") in [item[:2] for item in of_broker]
+
+
 def redpanda(*listeners: tuple[str, int, str, int]) -> str:
     """The command by name, bound port, advertised host and port."""
     command = "redpanda start"

@@ -134,6 +134,27 @@ def test_a_workflow_without_a_broker_is_not_judged(tmp_path: Path) -> None:
     assert told(tmp_path, "test.yml", text) == ("", [])
 
 
+@pytest.mark.parametrize(
+    ("image", "address", "rules"),
+    [
+        ("confluentinc/cp-schema-registry:7.6.0", "localhost:9092", ["KL015"]),
+        ("confluentinc/cp-schema-registry:7.6.0", "kafka:9092", []),
+        ("example/registry-and-broker", "localhost:9092", []),
+    ],
+)
+def test_a_client_alone_in_its_job(
+    tmp_path: Path, image: str, address: str, rules: list[str]
+) -> None:
+    key = "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"
+    service = f"{{image: '{image}', env: {{{key}: '{address}'}}}}"
+    text = f"on: push\njobs:\n  a:\n    services:\n      registry: {service}\n    steps: []\n"
+    _, found = told(tmp_path, "test.yml", text)
+    assert [rule for rule, _, _ in found] == rules
+    service = f"{{name: '{image}', variables: {{{key}: '{address}'}}}}"
+    text = f"test:\n  script: [make]\n  services:\n    - {service}\n"
+    assert told(tmp_path, ".gitlab-ci.yml", text) == ("", [])
+
+
 def gitlab(advertised: str, bootstrap: str, alias: str = "      alias: kafka\n") -> str:
     return f"""stages: [test]
 test:
