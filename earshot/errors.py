@@ -20,6 +20,7 @@ from functools import partial
 _PASSWORD = re.compile(r":[^\s/@,:;]{1,1000}@", re.ASCII)
 _IN_A_NAME = string.ascii_letters + string.digits + "_.-"
 _LONGEST_NAME = 101
+_LONG_WORD = re.compile(r"(?<!\S)(\S{200})\S{800,}")
 
 _MORE_PROCESSES = (
     "end other programs, or raise the limit on processes and threads (`ulimit -u`; in a container "
@@ -61,10 +62,16 @@ def without_users(text: str) -> str:
     return "".join((*parts, text[end:]))
 
 
+def _brief(text: str) -> str:
+    """``text`` without users and passwords, with the beginnings of words that are no text."""
+    return _LONG_WORD.sub(r"\1...", without_users(text))
+
+
 class EarshotError(Exception):
     """What is wrong (object), what was found, what is allowed, and how to fix it.
 
-    ``str(error)`` is the message that a user sees; passwords before a host are removed.
+    ``str(error)`` is the message that a user sees; passwords before a host are removed, and of
+    words of more than 1,000 characters the beginning is kept.
     """
 
     exit_code = 2
@@ -72,8 +79,8 @@ class EarshotError(Exception):
     def __init__(
         self, object: str, *, observed: str = "", allowed: str = "", remedy: str = ""
     ) -> None:
-        self.object = without_users(object)
-        self.observed = without_users(observed)
+        self.object = _brief(object)
+        self.observed = _brief(observed)
         self.allowed = allowed
         self.remedy = remedy
         super().__init__(self.object)

@@ -48,6 +48,12 @@ def test_a_user_has_a_name_or_stands_in_a_url(text: str, shown: str) -> None:
     assert without_users(text) == shown
 
 
+def test_a_huge_word_is_shown_by_its_beginning() -> None:
+    error = EarshotError(f"listener entry 'X://{'a' * 5_000_000}'", observed="b" * 1_001)
+    assert str(error) == f"listener entry 'X://{'a' * 195}...: {'b' * 200}..."
+    assert str(EarshotError("a" * 999)) == "a" * 999
+
+
 def test_a_message_names_object_finding_allowance_and_remedy() -> None:
     assert str(FULL) == "port 0: is not usable\n  allowed: 1 to 65535\n  fix: choose one"
     assert FULL.line == "port 0: is not usable; allowed: 1 to 65535; fix: choose one"

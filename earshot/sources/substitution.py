@@ -11,6 +11,7 @@ does not replace `$NAME` and `${NAME:?...}`, and skips `NAME: value` and lines t
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -158,6 +159,8 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
     variables and decides whether they stay as `${NAME}`. Raises EarshotError.
     """
     variables_read: dict[str, str] = {}
+    # a view: a copy for each line would take the square of their number
+    variables = Variables(ChainMap(dict(known.values), variables_read), known.missing, known.keep)
     lines = _lines(text)
     for number, line in lines:
         where = f"{shown}, line {number}"
@@ -168,15 +171,20 @@ def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
         if match["sign"] is None:
             variables_read |= _handed_through(name, known)
             continue
-        while _is_open(value):  # a quoted value may have several lines
-            following = next(lines, None)
-            if following is None:
-                raise EarshotError(where, observed="has a quote that is not closed")
-            value += "\n" + following[1]
-        variables = Variables({**variables_read, **known.values}, keep=known.keep)
+        if _is_open(value):
+            value = _with_following(value, lines, where)
         variables_read[name] = _value(value, variables, where)
-        known.missing.update(variables.missing)
     return variables_read
+
+
+def _with_following(value: str, lines: Iterator[tuple[int, str]], where: str) -> str:
+    """A quoted value of several lines, of which ``value`` is the first. Raises EarshotError."""
+    parts = [value]
+    for _, line in lines:
+        parts.append(line)
+        if value[0] in line and not _is_open("\n".join(parts)):
+            return "\n".join(parts)
+    raise EarshotError(where, observed="has a quote that is not closed")
 
 
 def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections import UserDict
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.sources.substitution import Variables
+from earshot.sources.substitution import Variables, read_env_file
 
 VALUES = {"A": "one", "EMPTY": "", "B_2": "two"}
 
@@ -146,3 +149,27 @@ def test_what_is_known_is_the_same_where_the_rest_stays(text: str) -> None:
     assert lenient.missing == strict.missing
     if not strict.missing:
         assert found == expected
+
+
+class Environment(UserDict[str, str]):
+    """Counts how often all of it is read."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.readings += 1
+        return super().__iter__()
+
+
+def test_the_environment_is_read_once_for_all_lines_of_a_file() -> None:
+    environment = Environment({"A": "of the environment"})
+    text = "".join(f"V{i}=${{V{i - 1}}}$A\n" for i in range(1, 100))
+    found = read_env_file(f"V0=x\nA=y\n{text}", ".env", Variables(environment))
+    assert found["V99"] == "x" + "of the environment" * 99
+    assert environment.readings == 1
+
+
+def test_a_quote_may_close_many_lines_later() -> None:
+    between = "\n".join(f"line {i} 'of' many" for i in range(100))
+    found = read_env_file(f'A="first\n{between}\nlast" # end\nB=2', ".env", Variables({}))
+    assert found == {"A": f"first\n{between}\nlast", "B": "2"}
