@@ -35,6 +35,7 @@ from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
 from earshot.report.visible import visible
+from earshot.stack_files import current_folder
 
 if TYPE_CHECKING:
     from earshot.lint.baseline import BaselineEntry
@@ -154,7 +155,7 @@ def _outcome(
         raise EarshotError("earshot lint", observed="names no file", allowed="PATH..., or -f FILE")
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
     chosen = choose(paths)
-    root, today = Path.cwd(), date.today()
+    root, today = current_folder(), date.today()
     lines = SourceLines(root)
     linted: list[FileReport] = []
     failed_files: list[FailedFile] = []

@@ -12,6 +12,7 @@ from earshot.listeners.address import check_host
 from earshot.listeners.model import BindHost, Endpoint, ForwardingPath, Front, Frozen, Host, Port
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.terms import Strategy, UnknownHost
+from earshot.names.kinds import ip_of
 
 ID = "{id}"
 _KEYS = {
@@ -77,6 +78,11 @@ class AddressSpec(Frozen):
             yield (
                 f"pattern: found {shown(text)}; allowed: a name with {ID}, for all brokers would "
                 "have one name"
+            )
+        elif ip_of(text.replace(ID, "1")) is not None:
+            yield (
+                f"pattern: found {shown(text)}, and TLS shows the gateway no IP address; allowed: "
+                f"a name with {ID}, as in broker-{ID}.example.com"
             )
         else:
             try:

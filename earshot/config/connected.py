@@ -95,7 +95,10 @@ def connection_problems(
     ids = {vpc.id: "the brokers' VPC"} if vpc.id is not None else {}
     for name, connected_vpc in connected.items():
         if (holder := ids.setdefault(connected_vpc.id, name)) != name:
-            yield f"connected.{name}.id: found {connected_vpc.id}, which is {holder}"
+            yield (
+                f"connected.{name}.id: found {connected_vpc.id}, which is {holder}; allowed: each "
+                "other VPC once"
+            )
             continue
         for holder, range_taken in ranges.items():
             if connected_vpc.range.overlaps(range_taken):
@@ -107,4 +110,7 @@ def connection_problems(
                 break
         ranges[name] = connected_vpc.range
         if naming == "aws" and not connected_vpc.associate:
-            yield f"connected.{name}.associate: found false with naming aws, which has no zone"
+            yield (
+                f"connected.{name}.associate: found false with naming aws, which has no zone; "
+                "leave it out, or set `naming: zone`"
+            )

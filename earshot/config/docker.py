@@ -229,7 +229,8 @@ class DockerSpec(ClusterSpec):
                 settings["kafka_version"] = tag
         if isinstance(hosts, Mapping):
             aws = hosts.get("aws")
-            hosts = list(aws.get("host_zones") or ()) if isinstance(aws, Mapping) else []
+            zones = aws.get("host_zones") if isinstance(aws, Mapping) else None
+            hosts = list(zones) if isinstance(zones, Mapping) else []
         if isinstance(hosts, (list, tuple)) and len(hosts) > 1 and "listeners" not in settings:
             settings["listeners"] = tuple(
                 listener for listener in _LISTENERS if listener.name != "HOST"

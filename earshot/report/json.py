@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from json import dumps
+
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -11,8 +13,11 @@ from earshot.validation.result import Report
 
 
 def json(report: Report) -> str:
-    """``report`` as its model writes it; `read_report` reads exactly this."""
-    return report.model_dump_json(indent=2) + "\n"
+    """``report`` as its model writes it; `read_report` reads exactly this.
+
+    In ASCII, so that text from a broker cannot reverse a line or hide a part of it.
+    """
+    return dumps(report.model_dump(mode="json"), indent=2) + "\n"
 
 
 def read_report(text: str | bytes, source: str) -> Report:

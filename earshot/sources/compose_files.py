@@ -17,6 +17,7 @@ from earshot.sources.compose_sections import (
     map_of,
     merged_section,
     normalized_section,
+    texts_of,
     with_inline,
 )
 from earshot.sources.substitution import Variables
@@ -118,7 +119,7 @@ class ComposeFiles:
             shown, entry = self._includes.pop(0)
             section = entry if isinstance(entry, Mapping) else {"path": entry}
             folder = posixpath.dirname(shown) if shown not in self.roots else ""
-            for item in list_of(section.get("path"), f"{shown}: include"):
+            for item in texts_of(section.get("path"), f"{shown}: include"):
                 path = posixpath.join(folder, str(self._substituted(item, shown, ("include",))))
                 if path in self.texts_included or path in self.roots:
                     continue

@@ -5,12 +5,12 @@ It contains no secret.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import from_json
 
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address, parse_address
@@ -225,9 +225,9 @@ def _repeated_values(values: Iterable[object]) -> list[object]:
 def read_contract(text: str, source: str) -> Contract:
     """The contract in ``text`` (JSON). Raises EarshotError, with ``source`` as the text's name."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as reason:
-        observed = f"is not JSON ({str(reason).partition('; use sys.')[0]})"
+        document = from_json(text)
+    except ValueError as reason:
+        observed = f"is not JSON ({reason})"
         allowed = "the output of `pulumi stack output contract --json`"
         raise EarshotError(source, observed=observed, allowed=allowed) from None
     try:

@@ -117,7 +117,7 @@ def _examples(
             yield from (f"record {number} never came back" for number in missing)
     for tally in own_tallies:
         if tally.corrupt:
-            yield f"{tally.corrupt} records in partition {tally.partition} with another checksum"
+            yield f"{tally.corrupt} records in partition {tally.partition} with another value"
     for tally in own_tallies:
         if tally.partition != home:
             yield f"{tally.records} records in partition {tally.partition} instead of {home}"

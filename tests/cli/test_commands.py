@@ -782,9 +782,10 @@ def test_a_stderr_that_is_full_leaves_the_exit_code(tmp_path: Path, words: str) 
     assert shell(f"{words} 2> /dev/full", tmp_path).returncode == 2
 
 
-def test_a_folder_that_was_removed_is_one_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["doctor -s local", "lint ."])
+def test_a_folder_that_was_removed_is_one_error(tmp_path: Path, words: str) -> None:
     (tmp_path / "gone").mkdir()
-    done = shell("doctor -s local", tmp_path, "cd gone && rmdir ../gone && ")
+    done = shell(words, tmp_path, "cd gone && rmdir ../gone && ")
     said = "error: the current folder: was removed\n  fix: change into the project's folder\n"
     assert (done.returncode, done.stderr) == (2, said)
 

@@ -60,5 +60,26 @@ def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown
 
 def test_keys_become_text_at_any_depth() -> None:
     assert with_text_keys({"a": [{1: {2: 3}}]}, "kafka") == {"a": [{"1": {"2": 3}}]}
-    with pytest.raises(pulumi.RunError, match="kafka: found the keys 1, '1'"):
+    with pytest.raises(pulumi.RunError, match=r"kafka: a\[0\]: found the keys 1, '1'"):
         with_text_keys({"a": [{1: "x", "1": "y"}]}, "kafka")
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (10**400, "found 1000"),
+        (-(10**5000), "found a number that is too long"),
+        ("a\ud800", r"found 'a\\ud800'"),
+        ({"\udfff": 1}, r"found the key '\\udfff'"),
+        (b"kafka", "found b'kafka'"),
+        ({"kafka"}, "found {'kafka'}"),
+    ],
+    ids=["large", "larger than Python writes", "surrogate", "key", "bytes", "set"],
+)
+def test_values_that_end_pulumi_with_a_trace_are_refused_by_name(value: Any, found: str) -> None:
+    with pytest.raises(pulumi.RunError, match=rf"^kafka: nodes\.1\.ports\[0\]: {found}"):
+        with_text_keys({"nodes": {1: {"ports": [value]}}}, "kafka")
+
+
+def test_the_largest_number_of_pulumi_is_taken() -> None:
+    assert with_text_keys({"a": 10**308, "b": float("inf")}, "kafka")["a"] == 10**308

@@ -60,6 +60,7 @@ def test_each_mistake_has_one_error() -> None:
         {"strategy": "sni"},
         {"strategy": "sni", "pattern": "kafka.example.com"},
         {"strategy": "sni", "pattern": "b {id}"},
+        {"strategy": "sni", "pattern": "10.0.0.{id}"},
         SNI,
         {"strategy": "given"},
         {"strategy": "given", "bootstrap_host": "k"},

@@ -28,6 +28,12 @@ def read(**rest: Any) -> DockerSpec:
     return spec
 
 
+@pytest.mark.parametrize("zones", [True, 5, 1.5])
+def test_zones_of_hosts_that_are_no_map_are_one_message(zones: object) -> None:
+    with pytest.raises(SpecError, match=r"hosts: aws\.host_zones: found .*; allowed: a map"):
+        read(hosts={"aws": {"host_zones": zones}})
+
+
 def test_only_the_placement_must_be_said() -> None:
     spec = read()
     assert [(item.name, item.port, item.scopes) for item in spec.listeners] == [

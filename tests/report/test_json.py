@@ -23,6 +23,12 @@ def test_each_fault_has_its_message(text: bytes, observed: str) -> None:
     assert str(found.value).startswith("r.json")
 
 
+def test_text_of_a_broker_reverses_no_line_of_the_document() -> None:
+    text = json(samples.hostile())
+    assert text.isascii() and "\\u202e" in text
+    assert read_report(text, "r.json") == samples.hostile()
+
+
 def test_a_key_that_is_not_known_is_named() -> None:
     text = json(samples.drift()).replace('"run"', '"ran"')
     with pytest.raises(

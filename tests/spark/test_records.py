@@ -57,18 +57,11 @@ class Log:
         self.reference: list[Received] = []
 
     def append(self, share: Share, number: object, *, partition: int, intact: bool = True) -> None:
-        payload = f"{share.listener}/{number}".encode()
-        checksum = zlib.crc32(payload if intact else payload + b"?")
         origin = spark_records.origin(RUN, share)
-        self._append(
-            payload,
-            [
-                ("origin", origin.encode()),
-                ("sequence", str(number).encode()),
-                ("checksum", str(checksum).encode()),
-            ],
-            partition,
-        )
+        filled = f"{origin}/{number}/" + "earshot." * 13
+        payload = filled[: spark_records.PAYLOAD - (not intact)].encode()
+        headers = [("origin", origin.encode()), ("sequence", str(number).encode())]
+        self._append(payload, headers, partition)
         self.reference.append(
             Received(
                 READER,
@@ -166,6 +159,20 @@ def test_the_outline_proves_nothing_that_is_wrong(spark: SparkSession, change: s
     assert not outline.is_complete
 
 
+def test_a_change_that_the_record_itself_bears_out_is_seen(spark: SparkSession) -> None:
+    """As by something in between that computes every checksum anew."""
+    log = Log()
+    for number in range(20):
+        log.append(SHARES[0], number, partition=0)
+    value, headers, partition, offset = log.rows[7]
+    assert headers is not None
+    changed = value[:-1] + b"!"
+    checksum = ("checksum", str(zlib.crc32(changed)).encode())
+    log.rows[7] = (changed, [*headers, checksum], partition, offset)
+    (outline,) = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
+    assert outline.tally.corrupt == 1
+
+
 def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
     rows = spark_records.record_frame(spark, RUN, SHARES).collect()
     assert len(rows) == sum(share.records for share in SHARES)
@@ -177,7 +184,6 @@ def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
         assert headers == {
             "origin": f"{RUN}/{share.listener}/{share.broker}/1",
             "sequence": str(number),
-            "checksum": str(zlib.crc32(payload)),
         }
         assert len(payload) == spark_records.PAYLOAD
         assert payload.startswith(f"{headers['origin']}/{number}/".encode())

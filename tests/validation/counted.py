@@ -21,7 +21,7 @@ class Received:
     partition: int
     offset: int
     intact: bool
-    """The checksum of its payload is the one in its header."""
+    """Its value is the one that was written with its headers."""
 
 
 def tally(rows: Iterable[Received], run: str, shares: Collection[Share]) -> tuple[Tally, ...]:

@@ -46,8 +46,9 @@ def test_of_a_cluster_that_was_only_looked_at_nobody_knows_the_inter_broker_list
     ("text", "observed"),
     [
         ("", "is not JSON"),
-        ("[" * 100_000, r"is not JSON \(maximum recursion depth"),
-        ('{"version": ' + "9" * 5000 + "}", r"is not JSON \(Exceeds the limit[^;]*\)\n"),
+        ("[" * 100_000, r"is not JSON \(recursion limit"),
+        ('{"version": ' + "9" * 5000 + "}", r"is not JSON \(number out of range"),
+        ('{"\\ud800": 1}', r"is not JSON \(unexpected end of hex escape"),
         ("null", "found nothing; allowed: a map"),
         ('{"a": 1}', "- cluster: is missing"),
         ('{"a": 1}', "- a: is no key that earshot knows"),
