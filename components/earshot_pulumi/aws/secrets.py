@@ -153,7 +153,8 @@ def _users(store: Store, props: Properties) -> str:
     known, mechanisms = props["known"], read_mechanisms(props["mechanism"])
     earlier = [Mechanism(kind) for kind in known["mechanisms"]]
     wanted = (props["users"], known["users"], mechanisms, earlier, props["logs_in"])
-    return lines(**{"passwords": {}, "gone": (), **changes(store, *wanted)})
+    found = {"passwords": {}, "gone": (), **changes(store, *wanted)}
+    return lines(former_users=found.pop("gone"), **found)
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:

@@ -156,4 +156,4 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
 
 def test_every_account_may_ask_if_each_endpoint_is_accepted() -> None:
     spec = read_aws(**{**LINKED, "expose": {**LINK, "principals": {"all": "*"}}})
-    assert any("every account of AWS may ask" in it for it in plan_aws(spec, "mine").notes)
+    assert any("every AWS account may request" in it for it in plan_aws(spec, "mine").notes)
