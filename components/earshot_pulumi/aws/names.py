@@ -163,5 +163,5 @@ def _provisioned(
 
 def marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
     """``value``, or ``mark`` in a preview that does not know it."""
-    known: pulumi.Output[HostOrMarker] = value.apply(lambda found: found)
+    known: pulumi.Output[HostOrMarker] = value.apply(lambda host: host)
     return known_or(known, mark)

@@ -35,12 +35,14 @@ class Remembered:
             made.setdefault(item["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
-        ready = {name for it in types_of("AwsReadiness") for name in made.get(it, ())}
+        ready = {name for kind in types_of("AwsReadiness") for name in made.get(kind, ())}
         instances = made.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
             associated = made.get(_ASSOCIATION, set())
-            place = "public" if any(it.startswith("broker-") for it in associated) else "private"
+            place = (
+                "public" if any(name.startswith("broker-") for name in associated) else "private"
+            )
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
 
 
@@ -60,21 +62,23 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     nodes = known[_INTERFACE]
     if not nodes:
         return
-    wanted = [{"Name": "network-interface-id", "Values": list(nodes)}]
+    filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
     subject, call = "network interfaces of the nodes", "ec2:DescribeNetworkInterfaces"
     with asking(subject, "cannot be read", call):
-        found = ec2.describe_network_interfaces(Filters=wanted)["NetworkInterfaces"]
+        interfaces = ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     others = {
-        nodes[it["NetworkInterfaceId"]]: instance
-        for it in found
-        if (instance := it.get("Attachment", {}).get("InstanceId"))
+        nodes[interface["NetworkInterfaceId"]]: instance
+        for interface in interfaces
+        if (instance := interface.get("Attachment", {}).get("InstanceId"))
         and instance not in known[_INSTANCE]
     }
     if others:
-        listed = ", ".join(f"{name} on {instance}" for name, instance in sorted(others.items()))
+        others_text = ", ".join(
+            f"{name} on {instance}" for name, instance in sorted(others.items())
+        )
         raise EarshotError(
             "nothing was touched: the state of this stack is not that of its nodes",
-            observed=f"nodes run on instances that the state does not have: {listed}",
+            observed=f"nodes run on instances that the state does not have: {others_text}",
             allowed="the state that the last update wrote",
             remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
             "an update was cut off before it wrote it, terminate these instances one by one, each "
