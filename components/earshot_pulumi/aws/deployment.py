@@ -48,7 +48,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, name, root=root).plan)
     _check_unused(at, spec, recorded, change)
-    spec = spec_at(spec, name, change.plan, [item.own for item in recorded.running], root)
+    spec = spec_at(spec, name, change.plan, [applied.own for applied in recorded.running], root)
     planned = plan_aws(spec, name, root=root)
     at.log_notes(planned, change)
     begun = recorded.begun_with(AppliedPlan(change.plan, written(spec)))

@@ -302,7 +302,7 @@ class DockerHostGroup:
         engine = pulumi.Output.all(ready.engine, ready.engine_id)
         if host in self._pulled:
             engine = once(self._pulled[host].id, engine)
-        found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
+        description: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
             # a preview that is yet to wait, as in another checkout, asks no engine
             engine=engine.apply(lambda values: values[0]),
@@ -310,7 +310,7 @@ class DockerHostGroup:
             internal=interface.private_dns_name,
             external=interface.private_dns_name,
         )
-        return found
+        return description
 
     def _full(self, host: str) -> str:
         return f"{self._shared.name}-{host}"

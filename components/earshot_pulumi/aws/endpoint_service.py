@@ -68,7 +68,7 @@ def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, 
     """By listener, the balancer's port of each broker, and that of the bootstrap."""
     by_listener: dict[str, dict[str, int]] = {}
     for name in listeners:
-        of_brokers = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        of_brokers = {node.id: own for node in plan.brokers if (own := node.listener(name))}
         by_listener[name] = {str(id): listener.port for id, listener in of_brokers.items()}
         for listener in of_brokers.values():
             if listener.front is not None and listener.front.bootstrap is not None:

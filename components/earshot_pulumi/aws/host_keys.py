@@ -93,8 +93,8 @@ class DockerHostKeysKind(AwsKind):
         with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]
-            for some in in_parts(names):
-                ssm.delete_parameters(Names=some)
+            for part in in_parts(names):
+                ssm.delete_parameters(Names=part)
         store = _store(olds)
         with writing(f"Docker hosts {olds['name']}", store.folder):
             store.remove()

@@ -219,11 +219,11 @@ def _facts(spec: AwsSpec, vpc_id: str, dns: VpcDns) -> NetworkFacts:
 
 def check_region(region: str, parent: pulumi.Resource) -> None:
     """Raises EarshotError where Pulumi's own provider would work in another region."""
-    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
-    if found != region:
+    provider_region = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
+    if provider_region != region:
         raise EarshotError(
             f"region: {region}",
-            observed=f"the AWS provider works in {found}",
+            observed=f"the AWS provider works in {provider_region}",
             remedy=f"give the provider the region {region} (aws:region in the stack's file, or "
-            f"`region` of an aws.Provider), or use {found} here",
+            f"`region` of an aws.Provider), or use {provider_region} here",
         )

@@ -30,16 +30,16 @@ class Remembered:
     @classmethod
     def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
         """From the ``resources`` of ``stack``, by their URN."""
-        made: dict[str, set[str]] = {}
+        names_of: dict[str, set[str]] = {}
         for urn, item in resources.items():
-            made.setdefault(item["type"], set()).add(
+            names_of.setdefault(item["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
-        ready = {name for kind in types_of("AwsReadiness") for name in made.get(kind, ())}
-        instances = made.get(_INSTANCE, set())
+        ready = {name for kind in types_of("AwsReadiness") for name in names_of.get(kind, ())}
+        instances = names_of.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
-            associated = made.get(_ASSOCIATION, set())
+            associated = names_of.get(_ASSOCIATION, set())
             place = (
                 "public" if any(name.startswith("broker-") for name in associated) else "private"
             )
@@ -53,13 +53,13 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     replaced where its listeners change, so a state with the right instances has the right listeners
     too.
     """
-    known: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
+    ids_of: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
     for urn, item in resources.items():
         own, whole = f"{stack}-", urn.rpartition("::")[2]
-        if item["type"] in known and whole.startswith(own):
+        if item["type"] in ids_of and whole.startswith(own):
             name = whole.removeprefix(own)
-            known[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
-    nodes = known[_INTERFACE]
+            ids_of[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
+    nodes = ids_of[_INTERFACE]
     if not nodes:
         return
     filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
@@ -70,7 +70,7 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
         nodes[interface["NetworkInterfaceId"]]: instance
         for interface in interfaces
         if (instance := interface.get("Attachment", {}).get("InstanceId"))
-        and instance not in known[_INSTANCE]
+        and instance not in ids_of[_INSTANCE]
     }
     if others:
         others_text = ", ".join(

@@ -73,15 +73,15 @@ class Secured:
 
     def of_validator(self) -> pulumi.Output[str]:
         """The same of the validator in the VPC."""
-        found = _version(
+        version = _version(
             str(self._security.mechanism),
             str(list(self._security.tls.authorities)),
             self.certificates.of(VALIDATOR),
             self.certificates.password_of(VALIDATOR),
         )
         mechanism = str(self._security.mechanism)
-        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, found, mechanism=mechanism)
-        return _version(found, secret.id.apply(str))
+        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, version, mechanism=mechanism)
+        return _version(version, secret.id.apply(str))
 
     @property
     def _mechanisms(self) -> str:

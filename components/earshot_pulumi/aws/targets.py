@@ -67,10 +67,10 @@ def register(config: Any, region: str, targets: Iterable[Target]) -> None:
 
 
 def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_group: dict[str, list[dict[str, Any]]] = {}
     for target in targets:
-        found.setdefault(target.group, []).append({"Id": target.address, "Port": target.port})
-    return found
+        by_group.setdefault(target.group, []).append({"Id": target.address, "Port": target.port})
+    return by_group
 
 
 def _named_errors(region: str, what: str, action: str) -> AbstractContextManager[None]:

@@ -44,14 +44,14 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
     volumes = aws.ebs.get_ebs_volumes(
         filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )
-    found: list[str] = []
+    reasons: list[str] = []
     for id, volume in spec.volumes.items():
         texts: Iterable[str] = [f"is not in {spec.region}"]
         if volume in volumes.ids:
             texts = problems(stack, spec, id, cluster_id, _volume(volume, parent))
-        found += [f"volumes.{id}: {volume} {text}" for text in texts]
-    if found:
-        raise SpecError.of(f"stack {stack}", found)
+        reasons += [f"volumes.{id}: {volume} {text}" for text in texts]
+    if reasons:
+        raise SpecError.of(f"stack {stack}", reasons)
 
 
 def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> str:
