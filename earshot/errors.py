@@ -12,11 +12,14 @@ from __future__ import annotations
 import errno
 import re
 import resource
+import string
 from collections.abc import Iterable
 from functools import partial
 
-# `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` is no such thing.
-_USER = re.compile(r"(?:[A-Za-z_][\w.-]{0,100}|(?<=//)):[^\s/@,:;]{1,1000}@", re.ASCII)
+# of `user:password@host`, also where no URL begins; `1@host:9093,2@host:9093` has none
+_PASSWORD = re.compile(r":[^\s/@,:;]{1,1000}@", re.ASCII)
+_IN_A_NAME = string.ascii_letters + string.digits + "_.-"
+_LONGEST_NAME = 101
 
 _MORE_PROCESSES = (
     "end other programs, or raise the limit on processes and threads (`ulimit -u`; in a container "
@@ -46,7 +49,16 @@ _ENOUGH_FILES = 1024
 
 def without_users(text: str) -> str:
     """``text`` without the users and passwords before a host in it."""
-    return _USER.sub("***@", text)
+    parts, end = [], 0
+    for password in _PASSWORD.finditer(text):
+        before = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
+        others = before.rstrip(_IN_A_NAME)
+        in_url, name = others.endswith("//"), before[len(others) :]
+        name = name if in_url else name.lstrip(string.digits + ".-")
+        if name or in_url:
+            parts += [text[end : password.start() - len(name)], "***@"]
+            end = password.end()
+    return "".join((*parts, text[end:]))
 
 
 class EarshotError(Exception):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.reading import content_of, read_bytes
-from earshot.stack_files import PRIVATE, own_or_templates, stack_name
+from earshot.stack_files import PRIVATE, current_folder, own_or_templates, stack_name
 from earshot.yaml_document import read_yaml
 
 if TYPE_CHECKING:
@@ -32,14 +32,7 @@ class Project:
     @classmethod
     def find(cls, start: Path | None = None) -> Project:
         """The project that ``start`` (default: the current folder) lies in. Raises EarshotError."""
-        try:
-            folder = (start or Path.cwd()).absolute()
-        except FileNotFoundError:
-            raise EarshotError(
-                "the current folder",
-                observed="was removed",
-                remedy="change into the project's folder",
-            ) from None
+        folder = (start or current_folder()).absolute()
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
                 return cls(candidate)

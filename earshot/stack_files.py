@@ -29,10 +29,22 @@ def stack_name(stack: str) -> str:
     return parts[-1]
 
 
+def current_folder() -> Path:
+    """The folder that this process is in. Raises EarshotError if it was removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise EarshotError(
+            "the current folder",
+            observed="was removed",
+            remedy="change into the project's folder",
+        ) from None
+
+
 def project_of(path: Path) -> Path:
     """The folder of the project that has ``path`` in its `PRIVATE`, or else the current one."""
     held = (parent.parent for parent in path.parents if parent.name == PRIVATE)
-    return next(held, Path.cwd())
+    return next(held, None) or current_folder()
 
 
 def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:

@@ -1,17 +1,51 @@
-from __future__ import annotations
-
 import errno
 import os
 import pickle
+import re
 import resource
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from earshot.errors import AddressError, EarshotError, SpecError, machine_error, remedy_of
+from earshot.errors import (
+    AddressError,
+    EarshotError,
+    SpecError,
+    machine_error,
+    remedy_of,
+    without_users,
+)
 
 FULL = EarshotError("port 0", observed="is not usable", allowed="1 to 65535", remedy="choose one")
+
+
+@given(
+    st.lists(
+        st.sampled_from([*"a1_.-:@/, é\n", "//", "a" * 101, "1" * 100, "b" * 1000]), max_size=9
+    ).map("".join)
+)
+def test_users_and_passwords_are_removed_before_a_host(text: str) -> None:
+    user = re.compile(
+        r"(?:(?<=//)[\w.-]{0,101}|[A-Za-z_][\w.-]{0,100}):[^\s/@,:;]{1,1000}@", re.ASCII
+    )
+    assert without_users(text) == user.sub("***@", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/x", "https://***@host/x"),
+        ("https://4711:secret@host/x", "https://***@host/x"),
+        ("https://:secret@host/x", "https://***@host/x"),
+        ("me:secret@host, you:other@host", "***@host, ***@host"),
+        ("1@host:9093,2@host:9093", "1@host:9093,2@host:9093"),
+    ],
+)
+def test_a_user_has_a_name_or_stands_in_a_url(text: str, shown: str) -> None:
+    assert without_users(text) == shown
 
 
 def test_a_message_names_object_finding_allowance_and_remedy() -> None:

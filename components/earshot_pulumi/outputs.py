@@ -1,7 +1,5 @@
 """Helpers for values that are known now or as Pulumi outputs."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -97,20 +95,43 @@ def read_inputs(args: Any, name: str) -> dict[str, Any]:
     return dict(with_text_keys(args, name))
 
 
-def with_text_keys(value: Any, name: str) -> Any:
+def with_text_keys(value: Any, name: str, path: str = "") -> Any:
     """``value`` with text keys in its maps, as Pulumi rejects numbers such as broker ids.
 
-    Raises pulumi.RunError, which begins with ``name``, if two keys of a map have the same text.
+    Raises pulumi.RunError, which begins with ``name`` and the ``path``, if two keys of a map have
+    the same text, and for values that Pulumi ends with a stack trace.
     """
+    place = f"{name}: {path}: " if path else f"{name}: "
     if isinstance(value, Mapping):
-        texts = {str(key): with_text_keys(part, name) for key, part in value.items()}
-        if len(texts) < len(value):
-            keys = ", ".join(map(repr, value))
-            raise pulumi.RunError(f"{name}: found the keys {keys}; allowed: each key once")
+        texts: dict[str, Any] = {}
+        for key, part in value.items():
+            text = str(key)
+            if text in texts:
+                keys = ", ".join(map(repr, value))
+                raise pulumi.RunError(f"{place}found the keys {keys}; allowed: each key once")
+            if not _is_sent(text):
+                problem = f"found the key {shown(text)}; allowed: text that UTF-8 has"
+                raise pulumi.RunError(f"{place}{problem}")
+            texts[text] = with_text_keys(part, name, f"{path}.{text}" if path else text)
         return texts
     if isinstance(value, list | tuple):
-        return [with_text_keys(part, name) for part in value]
+        return [with_text_keys(part, name, f"{path}[{i}]") for i, part in enumerate(value)]
+    if not _is_sent(value):
+        allowed = "text that UTF-8 has, or a number up to 1.7e308"
+        raise pulumi.RunError(f"{place}found {shown(value)}; allowed: {allowed}")
     return value
+
+
+def _is_sent(value: object) -> bool:
+    """Whether Pulumi's protocol, which has numbers as floats and text as UTF-8, has ``value``."""
+    try:
+        if isinstance(value, str):
+            value.encode()
+        elif isinstance(value, int):
+            float(value)
+    except (OverflowError, UnicodeEncodeError):
+        return False
+    return not isinstance(value, bytes | bytearray | set | frozenset)
 
 
 def unknown() -> pulumi.Output[Any]:

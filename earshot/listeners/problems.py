@@ -43,6 +43,8 @@ _ALLOWED = {
 }
 MOST_PROBLEMS = 500
 """Problems of a document that are looked at: a hostile one has millions."""
+_LOOKED_AT = 5_000
+"""Characters of a value that `shown` searches for secrets: a password may begin in those shown."""
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
 
 
@@ -89,7 +91,10 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    text = without_secrets(ascii(value))
+    try:
+        text = without_secrets(ascii(value)[:_LOOKED_AT])
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number that is too long to be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

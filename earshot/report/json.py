@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from json import dumps
+
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -11,8 +13,11 @@ from earshot.validation.result import Report
 
 
 def json(report: Report) -> str:
-    """``report`` as its model writes it; `read_report` reads exactly this."""
-    return report.model_dump_json(indent=2) + "\n"
+    """``report`` as its model writes it; `read_report` reads exactly this.
+
+    In ASCII, so that text from a broker cannot reverse a line or hide a part of it.
+    """
+    return dumps(report.model_dump(mode="json"), indent=2) + "\n"
 
 
 def read_report(text: str | bytes, source: str) -> Report:
@@ -24,7 +29,7 @@ def read_report(text: str | bytes, source: str) -> Report:
         if problems[0]["type"] == "json_invalid":
             raise EarshotError(
                 source,
-                observed=f"is no JSON ({problems[0]['msg']})",
+                observed=f"is not JSON ({problems[0]['msg']})",
                 allowed="a report that `--format json` wrote",
             ) from None
         lines = describe(error, Report, from_json(text))

@@ -29,7 +29,8 @@ def normalized_section(section: Section, where: str, folder: str) -> dict[str, o
         normalized["extra_hosts"] = dict(extra_hosts_of(normalized, where))
     for key in _LISTS:
         if key in normalized:
-            normalized[key] = list_of(normalized[key], f"{where}.{key}")
+            read = texts_of if key == "env_file" else list_of
+            normalized[key] = read(normalized[key], f"{where}.{key}")
     files = normalized.get("env_file")
     if folder and isinstance(files, list):  # a file's own paths are relative to itself
         normalized["env_file"] = [_moved(file, folder) for file in files]
@@ -203,12 +204,18 @@ def map_of(value: object, where: str) -> dict[str, object]:
 
 def _shape(value: object) -> str:
     """The type of ``value`` for a message; the value may be a secret."""
-    return f"found a {'map' if isinstance(value, Mapping) else type(value).__name__}"
+    kind = "a map" if isinstance(value, Mapping) else "a list"
+    return f"found {kind if isinstance(value, (Mapping, list)) else 'one value'}"
 
 
 def list_of(value: object, where: str) -> list[object]:
     if value in (None, ""):
         return []
-    if isinstance(value, Mapping):
-        raise EarshotError(where, observed="found a map", allowed="a list")
-    return list(value) if isinstance(value, list) else [value]
+    if not isinstance(value, list):
+        raise EarshotError(where, observed=_shape(value), allowed="a list")
+    return list(value)
+
+
+def texts_of(value: object, where: str) -> list[object]:
+    """Like `list_of`, for keys where Compose also takes one text in place of a list."""
+    return [value] if isinstance(value, str) and value else list_of(value, where)

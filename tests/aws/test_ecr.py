@@ -1,7 +1,5 @@
 """Which images are in ECR, by their name."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.aws.ecr import EXAMPLE, ecr_image

@@ -1,7 +1,5 @@
 """What an instance's role may do, and no more."""
 
-from __future__ import annotations
-
 import json
 
 from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image

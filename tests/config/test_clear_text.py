@@ -1,10 +1,11 @@
-from __future__ import annotations
-
 import pytest
 
 from earshot.config.clear_text import clear_text_problems
+from earshot.config.document import read_spec
 from earshot.config.listener import ListenerSpec
+from earshot.errors import SpecError
 from earshot.listeners.terms import Protocol, Scope
+from tests.config.aws_documents import TWO_LISTENERS, document
 
 
 def listener(name: str, protocol: Protocol, *scopes: Scope) -> ListenerSpec:
@@ -62,3 +63,9 @@ def test_a_waiver_that_nothing_needs_is_refused() -> None:
         "clear_text.OTHER: found a waiver that nothing needs; allowed: OUT"
     ]
     assert problems(OUT="lab")[0].endswith("allowed: no listener needs one")
+
+
+def test_a_key_that_utf_8_does_not_have_is_one_message() -> None:
+    given = document(**TWO_LISTENERS, clear_text={"\ud800": "a lab"})
+    with pytest.raises(SpecError, match=r"found the character '\\ud800'\n  allowed: text that"):
+        read_spec(given, "test")

@@ -4,8 +4,6 @@ An engine trusts a registry on loopback without TLS. One with a password asks fo
 One with a certificate takes TLS.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import gzip

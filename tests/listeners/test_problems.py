@@ -1,11 +1,11 @@
 """What is said of a document that pydantic refuses."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from earshot.listeners import problems as problems_module
 from earshot.listeners.problems import describe, refuse, shown
+from tests.raised import raised
 
 
 class Inner(BaseModel):
@@ -25,9 +25,8 @@ class Outer(BaseModel):
 
 
 def problems(document: object) -> list[str]:
-    with pytest.raises(ValidationError) as caught:
-        Outer.model_validate(document)
-    return describe(caught.value, Outer, document)
+    error = raised(ValidationError, Outer.model_validate, document)
+    return describe(error, Outer, document)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +76,22 @@ def test_a_problem_is_said_with_its_key_and_what_is_allowed(
 )
 def test_a_value_is_shown_short_and_on_one_line(value: object, text: str) -> None:
     assert shown(value) == text
+
+
+def test_of_a_huge_value_only_the_beginning_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+
+    def record(text: str) -> str:
+        searched.append(text)
+        return text
+
+    monkeypatch.setattr(problems_module, "without_secrets", record)
+    assert shown("x" * 10_000_000) == f"'{'x' * 56}..."
+    assert len(searched[0]) <= 5_000
+
+
+def test_a_number_that_python_does_not_write_is_shown_as_such() -> None:
+    assert shown([10**5000]) == "a number that is too long to be shown"
 
 
 def test_problems_are_refused_together_and_none_is_none() -> None:

@@ -1,7 +1,5 @@
 """A saved report is read back, or refused with one clear message."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.errors import EarshotError
@@ -12,8 +10,8 @@ from tests.report import samples
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        (b"", "is no JSON"),
-        (b"\x00\xff", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\x00\xff", "is not JSON"),
         (b"[]", r"a report of version 1\): found \[\]; allowed: "),
         (b'{"version": 2}', r"- version: found 2; allowed: 1"),
         (b'{"version": 1}', r"- cells: is missing"),
@@ -23,6 +21,12 @@ def test_each_fault_has_its_message(text: bytes, observed: str) -> None:
     with pytest.raises(EarshotError, match=observed) as found:
         read_report(text, "r.json")
     assert str(found.value).startswith("r.json")
+
+
+def test_text_of_a_broker_reverses_no_line_of_the_document() -> None:
+    text = json(samples.hostile())
+    assert text.isascii() and "\\u202e" in text
+    assert read_report(text, "r.json") == samples.hostile()
 
 
 def test_a_key_that_is_not_known_is_named() -> None:

@@ -246,15 +246,21 @@ def test_what_is_empty_is_nothing() -> None:
     )
 
 
-def test_one_thing_may_stand_where_a_list_may() -> None:
-    service = one(
-        "env_file: a.env\nports: 1:2\nnetworks: net\nvolumes: /x\nscale: 2",
-        files={"a.env": "A=1\n"},
-    )
+def test_env_file_may_be_one_file() -> None:
+    service = one("env_file: a.env\nscale: 2", files={"a.env": "A=1\n"})
     assert (service.container.env, service.replicas) == ({"A": "1"}, "2")
-    assert service.container.published == (PublishedPort(2, 1),)
-    assert service.container.networks == (JoinedNetwork("net", ("k",)),)
-    assert service.container.mounts == ("/x",)
+
+
+@pytest.mark.parametrize(
+    "key", ["ports", "volumes", "networks", "profiles", "links", "extra_hosts"]
+)
+@pytest.mark.parametrize("value", ["9092", "a:b", "true", "1.5"])
+def test_one_value_in_place_of_a_list_is_refused_as_by_compose(key: str, value: str) -> None:
+    for reading in (read, lenient):
+        with pytest.raises(EarshotError) as caught:
+            reading(f"services: {{k: {{image: a, {key}: {value}}}}}")
+        problem = f"services.k.{key}: found one value\n  allowed: a list"
+        assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -501,7 +507,7 @@ def test_what_compose_refuses_is_refused_leniently_too(value: str, problem: str)
 
 @pytest.mark.parametrize("value", ["5", "A=b", "true"])
 def test_variables_that_are_no_map_and_no_list_are_refused(value: str) -> None:
-    with pytest.raises(EarshotError, match=r"services\.k\.environment: found a str"):
+    with pytest.raises(EarshotError, match=r"services\.k\.environment: found one value"):
         lenient(f"services: {{k: {{image: a, environment: {value}}}}}")
 
 
@@ -533,13 +539,13 @@ def test_an_included_file_that_is_not_read_is_named(entry: str) -> None:
 
 def test_files_that_include_each_other_are_read_once() -> None:
     files = {"x.yml": f"include: [y.yml]\n{KAFKA}", "y.yml": "include: [x.yml]\nservices: {}"}
-    found = lenient("include: x.yml", files=files)
+    found = lenient("include: [x.yml]", files=files)
     assert [path for _, path in found.included] == ["x.yml", "y.yml"]
 
 
 def test_no_more_files_are_included_than_anybody_has() -> None:
-    files = {f"{i}.yml": f"include: {i + 1}.yml" for i in range(MAX_INCLUDED + 5)}
-    found = lenient("include: 0.yml", files=files)
+    files = {f"{i}.yml": f"include: [{i + 1}.yml]" for i in range(MAX_INCLUDED + 5)}
+    found = lenient("include: [0.yml]", files=files)
     assert len(found.included) == MAX_INCLUDED
     assert found.not_included == (f"{MAX_INCLUDED}.yml",)
 

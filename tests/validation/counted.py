@@ -1,7 +1,5 @@
 """What the Spark job counts, counted once more from plain rows: the reference for its SQL."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ class Received:
     partition: int
     offset: int
     intact: bool
-    """The checksum of its payload is the one in its header."""
+    """Its value is the one that was written with its headers."""
 
 
 def tally(rows: Iterable[Received], run: str, shares: Collection[Share]) -> tuple[Tally, ...]:

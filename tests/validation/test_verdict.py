@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -209,7 +207,7 @@ def test_findings_are_told_by_share_and_partition() -> None:
     assert (lost.sequence, corrupt.sequence) == (0, 1)
     assert item.examples == (
         "record 0 never came back",
-        "1 records in partition 0 with another checksum",
+        "1 records in partition 0 with another value",
         "1 records in partition 7 instead of 0",
     )
     assert findings(item) == (1, 0, 0, 1, 1)

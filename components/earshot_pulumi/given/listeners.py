@@ -35,6 +35,8 @@ MAY_BE_LATER = ("nodes", "listeners", "extra", "declared", "policy")
 """Inputs that may hold outputs."""
 WHOLE = ("declared", "policy")
 """Those of them of which only parts may be outputs."""
+IN_PARTS = ("addresses", "container", "ports")
+"""Inputs of a node of which a preview judges the known parts."""
 NETWORK = "the brokers' network"
 """The network of all containers; no rule depends on its name."""
 
@@ -240,7 +242,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         problems.append(f"vantage: found {shown(vantage)}; allowed: {', '.join(VANTAGES)}")
     nodes = mapping if isinstance(mapping := args.get("nodes"), Mapping) else {}
     problems += [
-        f"nodes.{id}.container: found with vantage {vantage}; allowed: with vantage network"
+        f"nodes.{id}.container: found with vantage {shown(vantage)}; allowed: with vantage network"
         for id, node in nodes.items()
         if isinstance(node, Mapping) and node.get("container") is not None and vantage != "network"
     ]
@@ -249,7 +251,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
         problems.append(f"declared: found {shown(declared)}; allowed: a map of reasons by scope")
     for scope, reason in declared.items() if isinstance(declared, Mapping) else ():
         if scope not in list(Scope):
-            problems.append(f"declared: found scope {scope}; allowed: {', '.join(Scope)}")
+            problems.append(f"declared: found scope {shown(scope)}; allowed: {', '.join(Scope)}")
         elif not (isinstance(reason, str) or contains_output(reason)):
             problems.append(f"declared.{scope}: found {shown(reason)}; allowed: text")
     if problems:
@@ -275,7 +277,8 @@ def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterP
                 f"{name}: {paths[0]}: is not known yet; allowed: a value that a preview knows, "
                 "except for `address.host`"
             )
-    extra = {} if pulumi.contains_unknowns(values["extra"]) else values["extra"]
+    extra = _known_parts(values["extra"])
+    extra = {} if _is_unknown(extra) else extra
     try:
         return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
     except EarshotError as error:
@@ -288,11 +291,31 @@ def _named(id: str, node: Any) -> Any:
         node = dict.fromkeys(HOSTS, node)
     if not isinstance(node, Mapping):
         return node
-    return {
-        key: UnknownHost(f"nodes.{id}.{key}") if pulumi.contains_unknowns(value) else value
-        for key, value in node.items()
-        if key in HOSTS or not pulumi.contains_unknowns(value)
-    }
+    named: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in HOSTS:
+            is_unknown = pulumi.contains_unknowns(value)
+            named[key] = UnknownHost(f"nodes.{id}.{key}") if is_unknown else value
+        elif not pulumi.contains_unknowns(value):
+            named[key] = value
+        elif key in IN_PARTS and not _is_unknown(known := _known_parts(value)):
+            named[key] = known
+    container = named.get("container")
+    if isinstance(container, Mapping) and "names" not in container and "names" in node["container"]:
+        del named["container"]
+    return named
+
+
+def _known_parts(value: Any) -> Any:
+    """``value`` without its unknown parts; unknown if nothing is left."""
+    if isinstance(value, Mapping):
+        known = {key: _known_parts(part) for key, part in value.items()}
+        parts: Any = {key: part for key, part in known.items() if not _is_unknown(part)}
+    elif isinstance(value, list | tuple):
+        parts = [part for part in map(_known_parts, value) if not _is_unknown(part)]
+    else:
+        return value
+    return parts if parts or not value else pulumi.UNKNOWN
 
 
 def _addressed(listeners: Any) -> Any:

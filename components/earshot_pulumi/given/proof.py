@@ -136,7 +136,7 @@ def _check_scopes(scopes: object) -> None:
         raise InvalidInputs({"scopes": reason})
     for scope in scopes:
         if scope is not UNKNOWN and scope not in CLIENT_SCOPES:
-            raise InvalidInputs({"scopes": f"scopes: found {scope}; allowed: {allowed}"})
+            raise InvalidInputs({"scopes": f"scopes: found {shown(scope)}; allowed: {allowed}"})
 
 
 def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:

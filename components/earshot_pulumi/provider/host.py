@@ -4,8 +4,6 @@ Pulumi's SDK serves components (`pulumi.provider.server`), but not custom resour
 plugin. So this file implements the plugin protocol.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -15,9 +13,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -55,10 +53,11 @@ CANCEL_SECONDS = 0.5
 """Seconds for an operation to end after the engine has cancelled the update."""
 
 
-def plain(value: PropertyValue) -> Any:
+def plain(value: PropertyValue, path: str) -> Any:
     """``value`` as plain data: whole numbers are int, unknown values are `UNKNOWN`.
 
     Keys of maps whose value is null are left out, as in states of Pulumi's dynamic providers.
+    Raises EarshotError, with the ``path`` of the value, for assets, archives and resources.
     """
     inner = value.value
     if isinstance(inner, Computed) or inner == rpc.UNKNOWN:
@@ -68,15 +67,20 @@ def plain(value: PropertyValue) -> Any:
     if isinstance(inner, float):
         return int(inner) if inner.is_integer() else inner
     if isinstance(inner, Mapping):
-        return {key: plain(part) for key, part in inner.items() if part.value is not None}
+        return {
+            key: plain(part, f"{path}.{key}")
+            for key, part in inner.items()
+            if part.value is not None
+        }
     if isinstance(inner, Sequence):
-        return [plain(part) for part in inner if isinstance(part, PropertyValue)]
-    raise TypeError(f"no input of earshot takes a {type(inner).__name__}")
+        return [plain(part, path) for part in inner if isinstance(part, PropertyValue)]
+    observed = f"found a {type(inner).__name__}"
+    raise EarshotError(path, observed=observed, allowed="text, numbers, lists and maps")
 
 
 def plain_properties(struct: struct_pb2.Struct) -> Properties:
     """The properties of a message."""
-    return {key: plain(value) for key, value in PropertyValue.unmarshal_map(struct).items()}
+    return {key: plain(value, key) for key, value in PropertyValue.unmarshal_map(struct).items()}
 
 
 def message(
@@ -102,7 +106,7 @@ def message(
 def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> PropertyValue:
     if secret or arrived is None or not arrived.contains_secret():
         return _wrapped(value).with_secret(secret)
-    if plain(arrived) == value:
+    if plain(arrived, "") == value:
         return _wrapped(value, arrived)
     return _wrapped(value).with_secret(True)
 
@@ -182,6 +186,22 @@ class Parts(Protocol):
         """The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
 
 
+def _reported(
+    method: Callable[..., Coroutine[Any, Any, Any]],
+) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """``method``, which aborts the call with the message of an EarshotError or OperationFailed."""
+
+    @functools.wraps(method)
+    async def answer(servicer: Servicer, request: Any, context: Any) -> Any:
+        try:
+            return await method(servicer, request, context)
+        except (EarshotError, OperationFailed) as error:
+            # the CLI repeats the first line of an error next to the resource: that line is empty
+            await context.abort(grpc.StatusCode.UNKNOWN, f"\n{error}")
+
+    return answer
+
+
 class Servicer(sdk.ProviderServicer):
     """Answers the engine: components through the SDK, custom resources and the gate here."""
 
@@ -207,6 +227,7 @@ class Servicer(sdk.ProviderServicer):
             accept_secrets=True, accept_resources=True, accept_outputs=True
         )
 
+    @_reported
     async def CheckConfig(self, request: Any, context: Any) -> Any:
         news = plain_properties(request.news)
         if (version := news.get("version", __version__)) not in (__version__, UNKNOWN):
@@ -217,7 +238,7 @@ class Servicer(sdk.ProviderServicer):
             return proto.CheckResponse(failures=[proto.CheckFailure(reason=reason)])
         show = functools.partial(self._log, request.urn)
         try:
-            inputs = await self._run(context, functools.partial(self._parts.judge, news, show))
+            inputs = await self._run(functools.partial(self._parts.judge, news, show))
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, request.news))
@@ -239,21 +260,23 @@ class Servicer(sdk.ProviderServicer):
         self._cancelled.set()
         return empty_pb2.Empty()
 
+    @_reported
     async def Check(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
             check = functools.partial(kind.check, operation, olds, news)
-            inputs = await self._run(context, check, kind.interrupted)
+            inputs = await self._run(check, kind.interrupted)
         except InvalidInputs as error:
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, request.news, kind.secrets))
 
+    @_reported
     async def Diff(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         diff = functools.partial(kind.diff, operation, request.id, olds, news)
-        difference = await self._run(context, diff, kind.interrupted)
+        difference = await self._run(diff, kind.interrupted)
         response = proto.DiffResponse
         return response(
             changes=response.DIFF_SOME if difference.changed else response.DIFF_NONE,
@@ -261,37 +284,41 @@ class Servicer(sdk.ProviderServicer):
             deleteBeforeReplace=difference.delete_first,
         )
 
+    @_reported
     async def Create(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         news = plain_properties(request.properties)
         create = functools.partial(kind.create, operation, news)
-        id, outputs = await self._run(context, create, kind.interrupted)
+        id, outputs = await self._run(create, kind.interrupted)
         properties = message(outputs, request.properties, kind.secrets)
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
+    @_reported
     async def Update(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request, preview=request.preview)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         update = functools.partial(kind.update, operation, request.id, olds, news)
-        outputs = await self._run(context, update, kind.interrupted)
+        outputs = await self._run(update, kind.interrupted)
         return proto.UpdateResponse(properties=message(outputs, request.news, kind.secrets))
 
+    @_reported
     async def Read(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         olds = plain_properties(request.properties)
         read = functools.partial(kind.read, operation, request.id, olds)
-        outputs = await self._run(context, read, kind.interrupted)
+        outputs = await self._run(read, kind.interrupted)
         if outputs is None:
             return proto.ReadResponse()
         properties = message(outputs, request.properties, kind.secrets)
         return proto.ReadResponse(id=request.id, properties=properties, inputs=request.inputs)
 
+    @_reported
     async def Delete(self, request: Any, context: Any) -> Any:
         kind, operation = self._called(request)
         # inputs that update no resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
         delete = functools.partial(kind.delete, operation, request.id, olds)
-        await self._run(context, delete, kind.interrupted)
+        await self._run(delete, kind.interrupted)
         return empty_pb2.Empty()
 
     def _called(self, request: Any, *, preview: bool = False) -> tuple[Kind, Operation]:
@@ -312,21 +339,17 @@ class Servicer(sdk.ProviderServicer):
         with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
             self._engine.Log(line)
 
-    async def _run(self, context: Any, act: Callable[[], T], interrupted: str = "interrupted") -> T:
+    async def _run(self, act: Callable[[], T], interrupted: str = "interrupted") -> T:
         """The result of ``act``, run in a thread.
 
-        EarshotError and OperationFailed abort the call with their message; InvalidInputs pass. If
-        the engine cancels, the call fails with ``interrupted`` after `CANCEL_SECONDS`.
+        Raises what ``act`` raises. If the engine cancels, raises Interrupted with the text
+        ``interrupted`` after `CANCEL_SECONDS`.
         """
         work = asyncio.get_running_loop().run_in_executor(self._threads, act)
         try:
             return await self._until_cancelled(work, interrupted)
-        except InvalidInputs:
-            raise
         except Interrupted:
-            await _abort(context, interrupted)
-        except (EarshotError, OperationFailed) as error:
-            await _abort(context, str(error))
+            raise Interrupted(interrupted) from None
 
     async def _until_cancelled(self, work: asyncio.Future[T], interrupted: str) -> T:
         while not work.done():
@@ -337,12 +360,6 @@ class Servicer(sdk.ProviderServicer):
                 break
             await asyncio.wait([work], timeout=0.1)
         return work.result()
-
-
-async def _abort(context: Any, text: str) -> NoReturn:
-    # the CLI repeats the first line of an error next to the resource, so that line is empty
-    await context.abort(grpc.StatusCode.UNKNOWN, f"\n{text}")
-    raise AssertionError  # abort has raised
 
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:

@@ -5,6 +5,7 @@ import importlib
 from collections.abc import Mapping
 
 import earshot_pulumi
+from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.provider import former
 from earshot_pulumi.provider.host import Package
@@ -53,7 +54,7 @@ def package() -> Package:
 
 @functools.cache
 def kind(token: str) -> Kind:
-    """The behaviour of the resources of type ``token``."""
+    """The behaviour of the resources of type ``token``. Raises EarshotError for other types."""
     dynamic = former.name_of(token)
     name = dynamic or token.removeprefix(type_token(""))
     name = former.KINDS.get(name, name)
@@ -61,6 +62,12 @@ def kind(token: str) -> Kind:
         return former.FormerKind(InternalKind())
     if dynamic is not None:
         return former.FormerKind(kind(type_token(name)))
+    if name not in kinds():
+        raise EarshotError(
+            f"resource type {token}",
+            observed="is not one of earshot's",
+            allowed=", ".join(map(type_token, [*COMPONENTS, *PUBLIC])),
+        )
     module = importlib.import_module(f"earshot_pulumi.{kinds()[name]}")
     instance: Kind = getattr(module, f"{name}Kind")()
     return instance

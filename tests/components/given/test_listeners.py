@@ -1,7 +1,5 @@
 """Inputs of `Listeners` that no value can mend later."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi
@@ -16,6 +14,7 @@ from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers
 from tests.components.engine_double import Engine
+from tests.raised import raised
 
 
 @pytest.mark.parametrize(
@@ -26,18 +25,16 @@ from tests.components.engine_double import Engine
         ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
         (
             {"nodes": {"1": {"container": {"names": []}}}},
-            "nodes.1.container: found with vantage elsewhere; allowed: with vantage network",
+            "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network",
         ),
-        ({"declared": {"x": "y"}}, "declared: found scope x; allowed: controller, internal"),
+        ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
     ],
 )
 def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:
     args: Any = {"nodes": {}, "listeners": [], **changes}
-    with pytest.raises(pulumi.RunError) as caught:
-        _check_words("kafka", args)
-    assert str(caught.value).startswith(f"kafka: {message}")
+    assert str(raised(pulumi.RunError, _check_words, "kafka", args)).startswith(f"kafka: {message}")
 
 
 def registered(
@@ -77,7 +74,7 @@ def with_outputs(value: Any) -> Any:
         ({"1": "kafka-1"}, "nodes.1: found 'kafka-1'; allowed: a map of settings"),
         ({"1": {**NODE, "roles": 5}}, "nodes.1.roles: found 5; allowed: a list"),
         ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
-        ({1: NODE, "1": NODE}, "found the keys 1, '1'; allowed: each key once"),
+        ({1: NODE, "1": NODE}, "nodes: found the keys 1, '1'; allowed: each key once"),
         ({" 1": NODE}, "nodes: found the id ' 1'"),
         ({"-1": NODE}, "nodes: found the id '-1'"),
         ({"1.0": NODE}, "nodes: found the id '1.0'"),
@@ -107,9 +104,7 @@ def with_outputs(value: Any) -> Any:
     ],
 )
 def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> None:
-    with pytest.raises(pulumi.RunError) as caught:
-        registered(nodes)
-    assert str(caught.value).startswith(f"kafka: {message}")
+    assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
 
 def test_node_ids_may_be_numbers() -> None:
@@ -128,9 +123,8 @@ def test_node_ids_may_be_numbers() -> None:
     ],
 )
 def test_a_policy_that_would_say_nothing_is_refused(policy: Any, message: str) -> None:
-    with pytest.raises(pulumi.RunError) as caught:
-        registered({"1": NODE}, policy=policy)
-    assert str(caught.value) == f"kafka: policy: {message}"
+    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
+    assert str(error) == f"kafka: policy: {message}"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +150,7 @@ def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
         [pulumi.UNKNOWN],
         {"names": ["kafka-1"], "ports": {"9092/tcp": pulumi.UNKNOWN}},
         {"names": ["kafka-1"], "ports": [pulumi.UNKNOWN]},
-        {"names": 5, "ports": pulumi.UNKNOWN},
+        {"names": [pulumi.UNKNOWN], "ports": {"9092": 9092}},
     ],
 )
 def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: Any) -> None:
@@ -191,8 +185,34 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
 def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
+    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **with_outputs(changes))
+    assert str(error).startswith(f"kafka: {message}")
+
+
+@pytest.mark.parametrize(
+    ("node", "extra", "message"),
+    [
+        ({"addresses": [pulumi.UNKNOWN, "own"]}, {}, "nodes.1.addresses[0]: found 'own'"),
+        ({"ports": {"HOST": 0, "X": pulumi.UNKNOWN}}, {}, "nodes.1.ports.HOST: found 0"),
+        (
+            {"container": {"names": 5, "ports": pulumi.UNKNOWN}},
+            {},
+            "nodes.1.container.names: found 5; allowed: a list",
+        ),
+        (
+            {"container": {"names": ["a"], "ports": {"x": 1, "9092": pulumi.UNKNOWN}}},
+            {},
+            "nodes.1.container.ports.x: found 'x'; allowed: a port",
+        ),
+        ({}, {"listeners": "X://:1", "num.partitions": pulumi.UNKNOWN}, "extra: listeners"),
+    ],
+)
+def test_a_preview_refuses_odd_parts_beside_those_that_it_does_not_know(
+    node: dict[str, Any], extra: dict[str, Any], message: str
+) -> None:
+    nodes = {"1": {**NODE, **with_outputs(node)}}
     with pytest.raises(pulumi.RunError) as caught:
-        registered({"1": NODE}, preview=True, **with_outputs(changes))
+        registered(nodes, preview=True, extra=with_outputs(extra))
     assert str(caught.value).startswith(f"kafka: {message}")
 
 

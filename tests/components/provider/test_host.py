@@ -1,7 +1,5 @@
 """Messages between the engine and the plugin, and the provider's schema."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json
@@ -13,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
+import pulumi
 import pytest
 from earshot_pulumi.provider import parts
 from earshot_pulumi.provider.host import (
@@ -233,6 +232,22 @@ def test_failures_show_their_message_alone(servicer: Servicer) -> None:
     check = proto.CheckRequest(urn=URN, news=message({"bad": 1}))
     (failure,) = asyncio.run(servicer.Check(check, Context())).failures
     assert (failure.property, failure.reason) == ("", "bad: found 1; allowed: nothing")
+
+
+def test_a_type_of_resource_that_does_not_exist_is_named() -> None:
+    servicer = Servicer(parts, [], "127.0.0.1:1")
+    request = proto.CheckRequest(urn=URN.replace("Proof", "Prof"), news=message({}))
+    said = r"^\nresource type earshot:index:Prof: is not one of earshot's\n  allowed: .*Proof$"
+    with pytest.raises(Aborted, match=said):
+        asyncio.run(servicer.Check(request, Context()))
+
+
+@pytest.mark.parametrize("call", ["Check", "CheckConfig"])
+def test_an_asset_is_refused_with_its_path(servicer: Servicer, call: str) -> None:
+    asset = PropertyValue({"a": PropertyValue([PropertyValue(pulumi.StringAsset("x"))])})
+    request = proto.CheckRequest(urn=URN, news=PropertyValue.marshal_map({"client": asset}))
+    with pytest.raises(Aborted, match=r"^\nclient\.a: found a StringAsset\n  allowed: text, num"):
+        asyncio.run(getattr(servicer, call)(request, Context()))
 
 
 def test_a_cancel_ends_the_work_at_once(servicer: Servicer, sleeper: Sleeper) -> None:

@@ -4,8 +4,6 @@ debootstrap fetches ordinary packages from a Debian mirror; the result is kept a
 user's cache and imported into whatever engine wants it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The images for tests, loaded into an engine unless it has them: told by a digest in a label."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
