@@ -126,7 +126,9 @@ def java_reads(topic: str, count: int, bootstrap: str, *words: str) -> list[str]
 
 def kafkajs(folder: Path) -> Path:
     """The script KAFKAJS in ``folder``, with its library."""
-    ran(["npm", "install", "--prefix", str(folder), "--silent", "kafkajs@2.2.4"])
+    ran(
+        ["npm", "install", "--prefer-offline", "--prefix", str(folder), "--silent", "kafkajs@2.2.4"]
+    )
     script = folder / "all.js"
     script.write_text(KAFKAJS)
     return script

@@ -35,27 +35,27 @@ def problem(archive: KafkaRelease, progress: Callable[[str], None] = lambda _: N
 
     Raises EarshotError where this machine cannot reach it: instances may reach it all the same.
     """
-    url, wanted = archive.url, archive.sha512
-    found, source = _published(url), f"{url}{_PUBLISHED} says"
+    url, configured = archive.url, archive.sha512
+    checksum, source = _published(url), f"{url}{_PUBLISHED} says"
     # the sum may be there without the archive
-    if found in (None, wanted) and not _is_there(url):
+    if checksum in (None, configured) and not _is_there(url):
         return f"`archive.url`: there is nothing at {url}. See that the version is published there"
-    if found is None:
+    if checksum is None:
         progress(f"{url}: no sum is published beside it; fetching it to compute one")
-        found, source = _summed(url), f"what is at {url} has"
-    if found == wanted:
+        checksum, source = _summed(url), f"what is at {url} has"
+    if checksum == configured:
         return None
     return (
-        f"`archive.sha512` is {wanted[:12]}…, and {source} {found[:12]}…. Set the sum that belongs "
-        "to the archive"
+        f"`archive.sha512` is {configured[:12]}…, and {source} {checksum[:12]}…. Set the sum that "
+        "belongs to the archive"
     )
 
 
 def sum_in(text: str) -> str | None:
     """The SHA-512 sum in a published file: after a colon in groups, or before the file's name."""
     joined = "".join(text.rpartition(":")[2].split()) if ":" in text else text
-    found = _SUM.search(joined)
-    return found[0].lower() if found else None
+    match = _SUM.search(joined)
+    return match[0].lower() if match else None
 
 
 def _published(url: str) -> str | None:

@@ -76,15 +76,17 @@ class Balancer(TaggedComponent):
 
     def _forward(self, plan: ClusterPlan, name: str) -> None:
         """The listeners of the balancer for the brokers' listener ``name``."""
-        held = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        listeners = {
+            node.id: listener for node in plan.brokers if (listener := node.listener(name))
+        }
         label = name.lower().replace("_", "-")
-        for id, item in held.items():
+        for id, listener in listeners.items():
             own = f"{label}-{self._spec.name_of(id)}"
-            self._listener(own, item.port, item.bind_port, [id])
-        first = next(iter(held.values()))
+            self._listener(own, listener.port, listener.bind_port, [id])
+        first = next(iter(listeners.values()))
         if first.front is not None and first.front.bootstrap is not None:
             port = first.front.bootstrap.port
-            self._listener(f"{label}-bootstrap", port, first.bind_port, list(held))
+            self._listener(f"{label}-bootstrap", port, first.bind_port, list(listeners))
 
     def _listener(self, suffix: str, port: int, bind_port: int, ids: list[int]) -> None:
         """Forwards ``port`` of the balancer to ``bind_port`` of the brokers ``ids``."""

@@ -92,12 +92,12 @@ class AwsBrokers(Brokers):
         ) -> AwsPlan:
             return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
 
-        shown = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
+        shown_plan = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
         self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)
         self.gated(
-            shown.apply(lambda made: made.plan),
-            shown.apply(lambda made: made.addresses),
-            cloud=shown.apply(lambda made: made.cloud),
+            shown_plan.apply(lambda aws_plan: aws_plan.plan),
+            shown_plan.apply(lambda aws_plan: aws_plan.addresses),
+            cloud=shown_plan.apply(lambda aws_plan: aws_plan.cloud),
             certificates=draft.certificates,
         )
         self.shared = SharedInputs(
@@ -142,7 +142,9 @@ class AwsBrokers(Brokers):
     def _preflight(self) -> pulumi.Resource:
         spec = self.spec
         reports = [self._parameter(id) for id in spec.node_ids]
-        properties: Any = without_dependencies(self.plan).apply(lambda it: settings_of(it.plan))
+        properties: Any = without_dependencies(self.plan).apply(
+            lambda aws_plan: settings_of(aws_plan.plan)
+        )
         preflight = ChangePreflight(
             self.stack,
             {
@@ -165,11 +167,11 @@ class AwsBrokers(Brokers):
         return Secured(shared, self.spec.security, self.root)
 
     def _granted(self) -> Granted:
-        spec, held = self.spec, self._remembered
+        spec, remembered = self.spec, self._remembered
         names = {
             id: (spec.name_of(id), self._parameter(id))
             for id in spec.node_ids
-            if held.served and spec.in_turn and spec.name_of(id) in held.nodes
+            if remembered.served and spec.in_turn and spec.name_of(id) in remembered.nodes
         }
 
         def granted(node: InstanceNode, wanted: pulumi.Output[Any]) -> pulumi.Output[Any]:
@@ -192,11 +194,11 @@ class AwsBrokers(Brokers):
         return granted
 
     def _shared_targets(self, ids: Iterable[int]) -> dict[str, Any]:
-        """The input `shared_targets` for the nodes ``ids``; without a balancer there is none."""
+        """The input `shared_targets` for the nodes ``ids``; empty without a balancer."""
         balancer = self._balanced
-        held = balancer.shared_targets if balancer else {}
-        found = [target for id in ids for target in held.get(id, ())]
-        return {"shared_targets": found} if found else {}
+        shared = balancer.shared_targets if balancer else {}
+        targets = [target for id in ids for target in shared.get(id, ())]
+        return {"shared_targets": targets} if targets else {}
 
     def child_name(self, name: str) -> str:
         return f"{self.stack}-{name}"
@@ -204,9 +206,9 @@ class AwsBrokers(Brokers):
     def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
         turn = after.id if isinstance(after, AwsReadiness) else None
         version = self.secured.of_node(node.id) if self.secured else NO_SECRETS
-        made = InstanceNode(self.shared, node.id, turn, version, self._granted())
-        self.nodes[node.id], self.incarnations[str(node.id)] = made, made.incarnation
-        return made.attachment
+        instance = InstanceNode(self.shared, node.id, turn, version, self._granted())
+        self.nodes[node.id], self.incarnations[str(node.id)] = instance, instance.incarnation
+        return instance.attachment
 
     def readiness(
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
@@ -217,15 +219,15 @@ class AwsBrokers(Brokers):
             name,
             {
                 "nodes": [
-                    self.nodes[it.id].awaited
-                    | ({"targets": targets[it.id]} if targets.get(it.id) else {})
-                    for it in nodes
+                    self.nodes[node.id].awaited
+                    | ({"targets": targets[node.id]} if targets.get(node.id) else {})
+                    for node in nodes
                 ],
                 "region": self.spec.region,
                 "deadline": self.spec.ready_seconds + GRACE,
                 "whole": whole,
                 "in_turn": self._remembered.served and self.spec.in_turn,
-                **self._shared_targets(it.id for it in nodes),
+                **self._shared_targets(node.id for node in nodes),
                 **self._settings,
             },
             # a target group without a listener has no health
@@ -240,7 +242,7 @@ def _with(
 ) -> pulumi.Output[AwsPlan]:
     """``planned`` of both; `Output.all` takes no map with numbers as keys."""
     if balancer is None:
-        return names.apply(with_run_errors(lambda known: planned(known, None)))
+        return names.apply(with_run_errors(lambda known_names: planned(known_names, None)))
     return balancer.apply(
-        lambda name: names.apply(with_run_errors(lambda known: planned(known, name)))
+        lambda name: names.apply(with_run_errors(lambda known_names: planned(known_names, name)))
     )

@@ -42,7 +42,7 @@ class HeldStack:
     volumes: Mapping[int, str]
     """By node id, volumes that the stack was given and has not made."""
     data: str
-    """`keep` or `delete`: what a destroy does with volumes that the stack has made."""
+    """`keep` or `delete`: whether a destroy keeps the volumes that the stack created."""
     drained: tuple[int, ...]
     port: int
     """The port of the inter-broker listener."""
@@ -58,7 +58,7 @@ class HeldStack:
 
     @classmethod
     def of(cls, stack: str, spec: AwsSpec) -> HeldStack:
-        ports = {item.name: item.port for item in spec.listeners}
+        ports = {listener.name: listener.port for listener in spec.listeners}
         return cls(
             stack=stack,
             brokers=tuple(spec.ids),
@@ -114,7 +114,8 @@ def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
 
 
 def _other_links(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
-    """Why links must not change; all brokers count as running, as none can be asked."""
+    """Reasons against a change of links; all brokers count as running, as no broker can be
+    asked."""
     # `quorum` compares the controllers' protocol and port; their listener's name may change
     before, after = (replace(links, controller="") for links in (held.links, wanted.links))
     staying = sorted(set(held.brokers) & set(wanted.brokers))

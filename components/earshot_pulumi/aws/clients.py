@@ -1,4 +1,4 @@
-"""Who is connected to a listener that a change takes away, by what the nodes report of it."""
+"""Clients of a listener that a change removes, from the reports of the nodes."""
 
 import time
 from collections import Counter
@@ -36,8 +36,8 @@ def problems(
     silent = [id for id, it in first.items() if it and it.clients is None and (gone or it.serves)]
     awaited = parameters.keys() - set(silent)
     if awaited:
-        listed = ", ".join(sorted(names))
-        progress(f"asking brokers who uses {listed}; they report every {CLIENTS_SECONDS} s")
+        names_text = ", ".join(sorted(names))
+        progress(f"asking brokers who uses {names_text}; they report every {CLIENTS_SECONDS} s")
     waiting = {id: parameters[id] for id in awaited}
     used, missing = _renewed(first, waiting, read, gone, poll, seconds)
     if not gone:
@@ -91,13 +91,13 @@ def _reports(parameters: Mapping[int, str], read: Read) -> dict[int, NodeReport 
 
 
 def _unknown(names: Collection[str], missing: Mapping[int, str]) -> str:
-    listed = ", ".join(sorted(names))
+    names_text = ", ".join(sorted(names))
     nodes: dict[str, list[str]] = {}
     for id, why in sorted(missing.items()):
         nodes.setdefault(why, []).append(str(id))
     reasons = "; ".join(f"node {', '.join(ids)}: {why}" for why, ids in nodes.items())
     return (
-        f"{listed} would go, and whether clients are connected is not known ({reasons}). Let them "
-        "use another listener, then set `remove: anyway` in the stack's file, or a date from which "
-        "on it goes"
+        f"{names_text} would go, and whether clients are connected is not known ({reasons}). Let "
+        "them use another listener, then set `remove: anyway` in the stack's file, or a date from "
+        "which on it goes"
     )

@@ -50,9 +50,9 @@ class AwsCluster(Cluster):
     def __init__(
         self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        given: Any = args
-        self._reports = isinstance(given, AwsSpec) and given.validator is not None
-        self._linked = isinstance(given, AwsSpec) and bool(given.linked)
+        spec: Any = args
+        self._reports = isinstance(spec, AwsSpec) and spec.validator is not None
+        self._linked = isinstance(spec, AwsSpec) and bool(spec.linked)
         super().__init__(name, args, opts)
 
     def _provided_inputs(
@@ -64,12 +64,12 @@ class AwsCluster(Cluster):
         return replace(at, aws=StackSettings(provider.settings))
 
     def exports(self) -> dict[str, pulumi.Output[Any]]:
-        found = {**super().exports(), "vpc": self.vpc_id}
+        outputs = {**super().exports(), "vpc": self.vpc_id}
         if self._reports:
-            found["reports"] = self.reports
+            outputs["reports"] = self.reports
         if self._linked:
-            found["endpoint_service"] = self.endpoint_service
-        return found
+            outputs["endpoint_service"] = self.endpoint_service
+        return outputs
 
 
 def aws_settings(settings: Settings) -> Settings:

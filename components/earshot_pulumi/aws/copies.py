@@ -1,4 +1,4 @@
-"""Certificates of a stack on AWS: what another checkout has made comes from the stack's parameters.
+"""Certificates of a stack on AWS; those that another checkout issued are in SSM parameters.
 
 Instances have received the stored copies, so these precede the files of the folder.
 """
@@ -14,7 +14,7 @@ from earshot_pulumi.writing import writing
 
 
 class AwsCertificates(Certificates):
-    """The authority of a stack on AWS, and what it has issued."""
+    """The authority of a stack on AWS and its certificates."""
 
     FORMER_NAMES = ("Certificates",)
 
@@ -36,13 +36,13 @@ class AwsCertificatesKind(AwsKind, CertificatesKind):
         kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
         names = {secret_parameter(stack, kind): kind for kind in kinds}
         by_name = reader(self.settings(operation), props["region"])(list(names))
-        found = {names[name]: text for name, text in by_name.items()}
-        copy = found.pop(COPY_PARAMETER, "")
+        texts = {names[name]: text for name, text in by_name.items()}
+        copy = texts.pop(COPY_PARAMETER, "")
         if not copy:
             return
-        if VALIDATOR_PARAMETER in found:
-            values = read_properties(found.pop(VALIDATOR_PARAMETER)).values
+        if VALIDATOR_PARAMETER in texts:
+            values = read_properties(texts.pop(VALIDATOR_PARAMETER)).values
             parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
-            found[VALIDATOR] = "".join(values.get(it, "") for it in parts)
+            texts[VALIDATOR] = "".join(values.get(part, "") for part in parts)
         with writing("certificates", store.folder):
-            store.restore(copy, {name: f"{text.strip()}\n" for name, text in found.items()})
+            store.restore(copy, {name: f"{text.strip()}\n" for name, text in texts.items()})

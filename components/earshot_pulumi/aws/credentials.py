@@ -19,9 +19,9 @@ def client(config: Any, region: str, service: str = "ssm") -> Any:
     Credentials and endpoints are those of the stack's `aws:` settings, or else of the environment,
     as for Pulumi's own provider.
     """
-    given = {name: value for name, key in KEYS.items() if (value := config.get(key))}
+    settings = {name: value for name, key in KEYS.items() if (value := config.get(key))}
     with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
-        return new_client(service, region, endpoint(config, service), attempts=5, **given)
+        return new_client(service, region, endpoint(config, service), attempts=5, **settings)
 
 
 def reader(config: Any, region: str) -> Read:
@@ -32,12 +32,14 @@ def reader(config: Any, region: str) -> Read:
     ssm = client(config, region)
 
     def read(names: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
-            for some in in_parts(names):
-                answer = ssm.get_parameters(Names=some, WithDecryption=True)
-                found |= {item["Name"]: item["Value"] for item in answer["Parameters"]}
-        return found
+            for part in in_parts(names):
+                answer = ssm.get_parameters(Names=part, WithDecryption=True)
+                values |= {
+                    parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]
+                }
+        return values
 
     return read
 
@@ -69,12 +71,12 @@ def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
 def put_secret(ssm: Any, name: str, text: str, tags: Mapping[str, str]) -> int:
     """The version of the SecureString ``name``, which now holds ``text``."""
     # beyond 4 KiB a parameter costs something
-    asked = {"Name": name, "Type": "SecureString", "Tier": "Intelligent-Tiering", "Value": text}
-    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    request = {"Name": name, "Type": "SecureString", "Tier": "Intelligent-Tiering", "Value": text}
+    tag_pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
     try:
-        return int(ssm.put_parameter(**asked, Tags=listed)["Version"])
+        return int(ssm.put_parameter(**request, Tags=tag_pairs)["Version"])
     except ssm.exceptions.ParameterAlreadyExists:
-        return int(ssm.put_parameter(**asked, Overwrite=True)["Version"])
+        return int(ssm.put_parameter(**request, Overwrite=True)["Version"])
 
 
 def parameters(subject: str, problem: str) -> contextlib.AbstractContextManager[None]:

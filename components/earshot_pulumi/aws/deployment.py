@@ -39,18 +39,19 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
     check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder
-    known = resources()
-    held, remembered = recorded_changes(state, name, known), Remembered.read(name, known)
+    state_resources = resources()
+    recorded = recorded_changes(state, name, state_resources)
+    remembered = Remembered.read(name, state_resources)
     spec = placed(spec, remembered)
-    if held.proved:
-        check_attached(name, known, client(at.aws, spec.region, "ec2"))
+    if recorded.proved:
+        check_attached(name, state_resources, client(at.aws, spec.region, "ec2"))
     root = state / "kafka"
     change = Change.of(state, plan_aws(spec, name, root=root).plan)
-    _check_unused(at, spec, held, change)
-    spec = spec_at(spec, name, change.plan, [item.own for item in held.running], root)
+    _check_unused(at, spec, recorded, change)
+    spec = spec_at(spec, name, change.plan, [applied.own for applied in recorded.running], root)
     planned = plan_aws(spec, name, root=root)
     at.log_notes(planned, change)
-    begun = held.begun_with(AppliedPlan(change.plan, written(spec)))
+    begun = recorded.begun_with(AppliedPlan(change.plan, written(spec)))
     brokers = AwsBrokers(
         at,
         spec,
@@ -59,7 +60,9 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
         remembered=remembered,
     )
     contract = pulumi.Output.all(brokers.plan, brokers.cluster_id).apply(
-        lambda it: Contract.of(it[0].plan, name, spec.placement, it[1], leaving=change.leaving)
+        lambda values: Contract.of(
+            values[0].plan, name, spec.placement, values[1], leaving=change.leaving
+        )
     )
     validator = None
     if spec.validator is not None:
@@ -96,16 +99,17 @@ def _check_unused(at: ClusterContext, spec: AwsSpec, held: RecordedChanges, chan
     going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
     if held.proved is None or not going or not matters(spec.remove):
         return
-    staying = {it.id for it in held.proved.plan.brokers} & {it.id for it in change.plan.brokers}
+    proved, planned = held.proved.plan.brokers, change.plan.brokers
+    staying = {broker.id for broker in proved} & {broker.id for broker in planned}
     parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in sorted(staying)}
-    found = clients.problems(
+    problems = clients.problems(
         going,
         parameters,
         reader(at.aws, spec.region),
-        gone=change.plan in [it.plan for it in held.open],
+        gone=change.plan in [applied.plan for applied in held.open],
         progress=pulumi.log.info,
     )
-    if reasons := "; ".join(found):
+    if reasons := "; ".join(problems):
         raise EarshotError(
             f"nothing was touched: {change.note}" if change.note else "nothing was touched",
             observed=reasons,
@@ -136,10 +140,13 @@ def _ids(brokers: AwsBrokers) -> dict[str, dict[str, pulumi.Input[str]]]:
 def _used_standpoints(spec: AwsSpec) -> list[Standpoint]:
     """The standpoints from which a listener is validated, and those where no process is."""
     return [
-        it
-        for it in aws_standpoints(spec)
-        if it.kind is not Kind.HERE
-        or any(it.scope in one.scopes and not it.leaves_out(one.name) for one in spec.listeners)
+        standpoint
+        for standpoint in aws_standpoints(spec)
+        if standpoint.kind is not Kind.HERE
+        or any(
+            standpoint.scope in listener.scopes and not standpoint.leaves_out(listener.name)
+            for listener in spec.listeners
+        )
     ]
 
 
@@ -147,7 +154,9 @@ def _standpoints(spec: AwsSpec, validator: Validator | None) -> pulumi.Output[Se
     """Where the clients of each scope are; warns of listeners that no proof reaches."""
     bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
     for standpoint in aws_standpoints(spec):
-        for item in spec.listeners:
-            if standpoint.scope in item.scopes and (why := standpoint.leaves_out(item.name)):
-                pulumi.log.warn(f"{item.name} for scope {standpoint.scope}: {why}")
-    return pulumi.Output.all(bucket, instance).apply(lambda found: aws_standpoints(spec, *found))
+        for listener in spec.listeners:
+            if standpoint.scope in listener.scopes and (
+                why := standpoint.leaves_out(listener.name)
+            ):
+                pulumi.log.warn(f"{listener.name} for scope {standpoint.scope}: {why}")
+    return pulumi.Output.all(bucket, instance).apply(lambda values: aws_standpoints(spec, *values))

@@ -37,19 +37,19 @@ def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
     rules = [
         Ingress(spec.first_port, spec.last_port, Members(HOSTS), "Brokers on other hosts"),
         *(
-            Ingress(ENGINE_PORT, ENGINE_PORT, it, "Docker engine, with TLS, for deployers")
-            for it in spec.admitted_deployers
+            Ingress(ENGINE_PORT, ENGINE_PORT, members, "Docker engine, with TLS, for deployers")
+            for members in spec.admitted_deployers
         ),
         *(
-            Ingress(spec.first_port, spec.last_port, it, "Published ports")
-            for it in (*spec.admitted_deployers, *spec.admitted_clients)
+            Ingress(spec.first_port, spec.last_port, members, "Published ports")
+            for members in (*spec.admitted_deployers, *spec.admitted_clients)
         ),
     ]
     return (SecurityGroup(HOSTS, tuple(rules)),)
 
 
 def parameter(name: str, what: str) -> str:
-    """The SSM parameter of the hosts ``name`` that holds ``what``."""
+    """The name of the SSM parameter ``what`` of the hosts ``name``."""
     return f"/earshot/{name}/docker/{what}"
 
 
@@ -76,11 +76,17 @@ class HostInputs:
 
 
 def answered(name: str) -> frozenset[str]:
-    """The resource names of hosts, of the hosts ``name``, whose engine has answered an earlier
-    update. Raises EarshotError."""
+    """The resource names of those hosts of ``name`` whose engine answered an earlier update.
+
+    Raises EarshotError.
+    """
     types = types_of("DockerEngineReady")
-    found = (urn.rpartition("::")[2] for urn, it in resources().items() if it["type"] in types)
-    return frozenset(it for it in found if it.startswith(f"{name}-"))
+    names = (
+        urn.rpartition("::")[2]
+        for urn, resource in resources().items()
+        if resource["type"] in types
+    )
+    return frozenset(host for host in names if host.startswith(f"{name}-"))
 
 
 class DockerHostGroup:
@@ -101,14 +107,14 @@ class DockerHostGroup:
         self._listed = self._images()
         self._pulled: dict[str, DockerHostImages] = {}
         self.ready, self.instance_ids = {}, {}
-        known = [it for it in spec.host_zones if self._full(it) in shared.answered]
-        known = known if spec.in_turn else []
-        new = [it for it in spec.host_zones if it not in known]
+        existing = [host for host in spec.host_zones if self._full(host) in shared.answered]
+        existing = existing if spec.in_turn else []
+        new = [host for host in spec.host_zones if host not in existing]
         for host in new:
             self._make(host, [], [])
-        before: list[pulumi.Resource] = [self.ready[it] for it in new]
-        for host in known:
-            self._make(host, known, before)
+        before: list[pulumi.Resource] = [self.ready[host] for host in new]
+        for host in existing:
+            self._make(host, existing, before)
             before = [self.ready[host]]
         self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
 
@@ -178,9 +184,9 @@ class DockerHostGroup:
             volume.id,
             report.name,
             self._keys.certificate,
-            self._keys.versions.apply(lambda known: known[host]),
-        ).apply(with_run_errors(lambda it: docker_host_user_data(self._host(host, *it))))
-        wanted = spec.instance_of(host)
+            self._keys.versions.apply(lambda by_host: by_host[host]),
+        ).apply(with_run_errors(lambda values: docker_host_user_data(self._host(host, *values))))
+        settings = spec.instance_of(host)
         policy = report.arn.apply(
             lambda arn: docker_host_policy(
                 arn, self._key_parameter(host), self._images_parameter, spec.ecr_images
@@ -190,20 +196,20 @@ class DockerHostGroup:
             full,
             {
                 "host": host,
-                "hosts": [self._engine(it) for it in known],
+                "hosts": [self._engine(other) for other in known],
                 "wanted": pulumi.Output.all(
-                    user_data.apply(digest), wanted.type, wanted.root_gib, wanted.ami or ""
+                    user_data.apply(digest), settings.type, settings.root_gib, settings.ami or ""
                 ),
-                "arch": wanted.arch,
+                "arch": settings.arch,
                 "answered": full in shared.answered,
                 "seconds": spec.ready_seconds,
             },
             shared.opts(*before),
         )
-        made = instance(
+        machine = instance(
             shared,
             full,
-            wanted,
+            settings,
             zone,
             self.interfaces[host].id,
             Profile(shared, full, policy),
@@ -215,16 +221,16 @@ class DockerHostGroup:
             full,
             device_name=DEVICE,
             volume_id=volume.id,
-            instance_id=made.id,
+            instance_id=machine.id,
             # the engine stops its containers, and they close their files, before the volume goes
             stop_instance_before_detaching=True,
             opts=shared.opts(delete_before_replace=True),
         )
-        self.instance_ids = {**self.instance_ids, host: made.id}
-        boot = user_data.apply(lambda text: f"{digest(text)[:16]} {wanted.type}")
+        self.instance_ids = {**self.instance_ids, host: machine.id}
+        boot = user_data.apply(lambda text: f"{digest(text)[:16]} {settings.type}")
         props = {
             **self._engine(host),
-            "instance": made.id,
+            "instance": machine.id,
             "boot": boot,
             "seconds": spec.ready_seconds,
             "report": report.name,
@@ -270,12 +276,12 @@ class DockerHostGroup:
             fetch=ssm_secret("server.pem", self._key_parameter(host), region).command,
             report=ssm_report(report, region),
             bridge=bridge,
-            registries=tuple(sorted({it.registry for it in self._shared.spec.ecr_images})),
+            registries=tuple(sorted({image.registry for image in self._shared.spec.ecr_images})),
             images=ssm_secret("images", self._images_parameter, region).command,
         )
 
     def _volume(self, host: str) -> aws.ebs.Volume:
-        shared, wanted = self._shared, self._shared.spec.volume
+        shared, settings = self._shared, self._shared.spec.volume
         return aws.ebs.Volume(
             **shared.named(
                 self._full(host),
@@ -283,28 +289,28 @@ class DockerHostGroup:
                 retain_on_delete=shared.spec.data == "keep" or None,
             ),
             availability_zone=shared.spec.host_zones[host],
-            size=wanted.size_gib,
-            type=wanted.type,
-            iops=wanted.iops,
-            throughput=wanted.throughput,
+            size=settings.size_gib,
+            type=settings.type,
+            iops=settings.iops,
+            throughput=settings.throughput,
             encrypted=True,
         )
 
     def _described(self, host: str) -> pulumi.Output[dict[str, str]]:
         """The host; its engine is known once it answers, its addresses before."""
         ready, interface = self.ready[host], self.interfaces[host]
-        answered = pulumi.Output.all(ready.engine, ready.engine_id)
+        engine = pulumi.Output.all(ready.engine, ready.engine_id)
         if host in self._pulled:
-            answered = once(self._pulled[host].id, answered)
-        found: pulumi.Output[dict[str, str]] = pulumi.Output.all(
+            engine = once(self._pulled[host].id, engine)
+        description: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
             # a preview that is yet to wait, as in another checkout, asks no engine
-            engine=answered.apply(lambda it: it[0]),
+            engine=engine.apply(lambda values: values[0]),
             cert_path=ready.cert_path,
             internal=interface.private_dns_name,
             external=interface.private_dns_name,
         )
-        return found
+        return description
 
     def _full(self, host: str) -> str:
         return f"{self._shared.name}-{host}"

@@ -112,16 +112,16 @@ class DockerHosts(ShapedComponent):
         network = self._network(full, spec, args)
         images = newest_images(map(spec.instance_of, spec.host_zones), self)
         folder = Project.find().state_dir(stack) / "docker-hosts" / full
-        made = module.DockerHostGroup(
+        group = module.DockerHostGroup(
             module.HostInputs(full, spec, folder, network, images, self, module.answered(full))
         )
         return {
-            "hosts": made.hosts,
+            "hosts": group.hosts,
             "vpc_id": network.vpc_id,
-            "instance_ids": made.instance_ids,
-            "names": {host: it.private_dns_name for host, it in made.interfaces.items()},
-            "engine_ids": {host: it.engine_id for host, it in made.ready.items()},
-            "versions": {host: it.version for host, it in made.ready.items()},
+            "instance_ids": group.instance_ids,
+            "names": {host: it.private_dns_name for host, it in group.interfaces.items()},
+            "engine_ids": {host: it.engine_id for host, it in group.ready.items()},
+            "versions": {host: it.version for host, it in group.ready.items()},
         }
 
     def _network(self, full: str, spec: DockerHostsSpec, args: Mapping[str, Any]) -> "NetworkFacts":
@@ -129,7 +129,7 @@ class DockerHosts(ShapedComponent):
         from earshot_pulumi.aws.network import Network, NetworkArgs, NetworkFacts
 
         if spec.vpc_id is None:
-            wanted = NetworkArgs(
+            network_args = NetworkArgs(
                 region=spec.region,
                 cidr=spec.cidr,
                 subnets=spec.subnet_layout,
@@ -137,7 +137,7 @@ class DockerHosts(ShapedComponent):
                 flow_logs=False,
                 deletion_protection=spec.deletion_protection,
             )
-            return Network(full, wanted, pulumi.ResourceOptions(parent=self)).facts
+            return Network(full, network_args, pulumi.ResourceOptions(parent=self)).facts
         subnets: pulumi.Output[Mapping[str, str]] = pulumi.Output.from_input(args["subnets"])
         return NetworkFacts(
             vpc_id=args["vpc_id"],
@@ -148,32 +148,32 @@ class DockerHosts(ShapedComponent):
 
 def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
     """The Docker hosts that ``args`` describe. Raises SpecError with every problem."""
-    given = {snake_case(key): value for key, value in args.items() if value is not None}
+    inputs = {snake_case(key): value for key, value in args.items() if value is not None}
     for key in ("instance", "volume"):
-        if isinstance(given.get(key), Mapping):
-            given[key] = {snake_case(name): it for name, it in given[key].items()}
-    if isinstance(given.get("instances"), Mapping):
-        given["instances"] = {
+        if isinstance(inputs.get(key), Mapping):
+            inputs[key] = {snake_case(name): it for name, it in inputs[key].items()}
+    if isinstance(inputs.get("instances"), Mapping):
+        inputs["instances"] = {
             host: {snake_case(key): it for key, it in one.items()}
             if isinstance(one, Mapping)
             else one
-            for host, one in given["instances"].items()
+            for host, one in inputs["instances"].items()
         }
-    if isinstance(given.get("vpc_id"), pulumi.Output):
-        given["vpc_id"] = VPC_MARK
-    subnets = given.get("subnets")
+    if isinstance(inputs.get("vpc_id"), pulumi.Output):
+        inputs["vpc_id"] = VPC_MARK
+    subnets = inputs.get("subnets")
     if isinstance(subnets, pulumi.Output):
-        zones = given.get("host_zones")
-        given["subnets"] = dict.fromkeys(
+        zones = inputs.get("host_zones")
+        inputs["subnets"] = dict.fromkeys(
             zones.values() if isinstance(zones, dict) else (), SUBNET_MARK
         )
     elif isinstance(subnets, Mapping):
-        given["subnets"] = {
+        inputs["subnets"] = {
             zone: SUBNET_MARK if isinstance(it, pulumi.Output) else it
             for zone, it in subnets.items()
         }
     try:
-        return DockerHostsSpec.model_validate(given)
+        return DockerHostsSpec.model_validate(inputs)
     except ValidationError as error:
-        problems = describe(error, DockerHostsSpec, given)
+        problems = describe(error, DockerHostsSpec, inputs)
         raise SpecError.of(f"DockerHosts {name}", problems) from None

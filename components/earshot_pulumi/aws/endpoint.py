@@ -80,23 +80,23 @@ class AwsEndpoint(ShapedComponent):
         spec, plan = self._read(name, args)
         network = {key: args[key] for key in self._late if key in args}
         own = pulumi.ResourceOptions(parent=self)
-        made = module.Endpoint(full_name_of(name), spec, plan, network, own)
-        outputs: Mapping[str, Any] = made.outputs
+        endpoint = module.Endpoint(full_name_of(name), spec, plan, network, own)
+        outputs: Mapping[str, Any] = endpoint.outputs
         return outputs
 
 
 def read_endpoint(name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
     """The endpoint that ``args`` describe. Raises SpecError with every problem."""
     subject = f"AwsEndpoint {name}"
-    given = {key: value for key, value in args.items() if value is not None}
-    document = given.pop("contract", None)
+    inputs = {key: value for key, value in args.items() if value is not None}
+    document = inputs.pop("contract", None)
     try:
         contract = Contract.model_validate(document)
     except ValidationError as error:
         problems = [f"contract: {line}" for line in describe(error, Contract, document)]
         raise SpecError.of(subject, problems[:5]) from None
     try:
-        spec = EndpointSpec.model_validate(given)
+        spec = EndpointSpec.model_validate(inputs)
     except ValidationError as error:
-        raise SpecError.of(subject, describe(error, EndpointSpec, given)) from None
+        raise SpecError.of(subject, describe(error, EndpointSpec, inputs)) from None
     return spec, plan_endpoint(contract, spec, subject)

@@ -62,7 +62,7 @@ class Endpoint(TaggedComponent):
             "state": self._endpoint.state,
             "security_group_id": group.id,
             "bootstrap": once_there(
-                last, {it.name: it.bootstrap for it in plan.contract.listeners}
+                last, {listener.name: listener.bootstrap for listener in plan.contract.listeners}
             ),
             "contract": once_there(last, plan.contract.model_dump(mode="json")),
         }
@@ -113,8 +113,8 @@ class Endpoint(TaggedComponent):
             type="A",  # an alias, as the top of a zone has no CNAME
             aliases=[
                 aws.route53.RecordAliasArgs(
-                    name=entry.apply(lambda it: it[0]),
-                    zone_id=entry.apply(lambda it: it[1]),
+                    name=entry.apply(lambda values: values[0]),
+                    zone_id=entry.apply(lambda values: values[1]),
                     evaluate_target_health=False,
                 )
             ],
@@ -147,8 +147,8 @@ class Endpoint(TaggedComponent):
                 remedy="give the component a provider of the service's region",
             )
         id: str = network["vpc_id"]
-        found = aws.ec2.get_vpc(id=id, opts=self._invoke())
-        dns = VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames)
+        vpc = aws.ec2.get_vpc(id=id, opts=self._invoke())
+        dns = VpcDns(support=vpc.enable_dns_support, hostnames=vpc.enable_dns_hostnames)
         if dns.off:
             raise EarshotError(
                 f"vpc_id: {id}",

@@ -46,7 +46,7 @@ class EndpointService(TaggedComponent):
             ],
             opts=pulumi.InvokeOptions(parent=self),
         )
-        known = {
+        facts = {
             "name": consumers_name,
             "acceptance": expose.acceptance,
             "zone_ids": list(zones.zone_ids),
@@ -55,7 +55,7 @@ class EndpointService(TaggedComponent):
         later: dict[str, pulumi.Output[Any]] = {"service_name": service.service_name}
         if expose.private_dns:
             later["verification"] = service.private_dns_name_configurations.apply(_verification)
-        self.facts = pulumi.Output.all(**later).apply(lambda it: {**it, **known})
+        self.facts = pulumi.Output.all(**later).apply(lambda outputs: {**outputs, **facts})
         self.register_outputs({"service_name": service.service_name})
 
     def _own_account(self) -> str:
@@ -68,7 +68,7 @@ def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, 
     """By listener, the balancer's port of each broker, and that of the bootstrap."""
     by_listener: dict[str, dict[str, int]] = {}
     for name in listeners:
-        of_brokers = {node.id: item for node in plan.brokers if (item := node.listener(name))}
+        of_brokers = {node.id: own for node in plan.brokers if (own := node.listener(name))}
         by_listener[name] = {str(id): listener.port for id, listener in of_brokers.items()}
         for listener in of_brokers.values():
             if listener.front is not None and listener.front.bootstrap is not None:
@@ -78,4 +78,7 @@ def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, 
 
 def _verification(configurations: Any) -> list[dict[str, str]]:
     """The TXT records that prove that the private DNS name is the owner's."""
-    return [{"name": it.name, "type": it.type, "value": it.value} for it in configurations or ()]
+    return [
+        {"name": record.name, "type": record.type, "value": record.value}
+        for record in configurations or ()
+    ]

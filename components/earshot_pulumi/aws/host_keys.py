@@ -47,28 +47,28 @@ class DockerHostKeysKind(AwsKind):
         names = [news["authority"], *news["parameters"].values()]
         with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
-            some = in_parts(names)
-            return any(ssm.get_parameters(Names=it)["InvalidParameters"] for it in some)
+            parts = in_parts(names)
+            return any(ssm.get_parameters(Names=part)["InvalidParameters"] for part in parts)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         name, parameters, store = news["name"], news["parameters"], _store(news)
         read = reader(self.settings(operation), news["region"])
-        held = read([news["authority"], *parameters.values()])
-        authority = store.authority(held.get(news["authority"]))
+        parameter_values = read([news["authority"], *parameters.values()])
+        authority = store.authority(parameter_values.get(news["authority"]))
         if authority is None:
             authority = new_engines_authority(name, _now())
         with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
-            if news["authority"] not in held:
+            if news["authority"] not in parameter_values:
                 put_secret(ssm, news["authority"], written(authority), news["tags"])
             with writing(f"Docker hosts {name}", store.folder):
                 store.keep(authority, _now())
             versions = {}
             for host, names in news["hosts"].items():
-                text = held.get(parameters[host], "")
+                text = parameter_values.get(parameters[host], "")
                 if not _is_of(text, authority, names, olds, host):
-                    made = for_engine(authority, host, names, _now())
-                    text = made.key + made.certificate
+                    certificate = for_engine(authority, host, names, _now())
+                    text = certificate.key + certificate.certificate
                     put_secret(ssm, parameters[host], text, news["tags"])
                 versions[host] = read_certificate(_certificate(text)).fingerprint
             gone = {*(olds.get("parameters") or {}).values()} - {*parameters.values()}
@@ -93,8 +93,8 @@ class DockerHostKeysKind(AwsKind):
         with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]
-            for some in in_parts(names):
-                ssm.delete_parameters(Names=some)
+            for part in in_parts(names):
+                ssm.delete_parameters(Names=part)
         store = _store(olds)
         with writing(f"Docker hosts {olds['name']}", store.folder):
             store.remove()
@@ -121,7 +121,7 @@ def client_folder(folder: Path) -> Path:
 def _is_of(
     text: str, authority: IssuedCertificate, names: list[str], olds: Properties, host: str
 ) -> bool:
-    """Whether the parameter's ``text`` is what `made` last issued for these ``names``."""
+    """True if ``text`` of the parameter is the key that `made` last issued for ``names``."""
     if not text or (olds.get("hosts") or {}).get(host) != names:
         return False
     try:
@@ -137,7 +137,7 @@ def _certificate(text: str) -> str:
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:
-    """A context in which what SSM refuses is an EarshotError."""
+    """A context in which an error of SSM becomes an EarshotError."""
     return parameters(f"keys of the Docker hosts in {props['region']}", "SSM refuses")
 
 

@@ -36,7 +36,7 @@ def cluster_identity(
         opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["insecureValue", "value"]),
     )
     return parameter.insecure_value.apply(
-        with_run_errors(lambda known: checked(known, configured, attached))
+        with_run_errors(lambda cluster_id: checked(cluster_id, configured, attached))
     )
 
 

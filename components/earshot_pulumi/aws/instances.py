@@ -29,7 +29,7 @@ class SharedInputs:
     planned: pulumi.Output[AwsPlan]
     """Unknown as long as a name is."""
     gate: AdvertisedListeners
-    """Parent of all resources here: none is made before the names were checked."""
+    """The parent of all resources here, which are created after the check of the names."""
     preflight: pulumi.Resource
     """Known once an update was checked."""
     images: Mapping[Architecture, str]
@@ -37,7 +37,7 @@ class SharedInputs:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The input of resources that call AWS themselves."""
     leaving: frozenset[str] = frozenset()
-    """Listeners that a later change takes away, whose clients nodes report."""
+    """Listeners that a later change removes; nodes report their clients."""
 
     def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
         """The name, tags and options of a resource."""
@@ -86,8 +86,8 @@ def instance(
     *,
     protected: bool,
 ) -> aws.ec2.Instance:
-    """An instance at ``interface``, an id, once ``after`` is there."""
-    named = shared.named(
+    """An instance with the network interface ``interface`` (an id), created after ``after``."""
+    common = shared.named(
         name,
         profile.policy,
         *after,
@@ -99,7 +99,7 @@ def instance(
         replacement_trigger=[wanted.arch, wanted.root_gib],
     )
     return aws.ec2.Instance(
-        **named,
+        **common,
         ami=wanted.ami or shared.images[wanted.arch],
         instance_type=wanted.type,
         availability_zone=zone,
@@ -126,8 +126,8 @@ def instance(
 
 def instances_of(spec: AwsSpec) -> list[InstanceSpec]:
     """The instances of all nodes and of the validator."""
-    found = [spec.instance_of(id) for id in spec.node_ids]
-    return [*found, spec.validator.instance] if spec.validator is not None else found
+    instances = [spec.instance_of(id) for id in spec.node_ids]
+    return [*instances, spec.validator.instance] if spec.validator is not None else instances
 
 
 def newest_images(
@@ -137,10 +137,10 @@ def newest_images(
 
     https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
     """
-    found: dict[Architecture, str] = {}
-    for item in dict.fromkeys(item.arch for item in instances if item.ami is None):
+    images: dict[Architecture, str] = {}
+    for arch in dict.fromkeys(instance.arch for instance in instances if instance.ami is None):
         answer = aws.ssm.get_parameter(
-            name=f"{_IMAGE}{item}", opts=pulumi.InvokeOptions(parent=parent)
+            name=f"{_IMAGE}{arch}", opts=pulumi.InvokeOptions(parent=parent)
         )
-        found[item] = str(answer.insecure_value or answer.value)
-    return found
+        images[arch] = str(answer.insecure_value or answer.value)
+    return images

@@ -39,38 +39,42 @@ def starts(config: Any, region: str) -> Starts:
     answer."""
 
     def started(ids: Sequence[str]) -> Mapping[str, float]:
-        return {it.id: it.started for it in _machines(config, region, "instance-id", ids)}
+        return {
+            machine.id: machine.started for machine in _machines(config, region, "instance-id", ids)
+        }
 
     return started
 
 
 def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
     """The instances of ``stack`` by name. Raises EarshotError."""
-    return {it.name: it for it in _machines(config, region, f"tag:{STACK}", [stack])}
+    return {machine.name: machine for machine in _machines(config, region, f"tag:{STACK}", [stack])}
 
 
 def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list[Machine]:
-    wanted = [{"Name": key, "Values": list(values)}]
+    filters = [{"Name": key, "Values": list(values)}]
     calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
     with asking(f"instances in {region}", "cannot be described", calls):
         ec2 = client(config, region, "ec2")
         there = [
-            item
-            for page in ec2.get_paginator("describe_instances").paginate(Filters=wanted)
+            instance
+            for page in ec2.get_paginator("describe_instances").paginate(Filters=filters)
             for reservation in page["Reservations"]
-            for item in reservation["Instances"]
-            if item["State"]["Name"] not in _ENDED
+            for instance in reservation["Instances"]
+            if instance["State"]["Name"] not in _ENDED
         ]
-        impaired = dict(_impaired(ec2, [item["InstanceId"] for item in there]))
+        impaired = dict(_impaired(ec2, [instance["InstanceId"] for instance in there]))
     return [
         Machine(
-            id=item["InstanceId"],
-            name=next((it["Value"] for it in item.get("Tags", ()) if it["Key"] == "Name"), ""),
-            state=item["State"]["Name"],
-            started=item["LaunchTime"].timestamp(),
-            impaired=impaired.get(item["InstanceId"], ""),
+            id=instance["InstanceId"],
+            name=next(
+                (tag["Value"] for tag in instance.get("Tags", ()) if tag["Key"] == "Name"), ""
+            ),
+            state=instance["State"]["Name"],
+            started=instance["LaunchTime"].timestamp(),
+            impaired=impaired.get(instance["InstanceId"], ""),
         )
-        for item in there
+        for instance in there
     ]
 
 
@@ -81,8 +85,8 @@ def _impaired(ec2: Any, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
         Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
     )
     for page in pages:
-        for item in page["InstanceStatuses"]:
-            checks = {"system": item["SystemStatus"], "instance": item["InstanceStatus"]}
+        for status in page["InstanceStatuses"]:
+            checks = {"system": status["SystemStatus"], "instance": status["InstanceStatus"]}
             failing = [name for name, it in checks.items() if it["Status"] == "impaired"]
-            if failing and item["InstanceId"] in ids:
-                yield item["InstanceId"], f"{' and '.join(failing)} status"
+            if failing and status["InstanceId"] in ids:
+                yield status["InstanceId"], f"{' and '.join(failing)} status"

@@ -140,7 +140,7 @@ def _provisioned(
     read: Read,
 ) -> pulumi.Output[dict[int, ProvisionedNames]]:
     """The provisioned names of all nodes; ``read`` gets each value and its marker."""
-    found: dict[str, dict[str, pulumi.Output[Any]]] = {}
+    outputs: dict[str, dict[str, pulumi.Output[Any]]] = {}
     for id, marks in unknown_names(spec).items():
         values = {
             "private_name": private[id],
@@ -148,12 +148,12 @@ def _provisioned(
             "public_name": beyond.get(id),
             "public_address": names.addresses[id].public_ip if id in names.addresses else None,
         }
-        found[str(id)] = {
+        outputs[str(id)] = {
             key: read(value, getattr(marks, key))
             for key, value in values.items()
             if value is not None
         }
-    return pulumi.Output.all(**found).apply(
+    return pulumi.Output.all(**outputs).apply(
         lambda nodes: {
             int(id): ProvisionedNames(**{key: it or "" for key, it in values.items()})
             for id, values in nodes.items()
@@ -163,5 +163,5 @@ def _provisioned(
 
 def marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
     """``value``, or ``mark`` in a preview that does not know it."""
-    known: pulumi.Output[HostOrMarker] = value.apply(lambda found: found)
-    return known_or(known, mark)
+    host_output: pulumi.Output[HostOrMarker] = value.apply(lambda host: host)
+    return known_or(host_output, mark)

@@ -76,7 +76,7 @@ class Network(TaggedComponent):
         )
         self._gateway = aws.ec2.InternetGateway(**self._named(), vpc_id=self.vpc.id)
         self._routes: list[pulumi.Resource] = []
-        self._subnets = {item: self._subnet(item) for item in args.subnets}
+        self._subnets = {layout: self._subnet(layout) for layout in args.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
             **self._named("s3"),  # Amazon Linux has its packages in S3
@@ -90,7 +90,9 @@ class Network(TaggedComponent):
         self.facts = NetworkFacts(
             vpc_id=self.vpc.id,
             dns=VpcDns(support=True, hostnames=True),
-            subnets={(item.zone, item.public): made.id for item, made in self._subnets.items()},
+            subnets={
+                (layout.zone, layout.public): subnet.id for layout, subnet in self._subnets.items()
+            },
             routes=tuple(self._routes),
         )
         self.register_outputs({"vpc_id": self.vpc.id})
@@ -192,15 +194,15 @@ def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
     """
     if spec.vpc.id and is_marker(spec.vpc.id):
         return _facts(spec, spec.vpc.id, VpcDns(support=True, hostnames=True))
-    found = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
-    if found.cidr_block != spec.vpc.cidr:
+    vpc = aws.ec2.get_vpc(id=spec.vpc.id, opts=pulumi.InvokeOptions(parent=parent))
+    if vpc.cidr_block != spec.vpc.cidr:
         raise EarshotError(
             f"vpc.cidr: {spec.vpc.cidr}",
-            observed=f"the range of {spec.vpc.id} is {found.cidr_block}",
-            remedy=f"write vpc.cidr: {found.cidr_block}",
+            observed=f"the range of {spec.vpc.id} is {vpc.cidr_block}",
+            remedy=f"write vpc.cidr: {vpc.cidr_block}",
         )
-    dns = VpcDns(support=found.enable_dns_support, hostnames=found.enable_dns_hostnames)
-    return _facts(spec, found.id, dns)
+    dns = VpcDns(support=vpc.enable_dns_support, hostnames=vpc.enable_dns_hostnames)
+    return _facts(spec, vpc.id, dns)
 
 
 def _facts(spec: AwsSpec, vpc_id: str, dns: VpcDns) -> NetworkFacts:
@@ -217,11 +219,11 @@ def _facts(spec: AwsSpec, vpc_id: str, dns: VpcDns) -> NetworkFacts:
 
 def check_region(region: str, parent: pulumi.Resource) -> None:
     """Raises EarshotError where Pulumi's own provider would work in another region."""
-    found = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
-    if found != region:
+    provider_region = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
+    if provider_region != region:
         raise EarshotError(
             f"region: {region}",
-            observed=f"the AWS provider works in {found}",
+            observed=f"the AWS provider works in {provider_region}",
             remedy=f"give the provider the region {region} (aws:region in the stack's file, or "
-            f"`region` of an aws.Provider), or use {found} here",
+            f"`region` of an aws.Provider), or use {provider_region} here",
         )

@@ -61,15 +61,17 @@ class InstanceNode:
             shared.approved_digest,
         ).apply(
             with_run_errors(
-                lambda found: node_user_data(found[0], shared.spec, shared.stack, id, *found[1:6])
+                lambda values: node_user_data(
+                    values[0], shared.spec, shared.stack, id, *values[1:6]
+                )
             )
         )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
-        wanted = pulumi.Output.all(
+        wanted_state = pulumi.Output.all(
             self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
         )
-        self._granted = granted(self, wanted)
+        self._granted = granted(self, wanted_state)
         self.user_data = once(self._granted, self.user_data)
         self.instance = self._instance()
         self.attachment = aws.ec2.VolumeAttachment(
@@ -91,7 +93,7 @@ class InstanceNode:
     def incarnation(self) -> pulumi.Output[str]:
         """Changes when the instance was replaced or restarted."""
         return pulumi.Output.all(self.instance.id, self.user_data).apply(
-            lambda found: f"{found[0]} {digest(found[1])[:12]} {self.hardware}"
+            lambda values: f"{values[0]} {digest(values[1])[:12]} {self.hardware}"
         )
 
     @property
@@ -108,17 +110,19 @@ class InstanceNode:
         }
 
     def _volume(self) -> aws.ebs.Volume:
-        spec, wanted = self._shared.spec, self._shared.spec.volume_of(self.id)
+        spec, settings = self._shared.spec, self._shared.spec.volume_of(self.id)
         return aws.ebs.Volume(
             self._full,
             availability_zone=spec.zone_of[self.id],
-            size=wanted.size_gib,
-            type=wanted.type,
-            iops=wanted.iops,
-            throughput=wanted.throughput,
+            size=settings.size_gib,
+            type=settings.type,
+            iops=settings.iops,
+            throughput=settings.throughput,
             encrypted=True,
             tags=self._shared.cluster_id.apply(
-                lambda known: tags(self._shared.stack, self._full) | of_volume(spec, self.id, known)
+                lambda cluster_id: (
+                    tags(self._shared.stack, self._full) | of_volume(spec, self.id, cluster_id)
+                )
             ),
             opts=self._shared.opts(
                 protect=spec.deletion_protection or None,

@@ -37,7 +37,7 @@ class ChangePreflightKind(AwsKind, CheckedKind):
 
     ID = "held"
     IDLE = ("written", SETTINGS)
-    """A node that has served since is no change of its own: the next one records it."""
+    """A difference in only these is no change; the next change records it."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         if olds:
@@ -55,7 +55,7 @@ class ChangePreflightKind(AwsKind, CheckedKind):
             operation.log(f"whether a node has served is not known: {reason.line}")
             return ""
         reports = map(NodeReport.read, values.values())
-        served = any(it is not None and it.serves for it in reports)
+        served = any(report is not None and report.serves for report in reports)
         return str(olds["kafka_version"]) if served else ""
 
 
@@ -74,11 +74,11 @@ def _archive_problems(olds: Properties, news: Properties, say: Say) -> list[str]
     if news["archive"] == olds.get("archive"):
         return []
     try:
-        found = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=say)
+        problem = archive.problem(KafkaRelease.model_validate(news["archive"]), progress=say)
     except EarshotError as reason:
         say(reason.line)
         return []
-    return [found] if found else []
+    return [problem] if problem else []
 
 
 def _settings_problems(olds: Properties, news: Properties, say: Say) -> list[str]:

@@ -28,10 +28,12 @@ class AwsReadinessKind(AwsKind):
             settings, region = self.settings(operation), news["region"]
             if olds:
                 register(
-                    settings, region, [read(Target, it) for it in news.get("shared_targets", ())]
+                    settings,
+                    region,
+                    [read(Target, target) for target in news.get("shared_targets", ())],
                 )
             wait_for(
-                [read(Awaited, it) for it in news["nodes"]],
+                [read(Awaited, node) for node in news["nodes"]],
                 reader(settings, region),
                 news["deadline"],
                 starts(settings, region),

@@ -30,17 +30,19 @@ class Remembered:
     @classmethod
     def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
         """From the ``resources`` of ``stack``, by their URN."""
-        made: dict[str, set[str]] = {}
+        names_of: dict[str, set[str]] = {}
         for urn, item in resources.items():
-            made.setdefault(item["type"], set()).add(
+            names_of.setdefault(item["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
-        ready = {name for it in types_of("AwsReadiness") for name in made.get(it, ())}
-        instances = made.get(_INSTANCE, set())
+        ready = {name for kind in types_of("AwsReadiness") for name in names_of.get(kind, ())}
+        instances = names_of.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
-            associated = made.get(_ASSOCIATION, set())
-            place = "public" if any(it.startswith("broker-") for it in associated) else "private"
+            associated = names_of.get(_ASSOCIATION, set())
+            place = (
+                "public" if any(name.startswith("broker-") for name in associated) else "private"
+            )
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
 
 
@@ -51,30 +53,32 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     replaced where its listeners change, so a state with the right instances has the right listeners
     too.
     """
-    known: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
+    ids_of: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
     for urn, item in resources.items():
         own, whole = f"{stack}-", urn.rpartition("::")[2]
-        if item["type"] in known and whole.startswith(own):
+        if item["type"] in ids_of and whole.startswith(own):
             name = whole.removeprefix(own)
-            known[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
-    nodes = known[_INTERFACE]
+            ids_of[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
+    nodes = ids_of[_INTERFACE]
     if not nodes:
         return
-    wanted = [{"Name": "network-interface-id", "Values": list(nodes)}]
+    filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
     subject, call = "network interfaces of the nodes", "ec2:DescribeNetworkInterfaces"
     with asking(subject, "cannot be read", call):
-        found = ec2.describe_network_interfaces(Filters=wanted)["NetworkInterfaces"]
+        interfaces = ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
     others = {
-        nodes[it["NetworkInterfaceId"]]: instance
-        for it in found
-        if (instance := it.get("Attachment", {}).get("InstanceId"))
-        and instance not in known[_INSTANCE]
+        nodes[interface["NetworkInterfaceId"]]: instance
+        for interface in interfaces
+        if (instance := interface.get("Attachment", {}).get("InstanceId"))
+        and instance not in ids_of[_INSTANCE]
     }
     if others:
-        listed = ", ".join(f"{name} on {instance}" for name, instance in sorted(others.items()))
+        others_text = ", ".join(
+            f"{name} on {instance}" for name, instance in sorted(others.items())
+        )
         raise EarshotError(
             "nothing was touched: the state of this stack is not that of its nodes",
-            observed=f"nodes run on instances that the state does not have: {listed}",
+            observed=f"nodes run on instances that the state does not have: {others_text}",
             allowed="the state that the last update wrote",
             remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
             "an update was cut off before it wrote it, terminate these instances one by one, each "

@@ -65,7 +65,7 @@ class Awaited:
 
 
 class InstanceDriver(NodeDriver):
-    """A node on an instance, by what it reports; a report of an earlier boot does not count."""
+    """A node on an instance, as its report describes it; reports of earlier boots do not count."""
 
     def __init__(
         self, of: Awaited, started: float, values: Mapping[str, str], unhealthy: Unhealthy
@@ -113,11 +113,13 @@ def wait_for(
 
     Raises EarshotError as `driver.wait_for` does.
     """
-    started, values = starts([item.instance for item in nodes]), dict[str, str]()
+    started, values = starts([node.instance for node in nodes]), dict[str, str]()
 
     def look(_: object) -> None:
         values.clear()
-        values.update(read([item.parameter for item in nodes]))
+        values.update(read([node.parameter for node in nodes]))
 
-    drivers = [InstanceDriver(it, started.get(it.instance, 0.0), values, unhealthy) for it in nodes]
+    drivers = [
+        InstanceDriver(node, started.get(node.instance, 0.0), values, unhealthy) for node in nodes
+    ]
     driver.wait_for(drivers, deadline, progress, AGAIN, look, poll)

@@ -17,7 +17,7 @@ from typing import Any
 PACKAGES = ("ebs", "ec2", "iam", "lb", "route53", "s3", "ssm", "vpc")
 """Those that the component takes resources from."""
 _SHARED = ("_inputs", "_enums")
-"""Files whose names the whole package shows beside those of its resources."""
+"""Files whose names the package exports in addition to its resources."""
 
 
 class _OnDemand(ModuleType):
@@ -26,11 +26,11 @@ class _OnDemand(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
             for file in self._files(name):
-                found = import_module(f"{self.__name__}.{file}")
-                if file == name and name not in found.__all__:
-                    return found
+                value = import_module(f"{self.__name__}.{file}")
+                if file == name and name not in value.__all__:
+                    return value
                 # one that is named like its function is hidden by it, as in the whole package
-                vars(self).update({each: getattr(found, each) for each in found.__all__})
+                vars(self).update({each: getattr(value, each) for each in value.__all__})
                 if name in vars(self):
                     return vars(self)[name]
             self._load_all()
@@ -60,7 +60,7 @@ class _OnDemand(ModuleType):
 
 
 def load_on_demand() -> None:
-    """Let packages of pulumi_aws load what is used of them, unless they are imported already."""
+    """Makes packages of pulumi_aws load their modules on first use, unless already imported."""
     about = importlib.util.find_spec("pulumi_aws")
     if about is None or not about.submodule_search_locations:
         return

@@ -27,7 +27,7 @@ _SHORTER = {
     aws_secrets.USERS_PARAMETER: _FEWER,
     aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
 }
-"""By the kind of secret, what makes it shorter; of others are certificates."""
+"""By the kind of secret, how to shorten it; the other kinds are certificates."""
 _REMEMBERED = 50
 """Versions of a secret; SSM keeps 100 of a parameter:
 https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-paramstore-versions.html"""
@@ -67,8 +67,8 @@ class AwsSecretKind(AwsKind):
         return client(self.settings(operation), props["region"])
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        known = _known_from_now_on(olds, news)
-        text = _content(store_of(news), {**news, "known": known})
+        state = _known_from_now_on(olds, news)
+        text = _content(store_of(news), {**news, "known": state})
         if (size := len(text.encode())) > LIMIT:
             shorter = "have certificates issued for keys of EC, or by fewer authorities"
             raise EarshotError(
@@ -83,19 +83,19 @@ class AwsSecretKind(AwsKind):
         numbers = _numbers(olds, news["version"], written)
         return {
             **news,
-            "known": known,
+            "known": state,
             "written": written,
             "numbers": numbers,
             "pinned": numbers[news["version"]],
         }
 
     def _version(self, operation: Operation, props: Properties) -> int | None:
-        """That of the parameter that is there."""
+        """The version of the existing parameter, or None."""
         with _ssm(props):
-            found = self._ssm(operation, props).get_parameters(Names=[props["parameter"]])[
+            parameters = self._ssm(operation, props).get_parameters(Names=[props["parameter"]])[
                 "Parameters"
             ]
-        return int(found[0]["Version"]) if found else None
+        return int(parameters[0]["Version"]) if parameters else None
 
 
 class AwsSecret(InternalResource):
@@ -112,10 +112,10 @@ def _numbers(olds: Properties, version: str, written: int) -> dict[str, int]:
     An instance reads its secret by that number. A restored secret keeps its number, so its instance
     is not replaced.
     """
-    known = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
-    if any(number >= written for number in known.values()):
-        known = {}  # the parameter was deleted and created again
-    return dict(list({**known, version: known.get(version, written)}.items())[-_REMEMBERED:])
+    numbers = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
+    if any(number >= written for number in numbers.values()):
+        numbers = {}  # the parameter was deleted and created again
+    return dict(list({**numbers, version: numbers.get(version, written)}.items())[-_REMEMBERED:])
 
 
 def _known_from_now_on(olds: Properties, news: Properties) -> Properties:
@@ -149,15 +149,15 @@ def _content(store: Store, props: Properties) -> str:
 
 
 def _users(store: Store, props: Properties) -> str:
-    """What leads from whatever the cluster may know to what is wanted."""
+    """The changes that lead from any state of the cluster's users to the wanted one."""
     known, mechanisms = props["known"], read_mechanisms(props["mechanism"])
     earlier = [Mechanism(kind) for kind in known["mechanisms"]]
-    wanted = (props["users"], known["users"], mechanisms, earlier, props["logs_in"])
-    found = {"passwords": {}, "gone": (), **changes(store, *wanted)}
-    return lines(former_users=found.pop("gone"), **found)
+    inputs = (props["users"], known["users"], mechanisms, earlier, props["logs_in"])
+    changed_users = {"passwords": {}, "gone": (), **changes(store, *inputs)}
+    return lines(former_users=changed_users.pop("gone"), **changed_users)
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:
-    """A context in which what SSM refuses is an EarshotError."""
+    """A context in which an error of SSM becomes an EarshotError."""
     subject = f"SSM parameter {props['parameter']} in {props['region']}"
     return parameters(subject, "cannot be written or read")

@@ -1,4 +1,4 @@
-"""What makes a cluster on AWS a secured one: certificates, and what instances fetch of them."""
+"""Certificates of a cluster on AWS, and the secrets that instances fetch."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class Secured:
     def __init__(self, shared: SharedInputs, security: SecuritySpec, root: Path) -> None:
         """``root`` is the folder of the stack's cluster on this machine."""
         self._shared, self._security, self._root = shared, security, root
-        plan = shared.planned.apply(lambda made: made.plan)
+        plan = shared.planned.apply(lambda aws_plan: aws_plan.plan)
         self.certificates = AwsCertificates(
             shared.stack,
             security,
@@ -49,7 +49,7 @@ class Secured:
         secrets = [*pinned.values()]
         if aws_secrets.makes_users(self._shared.spec, id):
             users = _version(
-                json.dumps([item.model_dump(mode="json") for item in self._security.users]),
+                json.dumps([user.model_dump(mode="json") for user in self._security.users]),
                 self._mechanisms,
                 self._passwords,
             )
@@ -58,28 +58,30 @@ class Secured:
                     aws_secrets.USERS_PARAMETER,
                     users,
                     mechanism=self._mechanisms,
-                    users={item.name: list(item.prefixes) for item in self._security.users},
-                    logs_in=any(item.protocol.sasl for item in self._shared.spec.listeners),
+                    users={user.name: list(user.prefixes) for user in self._security.users},
+                    logs_in=any(listener.protocol.sasl for listener in self._shared.spec.listeners),
                 )
             )
-        digest = _version(certificate, users, *(item.id.apply(str) for item in secrets))
+        digest = _version(certificate, users, *(secret.id.apply(str) for secret in secrets))
         numbers = pulumi.Output.all(**{what: it.pinned for what, it in pinned.items()})
         return pulumi.Output.all(digest, numbers).apply(
             # in the state of an earlier release there are no numbers
-            lambda it: aws_secrets.SecretVersions(it[0], {k: int(v) for k, v in it[1].items() if v})
+            lambda values: aws_secrets.SecretVersions(
+                values[0], {k: int(v) for k, v in values[1].items() if v}
+            )
         )
 
     def of_validator(self) -> pulumi.Output[str]:
         """The same of the validator in the VPC."""
-        found = _version(
+        version = _version(
             str(self._security.mechanism),
             str(list(self._security.tls.authorities)),
             self.certificates.of(VALIDATOR),
             self.certificates.password_of(VALIDATOR),
         )
         mechanism = str(self._security.mechanism)
-        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, found, mechanism=mechanism)
-        return _version(found, secret.id.apply(str))
+        secret = self._secret(aws_secrets.VALIDATOR_PARAMETER, version, mechanism=mechanism)
+        return _version(version, secret.id.apply(str))
 
     @property
     def _mechanisms(self) -> str:
@@ -117,5 +119,5 @@ class Secured:
 def _version(*parts: pulumi.Input[str]) -> pulumi.Output[str]:
     """One text that differs where any of ``parts`` does."""
     return pulumi.Output.all(*parts).apply(
-        lambda found: hashlib.sha256("\0".join(found).encode()).hexdigest()[:16]
+        lambda parts: hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     )

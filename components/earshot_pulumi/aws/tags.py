@@ -1,4 +1,4 @@
-"""Names and tags of all that a stack makes on AWS, and what every bucket has."""
+"""Names and tags of a stack's resources on AWS, and the settings of every bucket."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ def tags(stack: str, name: str) -> dict[str, str]:
 
 
 class TaggedComponent(pulumi.ComponentResource):
-    """A component whose own name, the stack's, begins those of its resources."""
+    """A component with the stack's name, which prefixes the names of its resources."""
 
     def _named(self, suffix: str = "", **options: Any) -> dict[str, Any]:
         """The name, tags and options of the resource that ``suffix`` tells from the others."""

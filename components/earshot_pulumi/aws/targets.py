@@ -1,4 +1,4 @@
-"""Targets of a balancer: what its health checks say of them, and which of them get connections."""
+"""Targets of a balancer: their health, and which of them get connections."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def health(config: Any, region: str) -> Unhealthy:
         asked = [{"Id": target.address, "Port": target.port}]
         with _named_errors(region, "described", "DescribeTargetHealth"):
             elb = client(config, region, "elbv2")
-            found = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
-        return _reason(target, found["TargetHealthDescriptions"])
+            health = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
+        return _reason(target, health["TargetHealthDescriptions"])
 
     return unhealthy
 
@@ -45,16 +45,16 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
 def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[str]:
     """Of deregistered ``targets``, those to which the balancer still sends new connections, with
     their state. Raises EarshotError."""
-    found = []
+    unhealthy = []
     with _named_errors(region, "described", "DescribeTargetHealth"):
         for group, listed in _by_group(targets).items():
             elb = client(config, region, "elbv2")
             described = elb.describe_target_health(TargetGroupArn=group, Targets=listed)
-            for item in described["TargetHealthDescriptions"]:
-                state, target = item["TargetHealth"]["State"], item["Target"]
+            for description in described["TargetHealthDescriptions"]:
+                state, target = description["TargetHealth"]["State"], description["Target"]
                 if state in SERVED:
-                    found.append(f"target {target['Id']}:{target['Port']} is {state}")
-    return found
+                    unhealthy.append(f"target {target['Id']}:{target['Port']} is {state}")
+    return unhealthy
 
 
 def register(config: Any, region: str, targets: Iterable[Target]) -> None:
@@ -67,14 +67,17 @@ def register(config: Any, region: str, targets: Iterable[Target]) -> None:
 
 
 def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for item in targets:
-        found.setdefault(item.group, []).append({"Id": item.address, "Port": item.port})
-    return found
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for target in targets:
+        by_group.setdefault(target.group, []).append({"Id": target.address, "Port": target.port})
+    return by_group
 
 
 def _named_errors(region: str, what: str, action: str) -> AbstractContextManager[None]:
-    """Errors of AWS are EarshotErrors within: targets cannot be ``what``, by ``action``."""
+    """A context in which errors of AWS become EarshotErrors: targets cannot be ``what``.
+
+    ``action`` is the call that the credentials must allow.
+    """
     subject = f"targets of the balancer in {region}"
     return asking(subject, f"cannot be {what}", f"elasticloadbalancing:{action}")
 

@@ -28,7 +28,7 @@ POLL = 1.0
 
 @dataclass(frozen=True)
 class Other:
-    """A node beside the one whose turn it is."""
+    """A node other than the one that may change now."""
 
     node: int
     name: str
@@ -60,15 +60,15 @@ class AwsTurnKind(AwsKind, CheckedKind):
         if not others or news["wanted"] is UNKNOWN or not self.differs(operation, olds, news):
             return
         settings, region = self.settings(operation), news["region"]
-        known = machines(settings, region, news["stack"])
-        values = reader(settings, region)([item["parameter"] for item in others])
-        found = dict(_down([Other(**it) for it in others], known, values))
-        if found:
-            yield _refusal(int(news["node"]), found)
+        known_machines = machines(settings, region, news["stack"])
+        values = reader(settings, region)([other["parameter"] for other in others])
+        down = dict(_down([Other(**other) for other in others], known_machines, values))
+        if down:
+            yield _refusal(int(news["node"]), down)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds and news["others"]:
-            targets = [read(Target, it) for it in news.get("shared_targets", ())]
+            targets = [read(Target, target) for target in news.get("shared_targets", ())]
             deregister(self.settings(operation), news["region"], targets)
             self._wait_until_gone(operation, news["region"], targets)
         # a change that is taken back restarts the instance too, and is waited for again
@@ -105,9 +105,11 @@ def _down(
     others: Iterable[Other], known: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
     """By node that does not serve, the reason."""
-    for item in others:
-        if reason := _reason(int(item.node), known.get(item.name), values.get(item.parameter, "")):
-            yield int(item.node), reason
+    for other in others:
+        if reason := _reason(
+            int(other.node), known.get(other.name), values.get(other.parameter, "")
+        ):
+            yield int(other.node), reason
 
 
 def _reason(node: int, machine: Machine | None, text: str) -> str:

@@ -50,13 +50,13 @@ class Validator:
         self._full = f"{shared.stack}-{VALIDATOR}"
         self._zone = shared.spec.vpc.zones[0]
         # reports can be made again at any time
-        made = aws.s3.Bucket(**shared.named(self._full), force_destroy=True)
-        self.bucket = made.bucket
-        closed = self._close(made)
+        bucket = aws.s3.Bucket(**shared.named(self._full), force_destroy=True)
+        self.bucket = bucket.bucket
+        closed = self._close(bucket)
         bundle_ref = BundleRef(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
         uploaded = aws.s3.BucketObject(
             self._full,
-            bucket=made.bucket,
+            bucket=bucket.bucket,
             key=bundle_ref.key,
             source=pulumi.FileAsset(bundle.file),
             opts=shared.opts(*closed),
@@ -67,17 +67,19 @@ class Validator:
             spec.instance,
             self._zone,
             self._interface(group).id,
-            Profile(shared, self._full, self._policy(made, bundle_ref)),
-            pulumi.Output.all(made.bucket, version, shared.approved_digest).apply(
+            Profile(shared, self._full, self._policy(bucket, bundle_ref)),
+            pulumi.Output.all(bucket.bucket, version, shared.approved_digest).apply(
                 with_run_errors(
-                    lambda it: validator_user_data(self._settings(it[0], it[1], bundle_ref))
+                    lambda values: validator_user_data(
+                        self._settings(values[0], values[1], bundle_ref)
+                    )
                 )
             ),
             [uploaded],
             protected=False,  # it holds nothing
         )
         self.ready = (self.instance, *closed)
-        self.reports = pulumi.Output.concat("s3://", made.bucket, "/", LATEST)
+        self.reports = pulumi.Output.concat("s3://", bucket.bucket, "/", LATEST)
 
     def _settings(self, bucket: str, version: str, bundle_ref: BundleRef) -> ValidatorSettings:
         region = self._shared.spec.region
@@ -97,9 +99,11 @@ class Validator:
 
     @property
     def _parameters(self) -> dict[str, str]:
-        """By file, the SSM parameter that it alone, and who makes the stack, may read."""
+        """By file, the SSM parameter that only the validator and the deployer may read."""
         stack, own = self._shared.stack, validator_secrets(self._shared.spec)
-        return self._spec.secrets | {it: secret_parameter(stack, own[it]) for it in own}
+        return self._spec.secrets | {
+            listener: secret_parameter(stack, own[listener]) for listener in own
+        }
 
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:
         shared = self._shared

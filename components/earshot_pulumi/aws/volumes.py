@@ -23,12 +23,13 @@ SHOWN: Final = 9
 
 
 def of_volume(spec: AwsSpec, id: int, cluster_id: str) -> dict[str, str]:
-    """Tags of a data volume, besides its stack's: whose data is on it."""
+    """Tags of a data volume in addition to its stack's: its node, and the voters and cluster of its
+    data."""
     return {NODE: str(id), VOTERS: _voters(spec), CLUSTER: cluster_id}
 
 
 def attached_id(stack: str, parent: pulumi.Resource) -> str | None:
-    """The id of the cluster whose data the volumes at the instances of ``stack`` hold, or None."""
+    """The id of the cluster whose data is on volumes attached to ``stack``'s instances, or None."""
     ids = _of_stack(stack, "in-use", parent)
     return _id_of(_volume(min(ids), parent).tags or {}) if ids else None
 
@@ -40,31 +41,31 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
     """
     if not spec.volumes or any(map(is_marker, spec.volumes.values())):
         return  # a preview that does not know them
-    listed = aws.ebs.get_ebs_volumes(
+    volumes = aws.ebs.get_ebs_volumes(
         filters=[_by_id(spec.volumes.values())], opts=pulumi.InvokeOptions(parent=parent)
     )
-    found: list[str] = []
+    reasons: list[str] = []
     for id, volume in spec.volumes.items():
         texts: Iterable[str] = [f"is not in {spec.region}"]
-        if volume in listed.ids:
+        if volume in volumes.ids:
             texts = problems(stack, spec, id, cluster_id, _volume(volume, parent))
-        found += [f"volumes.{id}: {volume} {text}" for text in texts]
-    if found:
-        raise SpecError.of(f"stack {stack}", found)
+        reasons += [f"volumes.{id}: {volume} {text}" for text in texts]
+    if reasons:
+        raise SpecError.of(f"stack {stack}", reasons)
 
 
 def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> str:
-    """A warning about volumes of ``stack`` that are not attached; empty where there are none.
+    """A warning about volumes of ``stack`` that are not attached; empty without any.
 
     Usually an earlier stack of that name has kept them, and the nodes start on blank ones.
     """
     ids = sorted(set(_of_stack(stack, "available", parent)) - set(spec.volumes.values()))
     if not ids:
         return ""
-    held = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
-    first = _id_of(held[0])
+    tag_maps = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
+    first = _id_of(tag_maps[0])
     key = f" and `cluster_id: {first}` take" if first != cluster_id else " takes"
-    nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, held, strict=False)]
+    nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, tag_maps, strict=False)]
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
     return (
         f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
@@ -85,7 +86,7 @@ def _volume(id: str, parent: pulumi.Resource) -> aws.ebs.GetVolumeResult:
 
 
 def _id_of(tags: Mapping[str, str]) -> str:
-    """The id of the cluster whose data a stack's volume holds."""
+    """The id of the cluster whose data is on a stack's volume."""
     return tags.get(CLUSTER) or of_stack_name(tags[STACK])
 
 
@@ -96,12 +97,12 @@ def problems(
     tags: Mapping[str, str] = there.tags or {}
     if not tags.get(STACK):
         yield f"is of no stack; allowed: volumes of stack {stack}"
-    elif (held := _id_of(tags)) != cluster_id:
+    elif (volume_cluster := _id_of(tags)) != cluster_id:
         whose = f"is of stack {tags[STACK]}, and " if tags[STACK] != stack else ""
         yield (
-            f"{whose}holds data of cluster {held}"
+            f"{whose}holds data of cluster {volume_cluster}"
             + (f"; this stack's is {cluster_id}" if cluster_id else "")
-            + f". A new stack takes it over with `cluster_id: {held}`"
+            + f". A new stack takes it over with `cluster_id: {volume_cluster}`"
         )
     elif (node := tags.get(NODE)) != str(id):
         yield f"holds the data of node {node or '(unknown)'}; allowed: that of node {id}"
@@ -116,11 +117,11 @@ def problems(
             f"is in {there.availability_zone}, and node {id} in {spec.zone_of[id]}; "
             f"keep the node there: `pinned: {{{id}: {there.availability_zone}}}`"
         )
-    wanted = spec.volume_of(id).size_gib
-    if there.size < wanted:
+    size = spec.volume_of(id).size_gib
+    if there.size < size:
         yield (
-            f"has {there.size} GiB, and `size_gib` asks for {wanted}; ask for less, or enlarge it: "
-            f"aws ec2 modify-volume --volume-id {there.volume_id} --size {wanted}"
+            f"has {there.size} GiB, and `size_gib` asks for {size}; ask for less, or enlarge it: "
+            f"aws ec2 modify-volume --volume-id {there.volume_id} --size {size}"
         )
     if not there.encrypted:
         yield "is not encrypted; copy it by way of an encrypted snapshot"

@@ -64,7 +64,7 @@ class AwsNetwork(ShapedComponent):
 
     def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         spec = self._read(name, args)
-        wanted = module.NetworkArgs(
+        network_args = module.NetworkArgs(
             region=check_zones(spec.zones),
             cidr=spec.cidr,
             subnets=lay_out(spec.cidr, spec.zones),
@@ -72,9 +72,9 @@ class AwsNetwork(ShapedComponent):
             flow_logs=spec.flow_logs,
             deletion_protection=spec.deletion_protection,
         )
-        module.check_region(wanted.region, self)
+        module.check_region(network_args.region, self)
         own = pulumi.ResourceOptions(parent=self)
-        facts: NetworkFacts = module.Network(name, wanted, own).facts
+        facts: NetworkFacts = module.Network(name, network_args, own).facts
         subnets = {
             key: {zone: id for (zone, beyond), id in facts.subnets.items() if beyond is public}
             for key, public in (("public_subnets", True), ("private_subnets", False))
@@ -82,9 +82,9 @@ class AwsNetwork(ShapedComponent):
         return {"vpc_id": facts.vpc_id, **subnets}
 
     def _read(self, name: str, args: Mapping[str, Any]) -> _NetworkSpec:
-        given = {key: value for key, value in args.items() if value is not None}
+        inputs = {key: value for key, value in args.items() if value is not None}
         try:
-            return _NetworkSpec.model_validate(given)
+            return _NetworkSpec.model_validate(inputs)
         except ValidationError as error:
-            problems = describe(error, _NetworkSpec, given)
+            problems = describe(error, _NetworkSpec, inputs)
             raise SpecError.of(f"AwsNetwork {name}", problems) from None
