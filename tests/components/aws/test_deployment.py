@@ -61,7 +61,10 @@ def test_external_listeners_without_credentials_are_proved_from_here(
         ({}, ["INTERNAL for scope internal: not run: the VPC has no validator"]),
         (
             TWO_LISTENERS,
-            ["INTERNAL for scope internal: not run", "EXTERNAL for scope external: not run: it ta"],
+            [
+                "INTERNAL for scope internal: not run",
+                "EXTERNAL for scope external: not run: its protocol",
+            ],
         ),
         ({**CLEAR, "prove": "later"}, ["EXTERNAL for scope external: not run: `prove: later`"]),
     ],

@@ -212,7 +212,9 @@ def test_users_that_a_broker_does_not_know_are_made_again(
     monkeypatch.setattr(local, "accepts_connections", lambda _: True)
     monkeypatch.setattr(local, "refusal", lambda *_: answers["login"])
     monkeypatch.setattr(local, "UserAccess", AccessDouble)
-    monkeypatch.setattr(AccessDouble, "lacking", lambda *_: answers["lacking"], raising=False)
+    monkeypatch.setattr(
+        AccessDouble, "users_without_password", lambda *_: answers["lacking"], raising=False
+    )
     provider = Called(LocalUsersKind())
     assert not provider.differs(props, props)
     answers["login"] = Failure("timeout", "no answer")
