@@ -4,6 +4,8 @@ Pulumi's SDK serves components (`pulumi.provider.server`), but not custom resour
 plugin. So this file implements the plugin protocol.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import functools
