@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 CHECKED := .
 # docs/rules.md is generated
-PROSE := $(filter-out CHANGELOG.md docs/rules.md,$(wildcard *.md docs/*.md docs/*/*.md */README.md */*/README.md))
+PROSE := $(filter-out docs/rules.md,$(wildcard *.md docs/*.md docs/*/*.md */README.md */*/README.md))
 # for all supported versions of Python and all platforms
 PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-annotate --no-strip-extras --custom-compile-command "make lock" --upgrade

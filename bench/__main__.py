@@ -4,8 +4,6 @@ Prints minimum and median of interleaved runs, and ratios of the medians. Nothin
 fails; the goals are beside the figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Addresses, groups, records, user data and all else of the cluster are registered
 what the engine and AWS themselves would take is not in it.
 """
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time

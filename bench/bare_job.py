@@ -4,8 +4,6 @@ Run as a script by the Python that has PySpark: bootstrap, topic, number of reco
 `key=value` Spark properties.
 """
 
-from __future__ import annotations
-
 import sys
 
 from pyspark.sql import SparkSession

@@ -1,7 +1,5 @@
 """A provider plugin in Python whose resources are made at once: what any such plugin costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import MappingProxyType
 

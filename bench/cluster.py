@@ -1,7 +1,5 @@
 """Three brokers on free ports of the loopback, for the time of one bench."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import socket

@@ -3,8 +3,6 @@
 In a process of its own, so that it takes no time from the process that is measured.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import struct

@@ -4,8 +4,6 @@ On the engine that answers. Image and plugin are the official ones where this ma
 else the stand-in and the double of the tests; `Bench.note` says which.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

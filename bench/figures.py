@@ -1,7 +1,5 @@
 """What all parts of the bench measure and show alike."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 

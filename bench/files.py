@@ -1,7 +1,5 @@
 """Compose files for `earshot lint`: three brokers and two clients each, all well."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _BROKER = """\

@@ -4,8 +4,6 @@ Run by itself (`python -m bench.names LISTENERS SERVER TIMEOUT`) it prints what 
 process of its own tells its memory.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

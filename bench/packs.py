@@ -4,8 +4,6 @@ Nothing is made, so that no Docker engine is needed: forty brokers, and forty cl
 with them. A second program has a mistake in every broker.
 """
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Plan and rules for many brokers, with names that are answered from memory."""
 
-from __future__ import annotations
-
 import gc
 import time
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Both programs are in Python, and so are both provider plugins. Kafka runs on this machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import statistics

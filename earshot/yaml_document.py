@@ -81,6 +81,29 @@ def yaml_nodes_of_documents(text: str, shown: str) -> list[yaml.Node]:
     return _parsed(text, shown, _VALUES, _every_node)
 
 
+def repeated_keys(text: str, shown: str) -> list[Keys]:
+    """The paths of keys that occur twice in one map, without merge keys. Raises EarshotError."""
+    root = yaml_nodes(text, shown)
+    return [] if root is None else [*_repeated(root, (), set())]
+
+
+def _repeated(node: yaml.Node, path: Keys, seen_nodes: set[int]) -> Iterator[Keys]:
+    if not isinstance(node, yaml.CollectionNode) or id(node) in seen_nodes:
+        return
+    seen_nodes.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for index, part in enumerate(node.value):
+            yield from _repeated(part, (*path, str(index)), seen_nodes)
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE else None
+        if name in seen:
+            yield (*path, str(name))
+        seen |= {name} if name is not None else set()
+        yield from _repeated(value, (*path, str(name)), seen_nodes)
+
+
 def _parsed(
     text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T], remedy: str = ""
 ) -> T:

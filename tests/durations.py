@@ -4,8 +4,6 @@
 ``--durations=0``; tests that are in no log keep their figures.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ Ctrl-C at a terminal reaches all of them at once, a signal to the first process 
 xdist tells nobody else, and kills who has not ended 10 s later, which engines and brokers take.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

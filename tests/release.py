@@ -5,8 +5,6 @@ nothing in the checkout can help them: first without any extra, then with `deplo
 Pulumi program uses the provider plugin and the policy pack. `twine check` reads the metadata.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

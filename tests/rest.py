@@ -4,8 +4,6 @@ These tests, marked ``combination``, are divided by file into groups of about th
 short enough for a run of CI. The commit's hash chooses the group, so a few commits run all of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

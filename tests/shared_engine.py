@@ -4,8 +4,6 @@ Two engines of ours on one machine would erase each other's packet rules, and th
 starts one would have to outlast all others: the first does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 

@@ -1,7 +1,5 @@
 """The two reasons for which a test may not run, and that a CI machine knows only one of them."""
 
-from __future__ import annotations
-
 import os
 from typing import NoReturn
 

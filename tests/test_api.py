@@ -1,7 +1,5 @@
 """The public names of `import earshot`, and the example of docs/library.md."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import pytest
 import earshot
 from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.validation.terms import Verdict
+from tests.raised import raised
 from toolchain.paths import ROOT
 
 CLUSTER: dict[str, Any] = {
@@ -59,9 +58,8 @@ def test_all_that_is_promised_is_there_and_nothing_heavy_comes_with_the_name() -
 def test_a_plan_is_rendered_by_node() -> None:
     plan = earshot.plan(CLUSTER, "mine")
     assert "node.id=2\n" in earshot.render(plan, 2)
-    with pytest.raises(earshot.EarshotError) as caught:
-        earshot.render(plan, 7)
-    assert caught.value.line == "node 7: the plan has no such node; allowed: 1, 2, 3"
+    error = raised(earshot.EarshotError, earshot.render, plan, 7)
+    assert error.line == "node 7: the plan has no such node; allowed: 1, 2, 3"
 
 
 def test_a_description_with_mistakes_is_one_error_with_all_of_them() -> None:

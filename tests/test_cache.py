@@ -1,7 +1,5 @@
 """Cache entries are complete or absent, made once, and locked while they are made."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

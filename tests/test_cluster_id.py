@@ -1,7 +1,5 @@
 """Ids of clusters: what one looks like, and those that earlier releases gave."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,7 +1,5 @@
 """What is printed of the time that tests take, and the table of it."""
 
-from __future__ import annotations
-
 from tests.durations import SET_UP, from_logs, makespan, seconds, slowest, updated
 
 LOG = """

@@ -1,7 +1,5 @@
 """Where an engine is looked for, and what is said where none answers."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

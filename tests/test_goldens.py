@@ -1,7 +1,5 @@
 """Goldens are compared whole, written only on request, and never in CI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

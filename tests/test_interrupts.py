@@ -1,7 +1,5 @@
 """Interrupts of tests that several processes share."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

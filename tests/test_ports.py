@@ -1,7 +1,5 @@
 """Ports that tests draw for their brokers."""
 
-from __future__ import annotations
-
 from tests.e2e.ports import consecutive_ports, free_ports, kept_ports, own_range
 
 

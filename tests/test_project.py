@@ -1,7 +1,5 @@
 """The project on disk: found from any folder below it, read with one clear message per fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.project import Project
 from earshot.stack_files import stack_name
+from tests.raised import raised
 
 GOOD = "config:\n  earshot:cluster:\n    placement: local\n    brokers: 1\n"
 BOMB = b"a: &n0 [x, x]\n" + b"".join(
@@ -62,9 +61,7 @@ def test_stack_files_lie_beside_the_project_file_by_default(tmp_path: Path) -> N
 )
 def test_a_broken_project_file_is_an_error(tmp_path: Path, text: str, observed: str) -> None:
     (tmp_path / "Pulumi.yaml").write_text(text)
-    with pytest.raises(EarshotError) as found:
-        Project(tmp_path).stack_file("dev")
-    assert str(found.value) == (
+    assert str(raised(EarshotError, Project(tmp_path).stack_file, "dev")) == (
         f"Pulumi.yaml: stackConfigDir: {observed}\n  allowed: a folder, as text"
     )
 
@@ -85,9 +82,7 @@ def test_a_stack_name_never_leaves_its_folder(name: str) -> None:
 
 def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
     (project.root / "stacks" / "Pulumi.dev.yaml").write_text(GOOD)
-    with pytest.raises(EarshotError) as found:
-        project.read_cluster("prod")
-    assert str(found.value) == (
+    assert str(raised(EarshotError, project.read_cluster, "prod")) == (
         "stack prod: stacks/Pulumi.prod.yaml does not exist\n"
         "  allowed: stacks with a file: dev, local\n"
         "  fix: copy one of them to stacks/Pulumi.prod.yaml, or name another --stack"
@@ -96,17 +91,15 @@ def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
 
 def test_where_there_is_no_stack_yet_none_is_listed(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    with pytest.raises(EarshotError) as found:
-        Project(tmp_path).read_cluster("prod")
-    assert found.value.allowed == "stacks with a file: none yet"
+    error = raised(EarshotError, Project(tmp_path).read_cluster, "prod")
+    assert error.allowed == "stacks with a file: none yet"
 
 
 def test_a_folder_of_stacks_elsewhere_is_shown_in_full(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "Pulumi.yaml").write_text(f"stackConfigDir: {tmp_path / 'there'}\n")
-    with pytest.raises(EarshotError) as found:
-        Project(tmp_path / "here").read_cluster("prod")
-    assert found.value.observed == f"{tmp_path}/there/Pulumi.prod.yaml does not exist"
+    error = raised(EarshotError, Project(tmp_path / "here").read_cluster, "prod")
+    assert error.observed == f"{tmp_path}/there/Pulumi.prod.yaml does not exist"
 
 
 @pytest.mark.parametrize(
@@ -145,17 +138,13 @@ def test_each_broken_file_gets_one_clear_message(
 
 def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
     project.stack_file("bad").write_text("config: {}\n")
-    with pytest.raises(EarshotError) as found:
-        project.read_cluster("bad")
-    assert str(found.value) == (
+    assert str(raised(EarshotError, project.read_cluster, "bad")) == (
         "stacks/Pulumi.bad.yaml: `config:` holds nothing, and no `earshot:cluster`\n"
         "  allowed: a map with `config:`, and in it `earshot:cluster:`\n"
         "  fix: see stacks/Pulumi.local.yaml for an example"
     )
     project.stack_file("local").unlink()
-    with pytest.raises(EarshotError) as found:
-        project.read_cluster("bad")
-    assert found.value.remedy == ""
+    assert raised(EarshotError, project.read_cluster, "bad").remedy == ""
 
 
 @pytest.mark.parametrize(
@@ -163,9 +152,7 @@ def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
     [(f"-{'x' * 119}", f"'-{'x' * 119}'"), (f"-{'x' * 120}", f"'-{'x' * 99}'...")],
 )
 def test_of_a_long_name_only_the_beginning_is_shown(name: str, shown: str) -> None:
-    with pytest.raises(EarshotError) as found:
-        stack_name(name)
-    assert found.value.object == f"stack {shown}"
+    assert raised(EarshotError, stack_name, name).object == f"stack {shown}"
 
 
 def test_a_name_of_a_hundred_letters_is_one() -> None:
@@ -203,9 +190,7 @@ def test_passwords_are_checked_with_the_cluster_and_without_decrypting_them(
     project: Project,
 ) -> None:
     project.stack_file("local").write_text(GOOD + "  earshot:passwords: {app: {secure: v1:x}}\n")
-    with pytest.raises(EarshotError) as found:
-        project.read_cluster("local")
-    assert str(found.value) == (
+    assert str(raised(EarshotError, project.read_cluster, "local")) == (
         "stacks/Pulumi.local.yaml, earshot:passwords: found for a cluster without `security`; "
         "allowed: where that has users"
     )

@@ -3,8 +3,6 @@
 A test may move or get another name with its line here. A promise that changes takes its line along.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -61,12 +59,12 @@ PROMISES: dict[str, list[str]] = {
     "So `make up` restarts the brokers three times, and proves every listener after each step": [
         "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
     ],
-    "the next run continues. With the old name in the file again, it goes back": [
+    "To revert the change, restore the old name in the file and run again": [
         "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
         "e2e/test_listener_steps.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
     ],
     "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
-    "copies the template whose name its name begins with": [
+    "copies the template `local` (the name begins with it)": [
         "toolchain/test_stack.py::test_a_stack_is_made_from_the_template_that_its_name_begins_with",
     ],
     "`stacks/`, for [containers]": [
@@ -94,7 +92,7 @@ PROMISES: dict[str, list[str]] = {
     "can be made on `local`, on `aws`, and on `docker`": [
         "e2e/test_aws_secure.py::test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
     ],
-    "the next `make up` starts the brokers in the new place, with their data": [
+    "the next `make up` starts the brokers in the new location, with their data": [
         "e2e/test_local_broker.py::test_a_broker_keeps_its_data_wherever_its_directory_is",
     ],
     "`make up` removes the one that its own run wrote": [
@@ -115,11 +113,11 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_local_secure.py::test_a_user_without_permission_is_told_what_it_lacks",
     ],
     "several reports become one": ["report/test_merge.py"],
-    "a short file that breaks it beside the corrected one": [
+    "with a short file that breaks it and the corrected file": [
         "rules/test_examples.py::test_every_rule_has_examples_that_pass_and_that_fail",
     ],
     "It reports to CI as SARIF, JUnit, Markdown or annotations of GitHub": ["lint/test_formats.py"],
-    "a stack file from a Compose file or a `server.properties`, and its mistakes": [
+    "creates a stack file from a Compose file or a `server.properties`, and reports the mistakes": [
         "adopt/test_command.py::test_a_mistake_is_1_and_the_file_is_written",
     ],
     "inconclusive: something was skipped": [
@@ -136,7 +134,7 @@ PROMISES: dict[str, list[str]] = {
     "The same pack runs [in CI]": [
         "e2e/test_policy_ci.py::test_a_foreign_program_is_deployed_through_the_pack",
     ],
-    "where Spark's executors are": [
+    "A vantage is the place where a client runs: this machine, Spark's executors": [
         "e2e/test_spark_cluster.py::test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail",
     ],
 }

@@ -1,7 +1,5 @@
 """What users name is read to its end, or not at all: a device has none."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
@@ -24,6 +22,7 @@ from earshot.placement.standpoint import read_standpoints
 from earshot.reading import MOST, read_bytes
 from earshot.sources.files import beside, text_of
 from earshot.validation.client_file import read_client_file
+from tests.raised import raised
 
 ENDLESS = Path("/dev/zero")
 Hook = Callable[[str, tuple[object, ...]], None]
@@ -78,9 +77,7 @@ def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_without_an_end_is_one_error(read: Callable[[Path], object], message: str) -> None:
-    with pytest.raises(EarshotError) as error:
-        read(ENDLESS)
-    assert error.value.line == message
+    assert raised(EarshotError, read, ENDLESS).line == message
 
 
 def test_a_pipe_that_no_process_writes_to_is_one_error(

@@ -1,7 +1,5 @@
 """The pages that a package registry of Pulumi shows, in the form that it asks for."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

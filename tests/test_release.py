@@ -1,13 +1,12 @@
 """What a release needs: a dated heading, and all that git tracks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from earshot import __version__
 from earshot.errors import EarshotError
+from tests.raised import raised
 from tests.release import complete, dated, pinned
 from toolchain.paths import ROOT
 
@@ -20,18 +19,15 @@ def test_this_version_is_dated() -> None:
     "text", ["", "## [0.1.0]\n", "## [0.1.00] - 2026-01-01\n", " ## [0.1.0] - 2026-01-01\n"]
 )
 def test_a_version_without_a_day_is_refused(text: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        dated(text, "0.1.0")
-    assert caught.value.line == (
+    assert raised(EarshotError, dated, text, "0.1.0").line == (
         "CHANGELOG.md: has no dated heading for 0.1.0; allowed: ## [0.1.0] - YYYY-MM-DD"
     )
 
 
 def test_what_an_archive_lacks_is_counted_and_the_first_named() -> None:
     complete(Path("a.whl"), ["x.py", "y.py", "more"], ["x.py", "y.py"])
-    with pytest.raises(EarshotError) as caught:
-        complete(Path("a.whl"), ["x.py"], ["z.py", "x.py", "y.py"])
-    assert caught.value.line.startswith("a.whl: lacks 2 files, y.py first")
+    error = raised(EarshotError, complete, Path("a.whl"), ["x.py"], ["z.py", "x.py", "y.py"])
+    assert error.line.startswith("a.whl: lacks 2 files, y.py first")
 
 
 def test_constraints_are_the_lock_s_versions_without_hashes() -> None:

@@ -1,7 +1,5 @@
 """``requires``: a missing tool skips a test, but fails it in CI."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """The shares of what `make test` leaves out."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 

@@ -1,7 +1,5 @@
 """SECURITY.md lists each process that a test can recognize by its sockets, and no other."""
 
-from __future__ import annotations
-
 from tests.e2e.open_sockets import PROCESSES, listed
 
 

@@ -1,7 +1,5 @@
 """Who runs which tests where several processes share them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.shares import in_order

@@ -1,7 +1,5 @@
 """What a machine lacks skips a test, but fails it in CI; no test goes round that."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which binds conflict: computed, and held against what this machine's kernel says."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

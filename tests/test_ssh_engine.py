@@ -1,7 +1,5 @@
 """The way to an engine at `ssh://`, through a double of ssh that stays on this machine."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

@@ -1,7 +1,5 @@
 """A stack's own file, or its template's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that an entry point creates: not writable by every user, whatever the umask was."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

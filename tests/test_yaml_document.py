@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -20,15 +18,15 @@ from earshot.yaml_document import (
     yaml_nodes,
     yaml_nodes_of_documents,
 )
+from tests.raised import raised
 
 Reader = Callable[[str, str], object]
 READERS = (read_yaml, read_yaml_texts, read_cloud_config)
 
 
 def refused(read: Reader, text: str) -> str:
-    with pytest.raises(EarshotError) as caught:
-        read(text, "x.yaml")
-    return str(caught.value)
+    error = raised(EarshotError, read, text, "x.yaml")
+    return str(error)
 
 
 def doubled(entry: str, levels: int) -> str:
@@ -196,9 +194,7 @@ def test_an_empty_document_has_no_node_or_an_empty_one(text: str) -> None:
     ],
 )
 def test_of_what_is_no_yaml_there_are_no_nodes(text: str, said: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        yaml_nodes(text, "x.yaml")
-    assert str(caught.value).startswith(said)
+    assert str(raised(EarshotError, yaml_nodes, text, "x.yaml")).startswith(said)
 
 
 @given(st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=60))
@@ -244,9 +240,7 @@ def test_documents_are_measured_together() -> None:
         ["a0: &a0 [" + "x," * 500 + "]", *(f"a{i}: [" + "*a0," * 20 + "]" for i in range(1, 6))]
     )
     assert len(documents(half)) == 1
-    with pytest.raises(EarshotError) as caught:
-        documents(f"{half}\n---\n{half}\n")
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, documents, f"{half}\n---\n{half}\n")) == (
         "x.yaml: line 8, column 1: with its aliases (*name) it holds more than 100,000 values\n"
         "  fix: write it with fewer aliases (*name) and levels, or in several files"
     )

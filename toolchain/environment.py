@@ -1,7 +1,5 @@
 """What ``pulumi`` needs in its environment to work in this checkout."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """System packages that tests need: installed as root in CI only, elsewhere named."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ down, the change waits for the node, and a node that does not come up is put bac
 also serve clients: each listener is tried with a real login.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -177,27 +175,27 @@ def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> Earsh
     return EarshotError(names, observed=observed, remedy=remedy)
 
 
-def or_put_back(change: Callable[[], T], put_back: Callable[[], str | None]) -> T:
-    """The result of ``change``. If it fails, the text of ``put_back`` is added to the error.
+def change_or_restore(change: Callable[[], T], restore: Callable[[], str | None]) -> T:
+    """The result of ``change``. If it fails, calls ``restore`` and adds its text to the error.
 
-    A node that was disturbed by hand is not put back. ``put_back`` returns how the node is left, or
-    None if it cannot put it back. Raises EarshotError.
+    ``restore`` starts the former node and returns its state as text, or None if it cannot restore
+    it. It is not called for a node that was disturbed by hand. Raises EarshotError.
     """
     try:
         return change()
     except Disturbed:
         raise
     except EarshotError as error:
-        if (outcome := put_back()) is None:
+        if (outcome := restore()) is None:
             raise
         text = f"{error.observed}\n  {outcome}"
         raise EarshotError(error.object, observed=text, remedy=error.remedy) from None
 
 
-def report_put_back(
+def start_with_former_settings(
     start: Callable[[], T], serves: Callable[[T], None], verb: str, more: str = ""
 ) -> str:
-    """Starts a node with its former settings; returns how it is left, for a message.
+    """Starts a node with its former settings. Returns its state as text, for a message.
 
     ``start`` starts the node, and ``serves`` returns once it serves; both raise EarshotError.
     ``verb`` names the start in the message, which ends with ``more`` if the node serves.

@@ -1,7 +1,5 @@
 """Listeners of running nodes that a plan removes, and their connected clients."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Preflight, readiness and rolling changes must reach the same engine or account a
 that provider.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

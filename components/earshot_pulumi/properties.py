@@ -1,7 +1,5 @@
 """Converts properties of resources to typed values and paths."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

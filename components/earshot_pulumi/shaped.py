@@ -1,7 +1,5 @@
 """Components whose inputs decide which resources they have, e.g. `AwsNetwork`."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ resources the marker is replaced again: with an unknown value for other provider
 host for the gate. Earshot's own resources show the marker. An update knows all inputs.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

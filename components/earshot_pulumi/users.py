@@ -21,6 +21,7 @@ from earshot.users.access import Login, grants
 from earshot.users.order import UsersOrder
 from earshot.validation.client import translate
 from earshot_pulumi.certificates import Certificates, store_of
+from earshot_pulumi.driver import Say
 from earshot_pulumi.properties import write
 from earshot_pulumi.provider.internal import InternalKind, InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -35,8 +36,6 @@ NOT_RESTARTED = (
 )
 UserPrefixes = Mapping[str, Sequence[str]]
 """The topic prefixes of users, by user name."""
-Say = Callable[[str], None]
-"""Shows one line of progress."""
 
 
 class UsersKind(InternalKind):

@@ -1,7 +1,5 @@
 """Files of this user: their owner, and the fix for a file that cannot be written."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -9,14 +9,21 @@ from typing import Final
 HELPER: Final = "ecr-login"
 """Docker's name of the credential helper, whose command is `docker-credential-ecr-login`."""
 EXAMPLE: Final = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/apache/kafka:4.1.1"
-# https://docs.aws.amazon.com/AmazonECR/latest/userguide/docker-pull-ecr-image.html
+# https://docs.aws.amazon.com/general/latest/gr/ecr.html
 _IMAGE: Final = re.compile(
-    r"(?P<registry>(?P<account>\d{12})\.dkr\.ecr(-fips)?\.(?P<region>[a-z]{2}(-[a-z]+)+-\d)"
-    r"\.amazonaws\.com(\.cn)?)"
+    r"(?P<registry>(?P<account>\d{12})\.dkr(?P<kind>[.-])ecr(-fips)?"
+    r"\.(?P<region>[a-z]{2}(-[a-z]+)+-\d)\.(?P<suffix>[a-z.]+))"
     r"/(?P<repository>[a-z0-9]+([._/-][a-z0-9]+)*)"
     r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?",
     re.ASCII,
 )
+_SUFFIXES: Final = {
+    (".", False): "amazonaws.com",
+    (".", True): "amazonaws.com.cn",
+    ("-", False): "on.aws",
+    ("-", True): "on.amazonwebservices.com.cn",
+}
+"""Domains of IPv4-only (`dkr.ecr`) and dual-stack (`dkr-ecr`) endpoints, elsewhere and in China."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,11 @@ class EcrImage:
 
 
 def ecr_image(name: str) -> EcrImage | None:
-    """The image ``name``, or None where it is not in a private registry of ECR."""
-    found = _IMAGE.fullmatch(name)
-    if found is None:
+    """The image ``name``, or None if it is not in a private registry of ECR."""
+    match = _IMAGE.fullmatch(name)
+    if match is None:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
+    if parts["suffix"] != _SUFFIXES[parts["kind"], parts["region"].startswith("cn-")]:
+        return None
     return EcrImage(**{key: parts[key] for key in ("registry", "account", "region", "repository")})

@@ -19,7 +19,8 @@ SESSION_MANAGER = (
     "ssmmessages:OpenDataChannel",
 )
 
-PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
+PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchImportUpstreamImage")
+"""The last one fetches what a pull through cache lacks; other repositories do not use it."""
 
 
 def trust_policy() -> str:

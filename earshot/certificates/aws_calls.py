@@ -36,8 +36,8 @@ _DENIED: Final = ("AccessDenied", "DecryptionFailure")
 
 
 @contextlib.contextmanager
-def client(service: str, what: str, region: str) -> Iterator[Any]:
-    """boto3's client of ``service``, to read ``what``. Raises EarshotError.
+def client(service: str, subject: str, region: str) -> Iterator[Any]:
+    """boto3's client of ``service``, to read ``subject``. Raises EarshotError.
 
     An empty ``region`` means the environment's.
     """
@@ -45,15 +45,15 @@ def client(service: str, what: str, region: str) -> Iterator[Any]:
         aws_client = new_client(service, region)
     except ModuleNotFoundError:
         observed = "cannot be used: boto3 is not installed"
-        raise EarshotError(what, observed=observed, remedy=installing("aws")) from None
+        raise EarshotError(subject, observed=observed, remedy=installing("aws")) from None
     except NotMade as reason:
-        raise _failed(what, reason.args[0], "") from None
+        raise _call_error(subject, reason.args[0], "") from None
     with contextlib.closing(aws_client):
         yield aws_client
 
 
-def answer(what: str, permissions: str, call: Callable[..., Any], **arguments: Any) -> Any:
-    """AWS's response to ``call``, which reads ``what`` and needs ``permissions``.
+def answer(subject: str, permissions: str, call: Callable[..., Any], **arguments: Any) -> Any:
+    """AWS's response to ``call``, which reads ``subject`` and needs ``permissions``.
 
     Raises EarshotError.
     """
@@ -62,27 +62,27 @@ def answer(what: str, permissions: str, call: Callable[..., Any], **arguments: A
     try:
         return call(**arguments)
     except (BotoCoreError, ClientError) as reason:
-        raise _failed(what, reason, permissions) from None
+        raise _call_error(subject, reason, permissions) from None
 
 
-def absent(what: str, region: str) -> EarshotError:
+def absent(subject: str, region: str) -> EarshotError:
     return EarshotError(
-        what,
+        subject,
         observed=f"not found in {region} with these credentials",
         remedy=_REMEDIES["ResourceNotFound",],
     )
 
 
-def _failed(what: str, reason: Exception, permissions: str) -> EarshotError:
+def _call_error(subject: str, reason: Exception, permissions: str) -> EarshotError:
     response = getattr(reason, "response", None) or getattr(reason, "last_response", None) or {}
     code = response.get("Error", {}).get("Code") or type(reason).__name__
-    if any(part in code for part in _DENIED):
+    if any(denied_code in code for denied_code in _DENIED):
         remedy = f"let these credentials call {permissions}"
     else:
         remedy = next(
             text_of_code
-            for parts, text_of_code in _REMEDIES.items()
-            if any(part in code for part in parts)
+            for codes, text_of_code in _REMEDIES.items()
+            if any(denied_code in code for denied_code in codes)
         )
     text = " ".join(str(reason).split())
-    return EarshotError(what, observed=f"cannot be used: {text}", remedy=remedy)
+    return EarshotError(subject, observed=f"cannot be used: {text}", remedy=remedy)

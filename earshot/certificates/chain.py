@@ -30,25 +30,30 @@ _SPECIAL = re.compile(r'([,=+<>#"\\])')
 
 
 def chain(
-    own: x509.Certificate, others: Sequence[x509.Certificate], trusted: Sequence[x509.Certificate]
+    certificate: x509.Certificate,
+    intermediates: Sequence[x509.Certificate],
+    trusted: Sequence[x509.Certificate],
 ) -> tuple[list[x509.Certificate], str]:
-    """The chain from ``own``, each certificate before its issuer's, and the missing subject.
+    """The chain from ``certificate``, each before its issuer's, and the missing subject.
 
     If the chain is complete, its last certificate is a ``trusted`` authority's, and the missing
     subject is an empty text.
     """
-    path = [own]
+    path = [certificate]
     while True:
-        last = path[-1]
-        if last.subject == last.issuer:
-            return path, "" if last in trusted else last.subject.rfc4514_string()
+        last_certificate = path[-1]
+        if last_certificate.subject == last_certificate.issuer:
+            return (
+                path,
+                "" if last_certificate in trusted else last_certificate.subject.rfc4514_string(),
+            )
         issuers = [
             candidate
-            for candidate in (*trusted, *others)
-            if candidate not in path and _has_signed(candidate, last)
+            for candidate in (*trusted, *intermediates)
+            if candidate not in path and _has_signed(candidate, last_certificate)
         ]
         if not issuers:
-            return path, last.issuer.rfc4514_string()
+            return path, last_certificate.issuer.rfc4514_string()
         # a renewed authority may have two certificates, and clients try both: take the later one
         path.append(
             max(issuers, key=lambda issuer: (is_authority(issuer), issuer in trusted, _end(issuer)))
@@ -78,20 +83,20 @@ def principal(subject: x509.Name) -> str:
 
     Raises ValueError if it is empty or not predictable.
     """
-    parts = []
+    rdn_texts = []
     for rdn in reversed(subject.rdns):
-        attribute, *more = rdn
+        attribute, *other_attributes = rdn
         value = str(attribute.value)
-        if more or attribute.oid not in _WORDS or not _PLAIN.fullmatch(value):
+        if other_attributes or attribute.oid not in _WORDS or not _PLAIN.fullmatch(value):
             raise ValueError(
                 f"{subject.rfc4514_string()}: what Kafka calls that subject is certain for plain "
                 f"texts alone in {', '.join(_WORDS.values())}"
             )
         escaped = _SPECIAL.sub(r"\\\1", value)
-        parts.append(f"{_WORDS[attribute.oid]}={escaped}")
-    if not parts:
+        rdn_texts.append(f"{_WORDS[attribute.oid]}={escaped}")
+    if not rdn_texts:
         raise ValueError("its subject is empty, and Kafka knows nodes by it")
-    return ",".join(parts)
+    return ",".join(rdn_texts)
 
 
 def _end(certificate: x509.Certificate) -> datetime:

@@ -34,9 +34,9 @@ def client_properties(
         values["ssl.keystore.type"] = "PEM"
         file = store.key_store(user)
         if whole:
-            key, begin, rest = file.read_text().partition("-----BEGIN CERTIFICATE")
+            key, begin, certificate_text = file.read_text().partition("-----BEGIN CERTIFICATE")
             values["ssl.keystore.key"] = key
-            values["ssl.keystore.certificate.chain"] = begin + rest
+            values["ssl.keystore.certificate.chain"] = begin + certificate_text
         else:
             values["ssl.keystore.location"] = str(file)
     if protocol is None or protocol.sasl:

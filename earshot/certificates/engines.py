@@ -101,9 +101,9 @@ class EngineStore:
             ends = read_certificate(certificate).not_after
         except (OSError, ValueError):
             return True
-        good = ca == authority and is_issued_by(certificate, authority)
+        is_valid = ca == authority and is_issued_by(certificate, authority)
         paired = is_pair(IssuedCertificate(certificate, key))
-        return not good or not paired or ends - timedelta(days=RENEW_DAYS) <= now
+        return not is_valid or not paired or ends - timedelta(days=RENEW_DAYS) <= now
 
 
 def new_engines_authority(name: str, now: datetime) -> IssuedCertificate:

@@ -76,13 +76,17 @@ def read_given(files: Files, nodes: Iterable[int]) -> GivenCertificates:
 
     Raises EarshotError if a place cannot be read or its text cannot be used.
     """
-    own = {id: (of_node(files.certificate, id), of_node(files.key, id)) for id in nodes}
-    secret = {files.password, *(key for _, key in own.values())}
-    places = (files.authority, files.password, *(place for two in own.values() for place in two))
+    own_places = {id: (of_node(files.certificate, id), of_node(files.key, id)) for id in nodes}
+    secret = {files.password, *(key for _, key in own_places.values())}
+    places = (
+        files.authority,
+        files.password,
+        *(place for two in own_places.values() for place in two),
+    )
     texts = _texts(filter(None, dict.fromkeys(places)), secret, files.region)
     trusted = _certificates(files.authority, texts)
     password = texts[files.password].strip() if files.password else b""
-    certificates = {id: read_node(*own[id], texts, password, trusted) for id in own}
+    certificates = {id: read_node(*own_places[id], texts, password, trusted) for id in own_places}
     return GivenCertificates(certificates, "".join(map(_pem, trusted)))
 
 
@@ -97,7 +101,7 @@ def read_node(
 
     ``texts`` are the texts by place. Raises EarshotError if one cannot be used.
     """
-    own, *others = _certificates(certificate, texts)
+    own_certificate, *intermediates = _certificates(certificate, texts)
     if key == certificate and b"PRIVATE KEY" not in texts[key]:
         raise EarshotError(
             key,
@@ -107,11 +111,11 @@ def read_node(
         )
     private = _key(key, texts[key], password)
     try:
-        public = own.public_key().public_bytes(*_PUBLIC)
-        path, missing = chain(own, others, trusted)
-        for_servers, for_clients = uses(own)
-        names = read_certificate(_pem(own)).names
-        name = principal(own.subject)
+        public = own_certificate.public_key().public_bytes(*_PUBLIC)
+        path, missing_issuer = chain(own_certificate, intermediates, trusted)
+        for_servers, for_clients = uses(own_certificate)
+        names = read_certificate(_pem(own_certificate)).names
+        name = principal(own_certificate.subject)
     except _UNUSABLE as reason:
         observed = f"holds a certificate that cannot be used ({reason})"
         raise EarshotError(certificate, observed=observed, remedy="have it issued again") from None
@@ -119,20 +123,21 @@ def read_node(
         observed = f"holds another key than that of the first certificate in {certificate}"
         allowed = "the key that the certificate was issued for"
         raise EarshotError(key, observed=observed, allowed=allowed)
-    sent = [
+    sent_certificates = [
         certificate_sent
         for certificate_sent in path
-        if certificate_sent is own or certificate_sent.subject != certificate_sent.issuer
+        if certificate_sent is own_certificate
+        or certificate_sent.subject != certificate_sent.issuer
     ]
-    store, refused = pem_of(private) + "".join(map(_pem, sent)), None
-    if not missing:
+    store, refused = pem_of(private) + "".join(map(_pem, sent_certificates)), None
+    if not missing_issuer:
         refused = refusal(store, trusted, path, servers=for_servers, clients=for_clients)
     shown = ShownCertificate(
         names,
         max(certificate_sent.not_valid_before_utc for certificate_sent in path),
         min(certificate_sent.not_valid_after_utc for certificate_sent in path),
         hashlib.sha256(public).hexdigest(),
-        missing,
+        missing_issuer,
         for_servers,
         for_clients,
         refused,
@@ -142,12 +147,14 @@ def read_node(
 
 def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[str, bytes]:
     """The text at each of ``places``. Raises EarshotError."""
-    remedy, listed = "put it there, or correct security.tls.from", list(places)
+    remedy, place_list = "put it there, or correct security.tls.from", list(places)
     texts = {
-        place: content_of(Path(place), place, remedy) for place in listed if not is_in_aws(place)
+        place: content_of(Path(place), place, remedy)
+        for place in place_list
+        if not is_in_aws(place)
     }
     # sorted, as the result is cached by its arguments
-    for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, listed))), region).items():
+    for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, place_list))), region).items():
         if place in secret and not text.encrypted:
             raise EarshotError(
                 place,

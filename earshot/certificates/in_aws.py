@@ -32,12 +32,12 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, StoredText
     parameters = [place for place in places if place.startswith(SSM)]
     texts: dict[str, StoredText] = {}
     if parameters:
-        with client("ssm", _named(parameters), region) as ssm:
-            for first in range(0, len(parameters), AT_ONCE):
-                texts |= _parameters(ssm, parameters[first : first + AT_ONCE])
+        with client("ssm", _places_text(parameters), region) as ssm:
+            for start in range(0, len(parameters), AT_ONCE):
+                texts |= _parameters(ssm, parameters[start : start + AT_ONCE])
     secrets = [place for place in places if place.startswith(SECRETS)]
     if secrets:
-        with client("secretsmanager", _named(secrets), region) as manager:
+        with client("secretsmanager", _places_text(secrets), region) as manager:
             texts |= {place: _secret(manager, place) for place in secrets}
     return texts
 
@@ -46,16 +46,16 @@ def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
     arguments = {"Names": list(names), "WithDecryption": True}
-    response = answer(_named(places), permissions, ssm.get_parameters, **arguments)
+    response = answer(_places_text(places), permissions, ssm.get_parameters, **arguments)
     texts: dict[str, StoredText] = {}
     for parameter in response["Parameters"]:
         text = StoredText(parameter["Value"].encode(), parameter["Type"] == "SecureString")
         selector = parameter.get("Selector", "")  # the `:3` of a version, which `Name` lacks
         aliases = (f"{name}{selector}" for name in (parameter["Name"], parameter.get("ARN")))
         texts |= {names[name]: text for name in aliases if name in names}
-    missing = [place for place in places if place not in texts]
-    if missing:
-        raise absent(_named(missing), ssm.meta.region_name)
+    missing_places = [place for place in places if place not in texts]
+    if missing_places:
+        raise absent(_places_text(missing_places), ssm.meta.region_name)
     return texts
 
 
@@ -69,6 +69,6 @@ def _secret(manager: Any, place: str) -> StoredText:
     return StoredText(response["SecretString"].encode(), True)
 
 
-def _named(places: Sequence[str]) -> str:
-    first, *others = places
-    return f"{first} and {len(others)} more" if others else first
+def _places_text(places: Sequence[str]) -> str:
+    first_place, *other_places = places
+    return f"{first_place} and {len(other_places)} more" if other_places else first_place

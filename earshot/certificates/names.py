@@ -55,9 +55,9 @@ class SubjectNames:
             return False
         return any(_matches(pattern.lower(), name) for pattern in self.dns)
 
-    def same(self, other: SubjectNames) -> bool:
+    def has_same_names(self, other_names: SubjectNames) -> bool:
         """True if both have the same names, in any order."""
-        return {*self.dns} == {*other.dns} and {*self.addresses} == {*other.addresses}
+        return {*self.dns} == {*other_names.dns} and {*self.addresses} == {*other_names.addresses}
 
     def __str__(self) -> str:
         return ", ".join((*self.dns, *self.addresses)) or "no name"
@@ -73,5 +73,5 @@ def _address(host: str) -> str | None:
 def _matches(pattern: str, name: str) -> bool:
     if not _WILDCARD.fullmatch(pattern):
         return pattern == name and "*" not in pattern
-    first, _, rest = name.partition(".")
-    return bool(first) and rest == pattern[2:]
+    first_label, _, domain = name.partition(".")
+    return bool(first_label) and domain == pattern[2:]

@@ -56,17 +56,20 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
             TemplateArn=f"arn:{partition}:acm-pca:::template/EndEntityCertificate/V1",
             Validity={"Value": days, "Type": "DAYS"},
         )
-        named = {"CertificateAuthorityArn": arn, "CertificateArn": certificate["CertificateArn"]}
+        arguments = {
+            "CertificateAuthorityArn": arn,
+            "CertificateArn": certificate["CertificateArn"],
+        }
         wait = pca.get_waiter("certificate_issued").wait
-        answer(arn, "acm-pca:GetCertificate", wait, **named)
-        response = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **named)
+        answer(arn, "acm-pca:GetCertificate", wait, **arguments)
+        response = answer(arn, "acm-pca:GetCertificate", pca.get_certificate, **arguments)
     chain = _lines(response["Certificate"], response.get("CertificateChain"))
     node = read_node(arn, arn, {arn: (request.key + chain).encode()}, b"", trusted)
     if (refused := node.shown.refusal) is not None:
         observed = f"has issued a certificate that clients refuse: {refused.observed}"
         raise EarshotError(arn, observed=observed, allowed=refused.expected, remedy=refused.remedy)
     names = node.shown.names
-    if not names.same(requested) or node.principal != subject.principal:
+    if not names.has_same_names(requested) or node.principal != subject.principal:
         observed = f"has issued a certificate for {names} to {node.principal}"
         allowed = f"what was asked for, {requested} to {subject.principal}"
         raise EarshotError(arn, observed=observed, allowed=allowed)

@@ -42,7 +42,7 @@ from earshot.certificates.private_ca import issued_by
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
 
-_FIRST = 1
+_FIRST_AUTHORITY = 1
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TargetCertificates:
     """Certificates of the authority of ``given`` or ``private_ca``, as PEM."""
     private_ca: str = ""
     """The ARN of the private CA of ACM that issues the nodes' certificates, or empty."""
-    authorities: tuple[int, ...] = (_FIRST,)
+    authorities: tuple[int, ...] = (_FIRST_AUTHORITY,)
     """Numbers of the stack's own authorities: the first one issues, all are trusted."""
     numbers: Mapping[str, int] = field(default_factory=dict)
     """Number of each user's password; the default is the first."""
@@ -77,7 +77,7 @@ class TargetCertificates:
     @property
     def trusts_more(self) -> bool:
         """True if nodes trust others than the first authority."""
-        return self.is_of_others or self.authorities != (_FIRST,)
+        return self.is_of_others or self.authorities != (_FIRST_AUTHORITY,)
 
     @property
     def is_of_others(self) -> bool:
@@ -88,7 +88,7 @@ class TargetCertificates:
     def passwords(self) -> dict[str, str]:
         """The file of each user's password, by user."""
         return {
-            user: numbered(f"{user}.password", self.numbers.get(user, _FIRST))
+            user: numbered(f"{user}.password", self.numbers.get(user, _FIRST_AUTHORITY))
             for user in self.users
         }
 
@@ -130,7 +130,7 @@ def numbered(name: str, number: int | str) -> str:
     A user's name never contains `@`.
     """
     stem, _, suffix = name.rpartition(".")
-    return name if number == _FIRST else f"{stem}@{number}.{suffix}"
+    return name if number == _FIRST_AUTHORITY else f"{stem}@{number}.{suffix}"
 
 
 _KEY = AUTHORITY.removesuffix("pem") + "key"
@@ -151,7 +151,7 @@ class Store:
         """The names of files that `fill` would write or remove."""
         authorities = {number: self._authority(number) for number in target.authorities}
         issuer = authorities[target.issuer]
-        own = issuer.certificate if issuer else ""
+        own_certificate = issuer.certificate if issuer else ""
         due = [
             numbered(AUTHORITY, number)
             for number, authority in authorities.items()
@@ -160,13 +160,13 @@ class Store:
         if target.trusts_more and (due or not self._trusts(target)):
             due.append(TRUSTED)
         for name, hosts in target.hosts.items():
-            if self._is_due(name, hosts, own, target, now):
+            if self._is_due(name, hosts, own_certificate, target, now):
                 due.append(f"{name}.pem")
         for user, name in target.passwords.items():
             content = self._read(name).strip() if (self.folder / name).exists() else ""
             if not content or content != (target.given_passwords.get(user) or content):
                 due.append(name)
-        return due + self._surplus(target)
+        return due + self._former_files(target)
 
     def fill(self, target: TargetCertificates, now: datetime) -> StoredCertificates:
         """Creates missing files, renews certificates that are due, removes unused files.
@@ -178,7 +178,7 @@ class Store:
         self.folder.chmod(0o700)
         self.check(target, issued=False)
         due = self.due(target, now)
-        for name in self._surplus(target):
+        for name in self._former_files(target):
             (self.folder / name).unlink(missing_ok=True)
         contents = {
             number: self._authority(number) or self._new_authority(target.stack, number, now)
@@ -234,9 +234,9 @@ class Store:
 
     def password(self, user: str) -> str:
         """The newest password of ``user``. Raises EarshotError if there is none."""
-        first = f"{user}.password"
-        others = sorted(path.name for path in self.folder.glob(numbered(first, "*")))
-        return self._read(others[-1] if others else first).strip()
+        first_file = f"{user}.password"
+        other_files = sorted(path.name for path in self.folder.glob(numbered(first_file, "*")))
+        return self._read(other_files[-1] if other_files else first_file).strip()
 
     def key_store(self, user: str) -> Path:
         """The file with the user's key and certificate. Raises EarshotError if it is missing."""
@@ -259,9 +259,9 @@ class Store:
         try:
             files = {str(name): str(text) for name, text in json.loads(copy).items()}
         except (ValueError, AttributeError):
-            what, who = "the copy of the stack's authority", "see who has written it"
-            remedy = f"{who}; the update of a checkout that has the authority writes it again"
-            raise EarshotError(what, observed="is none", remedy=remedy) from None
+            subject, remedy = "the copy of the stack's authority", "see who has written it"
+            remedy = f"{remedy}; the update of a checkout that has the authority writes it again"
+            raise EarshotError(subject, observed="is none", remedy=remedy) from None
         for name, text in (
             files | {f"{store}.pem": text for store, text in key_stores.items()}
         ).items():
@@ -272,13 +272,13 @@ class Store:
                 public = any(fnmatchcase(name, pattern) for pattern in _PUBLIC)
                 self._write(name, text, 0o644 if public else 0o600)
 
-    def _lost(self, observed: str) -> EarshotError:
+    def _lost_authority(self, observed: str) -> EarshotError:
         remedy = (
             "put both files back from a copy; or stop the cluster (`pulumi destroy`), remove "
             f"{self.folder}, and all certificates and passwords are regenerated"
         )
-        what = f"the authority in {self.folder}"
-        return EarshotError(what, observed=observed, remedy=remedy)
+        subject = f"the authority in {self.folder}"
+        return EarshotError(subject, observed=observed, remedy=remedy)
 
     def _authority(self, number: int) -> IssuedCertificate | None:
         """The authority ``number``; None if a file is missing. Raises EarshotError if damaged."""
@@ -288,25 +288,27 @@ class Store:
         authority = IssuedCertificate(*map(self._read, names))
         if not is_pair(authority):
             observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
-            raise self._lost(f"{observed}damaged")
+            raise self._lost_authority(f"{observed}damaged")
         return authority
 
-    def _surplus(self, target: TargetCertificates) -> list[str]:
+    def _former_files(self, target: TargetCertificates) -> list[str]:
         """The files that are no longer used."""
-        used = {name for number in target.authorities for name in _files(number)}
-        used |= {*(f"{name}.pem" for name in target.hosts), *target.passwords.values()}
-        used |= {TRUSTED} if target.trusts_more else set()
+        used_files = {name for number in target.authorities for name in _files(number)}
+        used_files |= {*(f"{name}.pem" for name in target.hosts), *target.passwords.values()}
+        used_files |= {TRUSTED} if target.trusts_more else set()
         kinds = ("[!.]*.pem", _PASSWORDS, *_KEYS)
         file_names = {path.name for kind in kinds for path in self.folder.glob(kind)}
-        return sorted(file_names - used)
+        return sorted(file_names - used_files)
 
     def _trusted(self, target: TargetCertificates) -> str:
         """Certificates of all authorities that nodes trust.
 
         Raises EarshotError if one of the stack's own is missing.
         """
-        own = [self._read(numbered(AUTHORITY, number)) for number in sorted(target.authorities)]
-        return target.authority + "".join(own)
+        own_certificates = [
+            self._read(numbered(AUTHORITY, number)) for number in sorted(target.authorities)
+        ]
+        return target.authority + "".join(own_certificates)
 
     def _trusts(self, target: TargetCertificates) -> bool:
         try:
@@ -328,7 +330,9 @@ class Store:
             self._read(path.name) for path in paths if path.name not in _files(target.issuer)
         ]
         orphans = [
-            path.name for path in stores if not _is_of_any(self._read(path.name), authorities)
+            path.name
+            for path in stores
+            if not _is_issued_by_any(self._read(path.name), authorities)
         ]
         if not orphans and (stores or not issued):
             return
@@ -341,24 +345,31 @@ class Store:
         observed = (
             f"{certificate} or {key} is missing, and {problem}: nodes with certificates of a "
         )
-        raise self._lost(f"{observed}new one would not be trusted by the others")
+        raise self._lost_authority(f"{observed}new one would not be trusted by the others")
 
     def _new_authority(self, stack: str, number: int, now: datetime) -> IssuedCertificate:
         certificate, key = _files(number)
-        authority = new_authority(stack if number == _FIRST else f"{stack[:50]} {number}", now)
+        authority = new_authority(
+            stack if number == _FIRST_AUTHORITY else f"{stack[:50]} {number}", now
+        )
         self._write(key, authority.key)
         self._write(certificate, authority.certificate, 0o644)
         return authority
 
     def _is_due(
-        self, name: str, hosts: Iterable[str], own: str, target: TargetCertificates, now: datetime
+        self,
+        name: str,
+        hosts: Iterable[str],
+        own_certificate: str,
+        target: TargetCertificates,
+        now: datetime,
     ) -> bool:
         """True if the key store ``name`` must be written.
 
-        ``own`` is the certificate of the stack's authority; empty if it is lost.
+        ``own_certificate`` is the certificate of the stack's authority; empty if it is lost.
         """
         elsewhere = target.private_ca and name in target.nodes
-        authority = target.authority if elsewhere else own
+        authority = target.authority if elsewhere else own_certificate
         if not authority:
             return True
         try:
@@ -369,7 +380,7 @@ class Store:
         except (FileNotFoundError, IsADirectoryError, ValueError):
             return True
         return (
-            not certificate.names.same(SubjectNames.of_hosts(hosts))
+            not certificate.names.has_same_names(SubjectNames.of_hosts(hosts))
             or (certificate.not_before > now and not elsewhere)
             or certificate.not_after - now <= timedelta(days=target.renew_days)
             or not is_issued_by(pem, authority)
@@ -383,7 +394,7 @@ class Store:
 
     def _version(self, target: TargetCertificates, name: str) -> str:
         pem = self._read(f"{name}.pem")
-        is_own = name in target.users or target.authorities == (_FIRST,)
+        is_own = name in target.users or target.authorities == (_FIRST_AUTHORITY,)
         if is_own and not target.is_of_others:
             return read_certificate(pem).fingerprint
         chain = pem[pem.index("-----BEGIN CERTIFICATE") :]
@@ -409,7 +420,7 @@ def _files(number: int) -> tuple[str, str]:
     return numbered(AUTHORITY, number), numbered(_KEY, number)
 
 
-def _is_of_any(pem: str, authorities: Iterable[str]) -> bool:
+def _is_issued_by_any(pem: str, authorities: Iterable[str]) -> bool:
     """True if one of ``authorities`` has issued the certificate ``pem``; False if it is invalid."""
     try:
         return any(is_issued_by(pem, authority) for authority in authorities)

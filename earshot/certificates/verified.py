@@ -38,7 +38,7 @@ _SIDES: Final = {
     ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth",
     ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth",
 }
-_KNOWN: Final = (
+_KNOWN_EXTENSIONS: Final = (
     x509.BasicConstraints,
     x509.KeyUsage,
     x509.ExtendedKeyUsage,
@@ -68,10 +68,10 @@ def refusal(
     uses its certificate.
     """
     # Java's path ends at the first trusted certificate
-    last = next(place for place, certificate in enumerate(path) if certificate in trusted)
-    if (refused := next(_refused_by_java(path[: last + 1]), None)) is not None:
+    last_index = next(place for place, certificate in enumerate(path) if certificate in trusted)
+    if (refused := next(_refused_by_java(path[: last_index + 1]), None)) is not None:
         return refused
-    flags = _NO_CHECK_TIME | (_POLICY_CHECK if path[last] is path[-1] else 0)
+    flags = _NO_CHECK_TIME | (_POLICY_CHECK if path[last_index] is path[-1] else 0)
     reason, message = _refused_by_openssl(store, trusted, flags, servers=servers, clients=clients)
     if not message:
         return None
@@ -123,13 +123,13 @@ def _step(side: ssl.SSLObject) -> None:
 
 def _refused_by_java(path: Certificates) -> Iterator[Refusal]:
     """Refusals of Java's verifier in Kafka that OpenSSL does not have."""
-    own, anchor = path[0], path[-1]
+    node_certificate, anchor = path[0], path[-1]
     for certificate in path:
         key = certificate.public_key()
         if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in _CURVES:
             yield _weak_key(path, certificate, f"EC on {key.curve.name}")
-    if own is not anchor:  # a trusted certificate itself is not checked
-        usage = _usage(own)
+    if node_certificate is not anchor:  # a trusted certificate itself is not checked
+        usage = _usage(node_certificate)
         if usage is not None and not usage.digital_signature:
             yield _NO_SIGNATURE
         if anchor.version is x509.Version.v3 and not is_authority(anchor):
@@ -195,10 +195,10 @@ def _wrong_purpose(path: Certificates) -> Refusal | None:
             uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         except x509.ExtensionNotFound:
             continue
-        if lacking := [name for side, name in _SIDES.items() if side not in uses]:
+        if missing_sides := [name for side, name in _SIDES.items() if side not in uses]:
             return Refusal(
                 f"the extended key usage of {_certificate(path, certificate)} lacks "
-                f"{' and '.join(lacking)}",
+                f"{' and '.join(missing_sides)}",
                 "serverAuth and clientAuth, or no extended key usage: nodes are both",
                 "have it issued so, or the node's by another authority",
             )
@@ -222,16 +222,16 @@ def _no_signer(path: Certificates) -> Refusal | None:
 
 
 def _too_long(path: Certificates) -> Refusal | None:
-    for place, item in enumerate(path):
+    for place, certificate in enumerate(path):
         below = sum(certificate.subject != certificate.issuer for certificate in path[1:place])
         try:
-            allowed = item.extensions.get_extension_for_class(x509.BasicConstraints).value
+            allowed = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         except x509.ExtensionNotFound:
             continue
         if allowed.path_length is not None and below > allowed.path_length:
             return Refusal(
-                f"{_certificate(path, item)} allows {allowed.path_length} authorities below it "
-                f"(path length of its basic constraints), and the chain has {below}",
+                f"{_certificate(path, certificate)} allows {allowed.path_length} authorities below "
+                f"it (path length of its basic constraints), and the chain has {below}",
                 "a chain that is no longer than its authorities allow",
                 "have the node's certificate issued further up, or that authority's with a longer "
                 "path length",
@@ -242,7 +242,7 @@ def _too_long(path: Certificates) -> Refusal | None:
 def _unknown_extension(path: Certificates) -> Refusal | None:
     for certificate in path:
         for extension in certificate.extensions:
-            if extension.critical and not isinstance(extension.value, _KNOWN):
+            if extension.critical and not isinstance(extension.value, _KNOWN_EXTENSIONS):
                 return Refusal(
                     f"{_certificate(path, certificate)} has the critical extension "
                     f"{extension.oid.dotted_string}, which clients do not know",
@@ -269,13 +269,15 @@ def _constrained(path: Certificates) -> Refusal | None:
 def _other_identifier(path: Certificates) -> Refusal | None:
     for certificate, issuer in zip(path, [*path[1:], path[-1]], strict=True):
         try:
-            named = certificate.extensions.get_extension_for_class(
+            authority_identifier = certificate.extensions.get_extension_for_class(
                 x509.AuthorityKeyIdentifier
             ).value
-            own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            own_identifier = issuer.extensions.get_extension_for_class(
+                x509.SubjectKeyIdentifier
+            ).value
         except x509.ExtensionNotFound:
             continue
-        if named.key_identifier not in (None, own.digest):
+        if authority_identifier.key_identifier not in (None, own_identifier.digest):
             return Refusal(
                 f"the authority key identifier of {_certificate(path, certificate)} names another "
                 f"key than that of {issuer.subject.rfc4514_string()}",

@@ -102,8 +102,6 @@ def _lost_zookeepers(
 ) -> Iterator[tuple[str, Finding]]:
     """A finding for each of the brokers ``names`` that reaches no ZooKeeper."""
     known = kl016_zookeeper.zookeepers(whole.containers)
-    if not known:
-        return
     plain = {item.name for item in services if not (item.command or item.is_built)}
     known = {name: port if name in plain else None for name, port in known.items()}
     for service in services:

@@ -88,11 +88,11 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as fault:
         if debug:
             traceback.print_exc()
-        return _failed(fault, debug)
+        return _report_fault(fault, debug)
     return 0
 
 
-def _failed(fault: Exception, debug: bool) -> int:
+def _report_fault(fault: Exception, debug: bool) -> int:
     """Prints the error and returns the exit code."""
     if extra := extra_of(fault):
         _say(f"error: this command needs more packages; fix: {installing(extra)}")

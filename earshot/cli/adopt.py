@@ -12,7 +12,7 @@ from earshot.adopt.adoption import Adoption, Scopes, adopt_compose, adopt_proper
 from earshot.adopt.report import as_json, as_text, stack_file
 from earshot.cli.output import STDOUT, emit, refuse_read, refuse_replacing, save, to_stderr
 from earshot.errors import EarshotError
-from earshot.lint.files import laid_over
+from earshot.lint.files import overlays_of
 from earshot.lint.ignores import with_comments
 from earshot.lint.model import FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
@@ -46,22 +46,22 @@ def run(
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
     # what `docker compose` lays over the file by itself
-    texts = [(text_of(item), str(item)) for item in laid_over(file)]
-    over = [item for item in texts if is_compose(*item)]
+    texts = [(text_of(path), str(path)) for path in overlays_of(file)]
+    over = [text for text in texts if is_compose(*text)]
     if output is not None:
-        read = (file, *(Path(name) for _, name in over), env_file or file.with_name(".env"))
-        refuse_read((output,), read)
+        input_files = (file, *(Path(name) for _, name in over), env_file or file.with_name(".env"))
+        refuse_read((output,), input_files)
         if not force:
             refuse_replacing(output, "an empty file")
     adoption = _adopt(file, over, env_file, services, read_scopes(scopes))
     adoption = _less_ignored(adoption, file, over)
     to_stdout = output == STDOUT
     terminal = Terminal() if to_stdout else Terminal.of(sys.stdout)
-    shown = as_json(adoption) if json else as_text(adoption, terminal)
+    report_text = as_json(adoption) if json else as_text(adoption, terminal)
     if to_stdout:
-        to_stderr(shown.rstrip("\n"))
+        to_stderr(report_text.rstrip("\n"))
     else:
-        emit(shown)
+        emit(report_text)
     if adoption.document is not None:
         text = stack_file(adoption)
         if output is not None:
@@ -75,13 +75,13 @@ def read_scopes(texts: Sequence[str]) -> Scopes:
     """`NAME=internal`, `NAME=host+external`; raises EarshotError."""
     scopes: dict[str, tuple[Scope, ...]] = {}
     for text in texts:
-        name, sign, listed = text.partition("=")
-        wanted = listed.split("+")
-        if not sign or not name or any(item not in list(CLIENT_SCOPES) for item in wanted):
+        name, sign, scope_list = text.partition("=")
+        chosen_scopes = scope_list.split("+")
+        if not sign or not name or any(scope not in list(CLIENT_SCOPES) for scope in chosen_scopes):
             raise EarshotError(f"--scope {text}", observed="names no scope", allowed=_SCOPE_FORM)
         if name in scopes:
             raise EarshotError(f"--scope {text}", observed=f"{name} is given twice")
-        scopes[name] = tuple(scope for scope in CLIENT_SCOPES if scope in wanted)
+        scopes[name] = tuple(scope for scope in CLIENT_SCOPES if scope in chosen_scopes)
     return scopes
 
 
@@ -100,21 +100,23 @@ def _adopt(
             allowed=", ".join((*COMPOSE, *PROPERTIES)),
         )
     text, environment = text_of(file), variables_for(file, os.environ, env_file)
-    read = partial(read_compose, text, file.name, environment, beside(file), over=over)
-    adoption = adopt_compose(read(), read(lenient=True), str(file), services, scopes)
+    read_compose_text = partial(read_compose, text, file.name, environment, beside(file), over=over)
+    adoption = adopt_compose(
+        read_compose_text(), read_compose_text(lenient=True), str(file), services, scopes
+    )
     notes = (f"{name} is laid over it, as `docker compose` does" for _, name in over)
     return replace(adoption, notes=(*notes, *adoption.notes))
 
 
 def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
     """``adoption`` with the findings that a comment in the file ignores turned into notes."""
-    text, shown, mistakes = text_of(file), str(file), adoption.mistakes
+    text, file_name, mistakes = text_of(file), str(file), adoption.mistakes
     placed = (
-        ((mistake, in_properties(text, shown, mistake)) for mistake in mistakes)
+        ((mistake, in_properties(text, file_name, mistake)) for mistake in mistakes)
         if file.suffix in PROPERTIES
-        else in_files(((text, shown), *over), mistakes)
+        else in_files(((text, file_name), *over), mistakes)
     )
-    linted = FileReport(shown, "", tuple(Mistake(finding, place) for finding, place in placed))
+    linted = FileReport(file_name, "", tuple(Mistake(finding, place) for finding, place in placed))
     placed_findings = with_comments(linted, lambda _: text.split("\n"), date.today()).mistakes
     notes = [
         f"{finding.finding.rule}, {finding.finding.subject}: "

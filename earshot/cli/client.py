@@ -35,14 +35,17 @@ def run(stack: str, user: str, listener: str, output: Path, *, force: bool = Fal
     if user not in security.user_names:
         allowed = ", ".join(security.user_names)
         raise EarshotError("--user", observed=f"found {user!r}", allowed=allowed)
-    listeners = {each.name: each for each in stack_contract(project, stack).listeners}
+    listeners = {
+        listener_of_contract.name: listener_of_contract
+        for listener_of_contract in stack_contract(project, stack).listeners
+    }
     if listener not in listeners:
         allowed = ", ".join(listeners)
         raise EarshotError("--listener", observed=f"found {listener!r}", allowed=allowed)
     chosen = listeners[listener]
     folder = project.credentials_file(stack).parent
     refuse_read((output,), (project.stack_file(stack), *_of_stack(output, project, stack)))
-    if not force and not _is_own(output):
+    if not force and not _was_written_by_earshot(output):
         refuse_replacing(output, "a file that `earshot client` wrote")
     text = client_properties(
         Store(folder),
@@ -56,13 +59,13 @@ def run(stack: str, user: str, listener: str, output: Path, *, force: bool = Fal
     return 0
 
 
-def _is_own(file: Path) -> bool:
-    with suppress(OSError), open_regular(file) as opened:
-        return opened.readline().rstrip() == HEADER.encode()
+def _was_written_by_earshot(file: Path) -> bool:
+    with suppress(OSError), open_regular(file) as stream:
+        return stream.readline().rstrip() == HEADER.encode()
     return False
 
 
 def _of_stack(file: Path, project: Project, stack: str) -> tuple[Path, ...]:
     """``file``, if it is one of those that updates of ``stack`` write, such as key stores."""
-    kept = file.resolve().is_relative_to(project.state_dir(stack).resolve())
-    return (file,) if kept and not _is_own(file) else ()
+    is_in_stack = file.resolve().is_relative_to(project.state_dir(stack).resolve())
+    return (file,) if is_in_stack and not _was_written_by_earshot(file) else ()

@@ -87,12 +87,12 @@ def earshot(
 
       earshot plan --stack local       what brokers will bind and advertise
       earshot doctor --stack local     every broker, through every listener
-      earshot validate --stack local   the same, proved with records by Spark
+      earshot validate --stack local   the doctor, then records sent by Spark
       earshot lint docker-compose.yml  mistakes in the files that you have
 
     [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed;
     2 usage or configuration; 3 inconclusive: something was skipped, or the
-    place this ran from is broken itself.
+    machine that ran the check is itself broken.
     """
 
 
@@ -104,12 +104,12 @@ def plan(
     check: Check = False,
     against: Against = None,
 ) -> None:
-    """Show what the brokers of a stack will bind and advertise; nothing is touched.
+    """Show what the brokers of a stack will bind and advertise. Changes nothing.
 
     Reads the stack's file and this machine's names. With --check it evaluates the
     rules with the resolvers of the pack's configuration (policies/config), and
-    ends with 1 where the gate would stop an update. With --against it prints in
-    which steps running brokers get these listeners, and what each step costs.
+    exits with 1 if the gate would stop an update. With --against it prints the
+    steps in which running brokers get these listeners, and the cost of each.
 
       earshot plan --stack local
       earshot plan --stack local --check
@@ -153,8 +153,8 @@ def doctor(
 
     looked_at = (stack, contract, bootstrap)
     chosen = scope and scope.value
-    asked = (looked_at, chosen, client_config, deadline, produce, format, output or [])
-    _exit(command.run(*asked, idle=idle, force=force))
+    arguments = (looked_at, chosen, client_config, deadline, produce, format, output or [])
+    _exit(command.run(*arguments, idle=idle, force=force))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -254,8 +254,8 @@ def validate(
     looked_at = (stack, contract, bootstrap)
     effort = (records, deadline, jars, jars_dir, conf or ())
     choice = command.Choice(*effort, vantages, vantage, tuple(only or ()))
-    asked = (looked_at, client_config, choice, incarnations, format, output or [])
-    _exit(command.run(*asked, force=force))
+    arguments = (looked_at, client_config, choice, incarnations, format, output or [])
+    _exit(command.run(*arguments, force=force))
 
 
 @app.command()
@@ -268,10 +268,10 @@ def client(
 ) -> None:
     """Write the client properties of a user of a secured stack.
 
-    They have the addresses, the trusted authorities, and the user's password
-    or the file with its certificate: Kafka's own tools take them as
+    They contain the addresses, the trusted authorities, and the user's password
+    or the file with its certificate. Kafka's own tools read them with
     --command-config, a Java client as its properties. The command replaces
-    no file but its own.
+    only files that it wrote itself.
 
       earshot client -s local-secure --user app --listener EXTERNAL -o FILE
       earshot doctor -s local-secure --client-config FILE
@@ -340,8 +340,8 @@ def adopt(
     from earshot.cli import adopt as command
 
     as_json = format is Document.JSON
-    asked = (file, env_file, service or [], scope or [], output)
-    _exit(command.run(*asked, json=as_json, force=force))
+    arguments = (file, env_file, service or [], scope or [], output)
+    _exit(command.run(*arguments, json=as_json, force=force))
 
 
 @app.command("policy-pack")

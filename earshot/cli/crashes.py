@@ -51,7 +51,7 @@ def guarded(arguments: Sequence[str]) -> list[str]:
     if "doctor" not in arguments or WITHOUT_RECORDS in arguments:
         sys.exit(INCONCLUSIVE)
     global reason
-    reason = _observed(-status)
+    reason = _death_text(-status)
     again = [*arguments, WITHOUT_RECORDS]
     status = _status_of_child()
     if status is None:
@@ -62,9 +62,9 @@ def guarded(arguments: Sequence[str]) -> list[str]:
 
 
 def _status_of_child() -> int | None:
-    """Forks; the exit code of the child, or the negative number of the signal that ended it.
+    """Forks. Returns the child's exit code, or the negative number of the signal that ended it.
 
-    None in the child.
+    Returns None in the child.
     """
     alive, pipe = os.pipe()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
@@ -79,11 +79,13 @@ def _status_of_child() -> int | None:
     def forward(number: int, frame: FrameType | None) -> None:
         os.kill(child, number)
 
-    asked = (it for it in STOPS if signal.getsignal(it) is not signal.SIG_IGN)
-    before = {item: signal.signal(item, forward) for item in asked}
+    forwarded_signals = (
+        number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN
+    )
+    former_handlers = {number: signal.signal(number, forward) for number in forwarded_signals}
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     _, status = os.waitpid(child, 0)
-    for number, handler in before.items():
+    for number, handler in former_handlers.items():
         signal.signal(number, handler)
     os.close(pipe)
     return os.waitstatus_to_exitcode(status)
@@ -103,10 +105,10 @@ def _say(arguments: Sequence[str], number: int) -> None:
     remedy = f"earshot doctor {WITHOUT_RECORDS} asks the same addresses without librdkafka"
     if WITHOUT_RECORDS in arguments:
         remedy = "see what answers at these addresses"
-    error = EarshotError(f"earshot {command}", observed=_observed(number), remedy=remedy)
+    error = EarshotError(f"earshot {command}", observed=_death_text(number), remedy=remedy)
     to_stderr(f"error: {error}")
 
 
-def _observed(number: int) -> str:
+def _death_text(number: int) -> str:
     name = signal.Signals(number).name
     return f"ended by {name}, as librdkafka ends after an answer that no Kafka gives"

@@ -20,7 +20,7 @@ LOOK_SECONDS = 10.0
 
 
 class NoBrokerAnswered(Exception):
-    """No broker answered at the addresses that were given; ``report`` says why."""
+    """No broker answered at the bootstrap addresses; ``report`` has the reasons."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -33,12 +33,12 @@ def discover(
     vantage: str = "host",
     draft: Draft | None = None,
 ) -> tuple[Contract, tuple[str, ...], tuple[Cell, ...]]:
-    """The contract of what answers at ``bootstrap``, notes that say what its names mean, and the
-    cells of those addresses that named no broker.
+    """The contract of the brokers that answer at ``bootstrap``, notes that explain its names,
+    and the cells of addresses that listed no broker.
 
-    ``draft`` has the doctor's report as far as it has come. Raises NoBrokerAnswered.
+    ``draft`` is filled with the doctor's partial report. Raises NoBrokerAnswered.
     """
-    seen = examine(
+    report = examine(
         list(bootstrap),
         client=client,
         deadline=LOOK_SECONDS,
@@ -46,27 +46,27 @@ def discover(
         produce=False,
         draft=draft,
     )
-    unknown = tuple(cell for cell in seen.cells if cell.broker < 0)
-    return *contract_of(seen, protocol_of(client)), unknown
+    unknown = tuple(cell for cell in report.cells if cell.broker < 0)
+    return *contract_of(report, protocol_of(client)), unknown
 
 
-def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, ...]]:
-    """The contract that the brokers of ``seen`` advertise, and notes on the names in it.
+def contract_of(report: Report, protocol: Protocol) -> tuple[Contract, tuple[str, ...]]:
+    """The contract with the addresses that the brokers of ``report`` advertise, and notes on names.
 
-    The names of listeners are not known outside a cluster, so each group of addresses that
-    leads to the same metadata is called LISTENER_1 and so on. Raises NoBrokerAnswered.
+    Listener names are unknown outside a cluster. So each group of bootstrap addresses with the same
+    metadata is called LISTENER_1, LISTENER_2, and so on. Raises NoBrokerAnswered.
     """
     groups: dict[str, list[Cell]] = {}
-    for cell in seen.cells:
+    for cell in report.cells:
         if cell.broker >= 0:
             groups.setdefault(cell.listener, []).append(cell)
     if not groups:
-        raise NoBrokerAnswered(seen)
+        raise NoBrokerAnswered(report)
     listeners, notes = [], []
     advertised: dict[int, dict[str, Advertised]] = {}
-    for number, (asked, cells) in enumerate(groups.items(), start=1):
+    for number, (bootstrap, cells) in enumerate(groups.items(), start=1):
         name = f"LISTENER_{number}"
-        notes.append(f"{name} is what {asked} led to")
+        notes.append(f"{name} is what {bootstrap} led to")
         bootstrap = ",".join(str(cell.address) for cell in cells)
         listeners.append(
             ContractListener(name=name, protocol=protocol, scopes=(), bootstrap=bootstrap)
@@ -75,13 +75,13 @@ def contract_of(seen: Report, protocol: Protocol) -> tuple[Contract, tuple[str, 
             host, port = cell.address
             advertised.setdefault(cell.broker, {})[name] = AnsweredAddress(host=host, port=port)
     contract = Contract(
-        cluster=seen.cluster,
-        cluster_id=seen.cluster_id or None,
+        cluster=report.cluster,
+        cluster_id=report.cluster_id or None,
         placement="",
         kafka_version="",
         listeners=tuple(listeners),
         brokers=tuple(
-            ContractBroker(id=it, advertised=advertised[it]) for it in sorted(advertised)
+            ContractBroker(id=id, advertised=advertised[id]) for id in sorted(advertised)
         ),
     )
     return contract, tuple(notes)

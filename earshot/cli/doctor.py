@@ -47,46 +47,48 @@ def run(
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)
-    named = target(*looked_at)
-    refuse_outputs([*files], [*named.files, *filter(None, [client_config])], force)
-    client = named.client_properties(client_config)
-    contract = named.contract if scope is None else _for_scope(named.contract, Scope(scope))
+    run_target = target(*looked_at)
+    refuse_outputs([*files], [*run_target.files, *filter(None, [client_config])], force)
+    client = run_target.client_properties(client_config)
+    contract = (
+        run_target.contract if scope is None else _for_scope(run_target.contract, Scope(scope))
+    )
     seconds = deadline or USUAL_DEADLINE
-    draft = Draft(contract=contract, broken=crashes.reason)
+    draft = Draft(contract=contract, vantage_failure=crashes.reason)
 
     def tell(reason: str) -> int:
-        known = draft.report(f"not decided: {reason}")
-        show(known, files, format)
-        return known.exit_code
+        partial_report = draft.report(f"not decided: {reason}")
+        show(partial_report, files, format)
+        return partial_report.exit_code
 
     with ended_by(tell, seconds + CLEAN_UP, lambda: draft.most_threads):
         report = examine(
-            contract or named.bootstrap,
+            contract or run_target.bootstrap,
             client=client,
-            bootstrap=named.bootstrap if contract else (),
+            bootstrap=run_target.bootstrap if contract else (),
             deadline=seconds,
             produce=produce,
             draft=draft,
         )
     if scope is None and contract is not None and in_containers(contract.placement):
         report = report.model_copy(update={"notes": (*report.notes, ELSEWHERE)})
-    lost = False
+    has_lost_connection = False
     if idle is not None:
-        idle_results = hold(_held(report, contract, client), client, idle)
+        idle_results = hold(_idle_places(report, contract, client), client, idle)
         report = report.model_copy(update={"notes": (*report.notes, *notes(idle_results, idle))})
-        lost = any(result.made and result.error for result in idle_results)
+        has_lost_connection = any(result.is_connected and result.error for result in idle_results)
     show(report, files, format)
-    return 1 if lost else report.exit_code
+    return 1 if has_lost_connection else report.exit_code
 
 
-def _held(
+def _idle_places(
     report: Report, contract: Contract | None, client: Mapping[str, str]
 ) -> list[tuple[Address, Protocol]]:
     """The addresses in ``report``, with their protocols."""
     if contract is None:
         return [(cell.address, protocol_of(client)) for cell in report.cells]
-    spoken = {listener.name: listener.protocol for listener in contract.listeners}
-    return [(cell.address, spoken[cell.listener]) for cell in report.cells]
+    protocols = {listener.name: listener.protocol for listener in contract.listeners}
+    return [(cell.address, protocols[cell.listener]) for cell in report.cells]
 
 
 def _for_scope(contract: Contract | None, scope: Scope) -> Contract:

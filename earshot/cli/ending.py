@@ -49,23 +49,23 @@ class RunningCommand:
     """By `time.monotonic`."""
     most_threads: Callable[[], int]
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _told: bool = False
+    _has_reported: bool = False
 
     def overdue(self) -> str:
         """Why the command must end now; empty if it need not."""
         if time.monotonic() > self.end:
             return "it did not end by its deadline, so its process was ended"
-        threads, most = _threads(), self.most_threads()
-        if threads > most:
+        threads, thread_limit = _threads(), self.most_threads()
+        if threads > thread_limit:
             return f"it was ended at {threads:,} threads: a peer listed more brokers than it had"
         return ""
 
     def stop(self, reason: str) -> int:
         """Says once what is known; the exit code."""
         with self._lock:
-            if self._told:
+            if self._has_reported:
                 return INCONCLUSIVE
-            self._told = True
+            self._has_reported = True
         return self.tell(reason)
 
 
@@ -94,7 +94,7 @@ def end_alone() -> None:
 
 @contextlib.contextmanager
 def ended_by(tell: Tell, seconds: float, most_threads: Callable[[], int]) -> Iterator[None]:
-    """Within, what is known is told where the process is interrupted, late after ``seconds``, or
+    """Prints the results so far if the process is interrupted, is late after ``seconds``, or
     has more threads than ``most_threads`` allows."""
     global _work
     _work = work = RunningCommand(tell, time.monotonic() + seconds, most_threads)
@@ -146,8 +146,8 @@ def _end(work: RunningCommand | None, reason: str, code: int) -> None:
 
     def tell() -> None:
         assert work is not None
-        known = work.stop(reason)
-        codes[0] = code or known or INCONCLUSIVE
+        result = work.stop(reason)
+        codes[0] = code or result or INCONCLUSIVE
 
     if work is not None:
         # it may need what the main thread holds

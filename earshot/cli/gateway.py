@@ -36,9 +36,9 @@ def run(
             raise EarshotError("--bind", observed="found with --stack, which has the ports")
         deployed, bound = _of_stack(stack)
     else:
-        given = target(stack, contract, None).contract
-        assert given is not None  # of a contract's file
-        deployed, bound = given, _bound(given, binds)
+        contract_given = target(stack, contract, None).contract
+        assert contract_given is not None  # of a contract's file
+        deployed, bound = contract_given, _bound(contract_given, binds)
     chosen = _chosen(deployed.cluster, bound, listeners)
     title = one_line(f"Kafka brokers of {deployed.cluster}")
     emit(render(routes(deployed, chosen), Software(software), title))
@@ -51,8 +51,10 @@ def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
     bound = _forwarded(planned)
-    is_known = all(listener.known for node in planned.plan.brokers for listener in node.listeners)
-    if not bound or is_known:  # without names that only an update gets
+    has_known_hosts = all(
+        listener.known for node in planned.plan.brokers for listener in node.listeners
+    )
+    if not bound or has_known_hosts:  # without names that only an update gets
         return Contract.of(planned.plan, stack_name(stack), spec.placement), bound
     return stack_contract(project, stack), bound
 
@@ -62,14 +64,18 @@ def _forwarded(planned: PlacementPlan) -> dict[str, BoundListener]:
     for name in planned.plan.listener_names:
         by_broker = {node.id: node.listener(name) for node in planned.plan.brokers}
         listeners = {id: listener for id, listener in by_broker.items() if listener is not None}
-        first = next(iter(listeners.values()))
-        if not first.forwarded or (first.front is not None and first.front.group):
+        first_listener = next(iter(listeners.values()))
+        if not first_listener.forwarded or (
+            first_listener.front is not None and first_listener.front.group
+        ):
             continue
         ports = {id: listener.bind_port for id, listener in listeners.items()}
         for id in ports:
             if planned.machine_of(id):  # containers on several hosts, which publish their ports
                 ports[id] = planned.names[id].published.get(name, ports[id])
-        forwarded[name] = BoundListener(ports, first.path.idle_seconds or DEFAULT_IDLE_SECONDS)
+        forwarded[name] = BoundListener(
+            ports, first_listener.path.idle_seconds or DEFAULT_IDLE_SECONDS
+        )
     return forwarded
 
 

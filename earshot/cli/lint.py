@@ -27,10 +27,10 @@ from earshot.cli.output import (
 from earshot.errors import EarshotError
 from earshot.facts.settings import NEWEST
 from earshot.lint.check import check, check_compose, check_together
-from earshot.lint.files import choose, laid_over
+from earshot.lint.files import choose, overlays_of
 from earshot.lint.formats import SUFFIXES, LintFormat, render
-from earshot.lint.ignores import of_rules, rules_named, with_comments
-from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, counted
+from earshot.lint.ignores import rules_named, with_comments, with_rules
+from earshot.lint.model import FailedFile, FileOptions, FileReport, Outcome, count_of
 from earshot.lint.source_lines import SourceLines
 from earshot.reading import read_bytes
 from earshot.report.terminal import Terminal
@@ -80,55 +80,55 @@ def run(
     targets = formats(output, format, SUFFIXES)
     baseline = choice.write_baseline
     if baseline is not None and baseline.is_dir():
-        what = f"--write-baseline {baseline}"
-        raise EarshotError(what, observed="is a folder", allowed="a file")
-    written = [*output, *([baseline] if baseline else [])]
-    if any(file.is_file() for file in written):
-        refuse_read(written, (*choose(paths).files, *choice.together))
-        before = (choice.baseline,) if choice.baseline else ()
-        refuse_outputs(output, before, choice.force)
+        subject = f"--write-baseline {baseline}"
+        raise EarshotError(subject, observed="is a folder", allowed="a file")
+    written_files = [*output, *([baseline] if baseline else [])]
+    if any(file.is_file() for file in written_files):
+        refuse_read(written_files, (*choose(paths).files, *choice.together))
+        baseline_files = (choice.baseline,) if choice.baseline else ()
+        refuse_outputs(output, baseline_files, choice.force)
     if baseline is not None and not choice.force and not _is_baseline(baseline):
         refuse_replacing(baseline, "a baseline")
-    known: frozenset[BaselineEntry] = frozenset()
+    known_entries: frozenset[BaselineEntry] = frozenset()
     if choice.baseline is not None:
         from earshot.lint.baseline import read_baseline
 
-        known = read_baseline(choice.baseline)
-    shown = _fixed(paths, choice) if choice.fix or choice.diff else ""
-    outcome, known = _outcome(paths, choice, known)
+        known_entries = read_baseline(choice.baseline)
+    diff_text = _fixed(paths, choice) if choice.fix or choice.diff else ""
+    outcome, known_entries = _outcome(paths, choice, known_entries)
     unwritten = _save_all(outcome, targets)  # raised once stdout has the findings
     to_stdout = printed(targets, format, LintFormat.TEXT)
-    if shown:
+    if diff_text:
         if to_stdout is LintFormat.TEXT:
-            emit(f"{visible(shown)}\n")
+            emit(f"{visible(diff_text)}\n")
         else:
-            to_stderr(shown)
+            to_stderr(diff_text)
     emit(render(outcome, to_stdout, Terminal.of(sys.stdout)))
     if unwritten is not None:
         raise unwritten
     if baseline is not None:
         from earshot.lint.baseline import as_text
 
-        save(baseline, as_text(known))
-        to_stderr(f"written: {baseline}, {counted(len(known), 'mistake')}")
-    for failed in outcome.failed:
-        to_stderr(f"error: {failed.error}")
+        save(baseline, as_text(known_entries))
+        to_stderr(f"written: {baseline}, {count_of(len(known_entries), 'mistake')}")
+    for failed_file in outcome.failed:
+        to_stderr(f"error: {failed_file.error}")
     return outcome.exit_code
 
 
 def explain(paths: Sequence[Path], choice: Choice) -> int:
     """Prints the walk of one client; its exit code. Raises EarshotError."""
-    from earshot.lint.explain import explained
+    from earshot.lint.explain import explain_client
 
     files = [*choice.together, *paths]
     if not files or (paths and (choice.together or len(paths) > 1)) or files[0].is_dir():
         raise EarshotError(
             f"--explain {choice.explain}",
-            observed=f"found with {counted(len(files), 'path')}",
+            observed=f"found with {count_of(len(files), 'path')}",
             allowed="one Compose file, or -f FILE -f FILE",
         )
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
-    text, code = explained(files, choice.explain, options)
+    text, code = explain_client(files, choice.explain, options)
     emit(visible(text))
     return code
 
@@ -158,26 +158,26 @@ def _outcome(
     root, today = current_folder(), date.today()
     lines = SourceLines(root)
     linted: list[FileReport] = []
-    failed: list[FailedFile] = []
+    failed_files: list[FailedFile] = []
     checks = [(file, partial(check, file, os.environ, options)) for file in chosen.files]
-    named = chosen.named
+    named_files = chosen.named
     if together := choice.together:  # by the name of the first of them
         checks.insert(0, (together[0], partial(check_together, together, os.environ, options)))
-        named |= {together[0]}
-    for file, checked in checks:
+        named_files |= {together[0]}
+    for file, check_file in checks:
         try:
-            result = of_rules(checked(), select, ignore)
-            result = replace(result, is_named=file in named and not choice.skip_unrelated)
+            result = with_rules(check_file(), select, ignore)
+            result = replace(result, is_named=file in named_files and not choice.skip_unrelated)
             linted.append(with_comments(result, lines, today))
         except EarshotError as error:
-            failed.append(FailedFile(str(file), error))
+            failed_files.append(FailedFile(str(file), error))
     if choice.write_baseline is not None or baseline:
-        from earshot.lint.baseline import recorded, with_baseline  # slow to import
+        from earshot.lint.baseline import baseline_entries, with_baseline  # slow to import
 
         if choice.write_baseline is not None:
-            baseline = recorded(linted, root, baseline)
+            baseline = baseline_entries(linted, root, baseline)
         linted = [with_baseline(report, baseline, root, today) for report in linted]
-    return Outcome((*linted, *chosen.passed_over), failed, root, lines), baseline
+    return Outcome((*linted, *chosen.passed_over), failed_files, root, lines), baseline
 
 
 def _selected(choice: Choice) -> frozenset[str]:
@@ -188,10 +188,10 @@ def _selected(choice: Choice) -> frozenset[str]:
         from earshot.rules.registry import AppliedAt
 
         of_files = [rule.id for rule in rules_at(AppliedAt.FILE)]
-        if others := sorted(select - {*of_files}):
+        if other_rules := sorted(select - {*of_files}):
             raise EarshotError(
                 "--select",
-                observed=f"no file is checked by {', '.join(others)}",
+                observed=f"no file is checked by {', '.join(other_rules)}",
                 allowed=", ".join(of_files),
                 remedy="for a stack's plan run: earshot plan --check",
             )
@@ -200,19 +200,19 @@ def _selected(choice: Choice) -> frozenset[str]:
 
 def _save_all(outcome: Outcome, targets: Mapping[Path, LintFormat]) -> EarshotError | None:
     """Writes ``outcome`` to files; the first error, after the others have been written."""
-    first = None
+    first_error = None
     for file, chosen in targets.items():
         if file != STDOUT:
             try:
                 save(file, render(outcome, chosen))
             except EarshotError as error:
-                first = first or error
-    return first
+                first_error = first_error or error
+    return first_error
 
 
 def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     """What is written into the files, or would be, as diffs. Raises EarshotError."""
-    from earshot.lint.fix import difference, fixed
+    from earshot.lint.fix import difference, fix_text
 
     if choice.together:
         raise EarshotError(
@@ -227,28 +227,28 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
             continue
-        if above := laid_over(file):
-            names = ", ".join(finding.name for finding in above)
-            to_stderr(f"not fixed: {file}, for {names} is laid over it; fix each by hand")
+        if overlays := overlays_of(file):
+            names = ", ".join(path.name for path in overlays)
+            to_stderr(f"not fixed: {file}: {names} is merged into it; fix each by hand")
             continue
 
-        def checked(text: str, file: Path = file) -> FileReport:
-            linted = of_rules(check_compose(text, file, os.environ, options), select, ignore)
+        def report_of(text: str, file: Path = file) -> FileReport:
+            linted = with_rules(check_compose(text, file, os.environ, options), select, ignore)
             return with_comments(linted, lambda _: text.split("\n"), today)
 
         try:
-            before = read_bytes(file).decode("utf-8")
-            after = fixed(before, str(file), checked)
+            old_text = read_bytes(file).decode("utf-8")
+            fixed_file = fix_text(old_text, str(file), report_of)
         except (OSError, ValueError, EarshotError):
             continue  # reported where the file is checked
-        if not after.cured:
+        if not fixed_file.fixed_mistakes:
             continue
-        if choice.fix and not replaced(file, before, after.text):
+        if choice.fix and not replaced(file, old_text, fixed_file.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
-        mistakes.append(difference(before, after.text, str(file)))
-        done = "fixed" if choice.fix else "can be fixed"
-        to_stderr(f"{done}: {file}, {counted(len(after.cured), 'mistake')}")
+        mistakes.append(difference(old_text, fixed_file.text, str(file)))
+        verb = "fixed" if choice.fix else "can be fixed"
+        to_stderr(f"{verb}: {file}, {count_of(len(fixed_file.fixed_mistakes), 'mistake')}")
     return "\n".join(mistakes)
 
 

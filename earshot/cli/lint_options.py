@@ -78,27 +78,28 @@ def parser() -> argparse.ArgumentParser:
     add("paths", metavar="PATH", nargs="*", type=Path, help="files, and folders with such files")
     # fmt: off
     several("-f", "--file", metavar="FILE", type=Path, dest="together",
-        help="a Compose file; each is laid over those before it, as by 'docker compose -f'")
+        help="a Compose file; each is merged into those before it, as by 'docker compose -f'")
     several("--profile", metavar="NAME", dest="profiles",
-        help="services of this profile, and not of others; may be repeated")
+        help="only services of this profile (and those without a profile); may be repeated")
     add("--skip-unrelated", action="store_true",
-        help="take named files as those of a folder: what cannot be judged is counted, and does "
-        "not end with 3")
+        help="treat named files like files in a folder: files that cannot be judged are "
+        "counted, and "
+        "do not cause exit code 3")
     add("--kafka-version", metavar="X.Y", default="",
-        help="Kafka's release, where a file shows none")
+        help="Kafka's release, for files that do not show it")
     add("--format", choices=[str(choice) for choice in LintFormat],
-        help="default: text, or what the suffix of --output says")
+        help="default: text, or the format for the suffix of --output")
     several("--select", metavar="ID,..", help="only these rules; may be repeated")
     several("--ignore", metavar="ID,..", help="not these rules; may be repeated")
     add("--baseline", metavar="FILE", type=Path, help="ignore the mistakes recorded there")
     add("--write-baseline", metavar="FILE", type=Path,
-        help="record the mistakes of now, and ignore them")
+        help="write the current mistakes to FILE as a new baseline, and ignore them")
     add("--diff", action="store_true",
         help="show what --fix would write into Compose files, and write nothing")
     add("--fix", action="store_true",
-        help="write the lines of mistakes that have one remedy alone, and show them as a diff")
+        help="apply the fixes that are unambiguous, and show them as a diff")
     several("-o", "--output", metavar="FILE", type=Path,
-        help="write it there as well (.txt, .json, .sarif, .xml, .md; - is stdout); "
+        help="also write the result to this file (.txt, .json, .sarif, .xml, .md; - is stdout); "
         "may be repeated")
     add("--explain", metavar="CLIENT", default="",
         help="print only the walk of this service of a Compose file to its brokers, hop by hop "

@@ -17,7 +17,7 @@ class Document(StrEnum):
 
 
 class TunnelKind(StrEnum):
-    """How a tunnel's brokers are told apart on this machine."""
+    """How this machine distinguishes the brokers of a tunnel: by ports or by addresses."""
 
     PORTS = "ports"
     ADDRESSES = "addresses"
@@ -60,20 +60,21 @@ SecuredStack = Annotated[str, Option(
     "--stack", "-s", metavar="NAME", autocompletion=_stacks, help="A secured stack.")]
 ContractFile = Annotated[str | None, Option(
     "--contract", metavar="FILE",
-    help="A contract, as 'pulumi stack output contract --json' prints it; - is stdin.")]
+    help="A contract: the output of 'pulumi stack output contract --json'; - is stdin.")]
 Bootstrap = Annotated[str | None, Option(
     "--bootstrap", metavar="HOST:PORT,..",
-    help="Where to connect first; without a contract, what brokers advertise is taken as is.")]
+    help="Addresses to connect to first. Without a contract, advertised addresses are not "
+    "compared.")]
 ClientConfig = Annotated[Path | None, Option(
     "--client-config", metavar="FILE",
     help="Kafka client properties, for TLS and SASL (as for --command-config).")]
 Deadline = Annotated[float | None, Option(
-    "--deadline", metavar="SECONDS", min=0.1, max=86400, help="For it all.")]
+    "--deadline", metavar="SECONDS", min=0.1, max=86400, help="Time limit for the whole run.")]
 ReportFormat = Annotated[Format | None, Option(
-    "--format", "-f", help="Default: text, or what the suffix of --output says.")]
+    "--format", "-f", help="Default: text, or the format for the suffix of --output.")]
 Output = Annotated[list[Path] | None, Option(
     "--output", "-o", metavar="FILE",
-    help="Write the report there as well (.txt, .json, .xml, .md, .html); - is stdout; "
+    help="Also write the report to this file (.txt, .json, .xml, .md, .html); - is stdout; "
     "may be repeated.")]
 Force = Annotated[bool, Option("--force", help="Let --output replace any file.")]
 DocumentFormat = Annotated[Document, Option("--format", "-f")]
@@ -83,14 +84,16 @@ TunnelVia = Annotated[str, Option(
     "--via", metavar="WAY",
     help="ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE.")]
 TunnelListener = Annotated[str | None, Option(
-    "--listener", metavar="NAME", help="Of the contract. Default: one for external clients.")]
+    "--listener", metavar="NAME",
+    help="A listener of the contract. Default: one for external clients.")]
 TunnelAs = Annotated[TunnelKind | None, Option(
     "--as", help="Default: addresses for a listener with TLS, else ports.")]
 TunnelPort = Annotated[int, Option(
-    "--port", min=1, max=65000, help="Of the bootstrap; brokers have the ports after it.")]
+    "--port", min=1, max=65000, help="Port of the bootstrap address; brokers get the next ports.")]
 TunnelCommand = Annotated[list[str] | None, Argument(
     metavar="[-- COMMAND...]",
-    help="Started once the tunnel is there, with EARSHOT_BOOTSTRAP; the tunnel ends with it.")]
+    help="Command to start when the tunnel is ready, with EARSHOT_BOOTSTRAP; the tunnel "
+    "ends with it.")]
 
 # gateway
 GatewaySoftware = Annotated[GatewayFormat, Option(
@@ -109,7 +112,7 @@ Check = Annotated[bool, Option(
     "--check", help="Look the names up and apply the rules, as the gate will.")]
 Against = Annotated[str | None, Option(
     "--against", metavar="STACK", autocompletion=_stacks,
-    help="Print the steps from what that stack runs to this.")]
+    help="Print the steps from the running brokers of that stack to this plan.")]
 
 # doctor
 ForScope = Annotated[ClientScope | None, Option(
@@ -117,32 +120,36 @@ ForScope = Annotated[ClientScope | None, Option(
 Produce = Annotated[bool, Option("--produce/--no-produce", help="Send a record to every broker.")]
 Idle = Annotated[float | None, Option(
     "--idle", metavar="SECONDS", min=1, max=3600,
-    help="Then hold a connection to every broker without traffic; it must still answer.")]
+    help="Then keep an idle connection to every broker for this time, and test that it "
+    "still works.")]
 
 # validate
 Records = Annotated[int | None, Option(
-    "--records", min=0, help="In all, in equal shares per listener; 0: no Spark.")]
+    "--records", min=0, help="Total number of records, in equal shares per listener; 0: no Spark.")]
 Jars = Annotated[str | None, Option(
-    "--jars", metavar="FILE,..", help="The connector's jars, instead of Ivy.")]
+    "--jars", metavar="FILE,..",
+    help="The jars of Spark's Kafka connector; default: fetched by Ivy.")]
 JarsFolder = Annotated[Path | None, Option(
-    "--jars-dir", metavar="FOLDER", help="A folder that holds these jars.")]
+    "--jars-dir", metavar="FOLDER", help="A folder with these jars.")]
 SparkProperties = Annotated[list[str] | None, Option(
     "--conf", metavar="KEY=VALUE", help="A Spark property; may be repeated.")]
 Vantages = Annotated[Path | None, Option(
-    "--vantages", metavar="FILE", help="From where to validate; a stack has its own.")]
+    "--vantages", metavar="FILE",
+    help="JSON file of the vantages to validate from; default: the stack's own.")]
 Only = Annotated[list[str] | None, Option(
-    "--only", metavar="NAME", help="Validate from this vantage alone; may be repeated.")]
+    "--only", metavar="NAME", help="Validate only from this vantage; may be repeated.")]
 ThisVantage = Annotated[str | None, Option(
-    "--vantage", metavar="NAME", help="Validate from here, under this name.")]
+    "--vantage", metavar="NAME",
+    help="Validate only from this machine, with this name in the report.")]
 Incarnations = Annotated[str | None, Option("--incarnations", hidden=True)]
 
 # client
-ClientUser = Annotated[str, Option("--user", metavar="NAME", help="One of its users.")]
+ClientUser = Annotated[str, Option("--user", metavar="NAME", help="A user of the stack.")]
 ClientListener = Annotated[str, Option(
-    "--listener", metavar="NAME", help="Through which the user comes in.")]
+    "--listener", metavar="NAME", help="The listener that the user connects to.")]
 ClientOutput = Annotated[Path, Option(
     "--output", "-o", metavar="FILE",
-    help="A new file, or an earlier one of this command, for its owner alone (0600); "
+    help="Output file, created with mode 0600; only files of this command are replaced; "
     "- is stdout.")]
 
 # report, rules, adopt
@@ -152,12 +159,12 @@ RuleId = Annotated[str | None, Argument(metavar="[ID]", help="A rule's id, such 
 Adopted = Annotated[Path, Argument(
     metavar="FILE", help="A docker-compose.yml or a server.properties.")]
 EnvFile = Annotated[Path | None, Option(
-    "--env-file", metavar="FILE", help="Default: .env beside the compose file.")]
+    "--env-file", metavar="FILE", help="Default: .env in the folder of the compose file.")]
 Services = Annotated[list[str] | None, Option(
     "--service", metavar="NAME", help="Only this service; may be repeated.")]
 Scopes = Annotated[list[str] | None, Option(
     "--scope", metavar="NAME=SCOPE",
     help="The scope of the listeners: internal, host or external; may be repeated.")]
 StackOutput = Annotated[Path | None, Option(
-    "--output", "-o", metavar="FILE", help="Write the stack file there, a new one; - is stdout.")]
+    "--output", "-o", metavar="FILE", help="Write the stack file to this new file; - is stdout.")]
 # fmt: on

@@ -119,18 +119,18 @@ def refuse_outputs(files: Sequence[Path], read: Iterable[Path], force: bool) -> 
 
 def _is_report(file: Path) -> bool:
     """Whether a command of earshot wrote ``file``, in any of the formats."""
-    with suppress(OSError), open_regular(file) as opened:
-        start = opened.read(READ_BYTES)
-        opened.seek(max(opened.seek(0, os.SEEK_END) - READ_BYTES, 0))
-        return bool(REPORT.search(start) or LAST_LINE.search(opened.read()))
+    with suppress(OSError), open_regular(file) as stream:
+        start = stream.read(READ_BYTES)
+        stream.seek(max(stream.seek(0, os.SEEK_END) - READ_BYTES, 0))
+        return bool(REPORT.search(start) or LAST_LINE.search(stream.read()))
     return False
 
 
 def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
     """Raises EarshotError if one of the output ``files`` is also among the input files ``read``."""
-    there = [file for file in files if file != STDOUT and file.is_file()]
-    sources = {path.resolve() for path in read} if there else set()
-    for file in there:
+    existing_files = [file for file in files if file != STDOUT and file.is_file()]
+    sources = {path.resolve() for path in read} if existing_files else set()
+    for file in existing_files:
         if file.resolve() in sources:
             observed = "is a file that is read"
             raise EarshotError(f"output {file}", observed=observed, allowed="another file")
@@ -165,9 +165,9 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
             return
         _refuse_strangers(file)
         if file.exists() and not file.is_file():
-            with open(file, "w", encoding="utf-8", opener=_open_special) as opened:
-                _refuse_pipe(file, os.fstat(opened.fileno()))  # it may be another one by now
-                opened.write(text)
+            with open(file, "w", encoding="utf-8", opener=_open_special) as stream:
+                _refuse_pipe(file, os.fstat(stream.fileno()))  # it may be another one by now
+                stream.write(text)
         else:
             cache.write(file.resolve(), text, umask.allowed(mode))
     except OSError as reason:
@@ -209,34 +209,34 @@ def _refuse_pipe(file: Path, status: os.stat_result) -> None:
         _refuse_owner(file, status, "is a pipe")
 
 
-def _refuse_owner(file: Path, status: os.stat_result, what: str) -> None:
+def _refuse_owner(file: Path, status: os.stat_result, owner_text: str) -> None:
     if status.st_uid in (os.geteuid(), 0):
         return
     raise EarshotError(
         f"output {file}",
-        observed=f"{what} of another user (uid {status.st_uid})",
+        observed=f"{owner_text} of another user (uid {status.st_uid})",
         allowed="a file, link or pipe of this user",
         remedy="name another file, in a folder that only this user can write",
     )
 
 
-def replaced(file: Path, before: str, after: str) -> bool:
-    """Whether ``after`` is in ``file`` now, in place of ``before``; False if the file was edited
+def replaced(file: Path, old_text: str, new_text: str) -> bool:
+    """Whether ``new_text`` replaced ``old_text`` in ``file``; False if the file was edited
     since it had that content. Raises EarshotError."""
-    old, new = before.encode(), after.encode()
-    made = False
+    old_bytes, new_bytes = old_text.encode(), new_text.encode()
+    is_replaced = False
 
     def change(content: bytes) -> bytes | None:
-        nonlocal made
-        made = content == old
-        return new if made else None
+        nonlocal is_replaced
+        is_replaced = content == old_bytes
+        return new_bytes if is_replaced else None
 
     try:
         cache.rewrite(file, change)
     except OSError as reason:
         observed = f"cannot be written ({reason.strerror})"
         raise EarshotError(f"file {file}", observed=observed) from None
-    return made
+    return is_replaced
 
 
 def emit(text: str) -> None:
@@ -256,7 +256,7 @@ def emit(text: str) -> None:
 
 
 def to_stderr(message: str) -> None:
-    """``message`` on stderr; if stderr is closed, the command goes on."""
+    """Prints ``message`` on stderr. A closed stderr is ignored."""
     try:
         print(visible(message), file=sys.stderr, flush=True)
     except OSError:

@@ -25,7 +25,7 @@ from earshot.sources.files import text_of
 from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.transition.memory import recall
-from earshot.transition.rehearsal import RehearsedStep, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, rehearsed_steps
 from earshot.validation.contract import Contract, read_contract
 
 HEAD = ("node", "listener", "scopes", "protocol", "binds", "advertises")
@@ -43,8 +43,10 @@ def run(
     prints_document = json or render is not None
     if against is not None:
         if prints_document or check:
-            others = "--check, --format json or --render, which are about one plan alone"
-            raise _beside("--against", others)
+            conflicting_options = (
+                "--check, --format json or --render, which are about one plan alone"
+            )
+            raise _beside("--against", conflicting_options)
         return _steps(stack, against)
     if check and prints_document:
         raise _beside("--check", "--format json or --render, which print nothing but a document")
@@ -53,12 +55,12 @@ def run(
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
-    known = _cluster_id(project, stack, spec)
+    known_id = _cluster_id(project, stack, spec)
     if render is not None:
-        own = known or "(made by the first update)"
-        emit("\n".join(_rendered(planned, node, own) for node in _nodes(planned.plan, render)))
+        id_text = known_id or "(made by the first update)"
+        emit("\n".join(_rendered(planned, node, id_text) for node in _nodes(planned.plan, render)))
     elif json:
-        contract = Contract.of(planned.plan, stack_name(stack), spec.placement, known)
+        contract = Contract.of(planned.plan, stack_name(stack), spec.placement, known_id)
         emit(contract.to_json() + "\n")
     else:
         terminal = Terminal.of(sys.stdout)
@@ -67,14 +69,14 @@ def run(
             emit("\n" + reach_text(rows, terminal))
         if check:
             config = stack_config(project, stack)
-            checked = check_planned(spec, planned, config.names)
-            emit("\n" + findings_text(checked, terminal, config))
-            return 1 if config.refused(checked) else 0
+            result = check_planned(spec, planned, config.names)
+            emit("\n" + findings_text(result, terminal, config))
+            return 1 if config.refused(result) else 0
     return 0
 
 
-def _beside(option: str, others: str) -> EarshotError:
-    observed, remedy = f"found with {others}", "leave one of them out"
+def _beside(option: str, conflicting_options: str) -> EarshotError:
+    observed, remedy = f"found with {conflicting_options}", "leave one of them out"
     return EarshotError(option, observed=observed, remedy=remedy)
 
 
@@ -93,8 +95,8 @@ def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal)
 
     ``state`` is the folder of ``stack``. Raises EarshotError where no order of steps is safe.
     """
-    runs = recall(state).complete
-    if runs is None:
+    running_plan = recall(state).complete
+    if running_plan is None:
         return f"stack {stack}: nothing is remembered of its brokers, so no steps are planned\n"
     change = Change.of(state, target)
     if not change.steps:
@@ -103,7 +105,7 @@ def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal)
     head = "one step" if count == 1 else f"{count} steps, each by an update of its own"
     lines = [terminal.bold(f"stack {stack}: {head}")]
     titles = change.lines or (f"step 1 of 1: {change.steps[0].text}",)
-    for title, step in zip(titles, rehearsed(runs, change.steps), strict=True):
+    for title, step in zip(titles, rehearsed_steps(running_plan, change.steps), strict=True):
         lines += ["", terminal.bold(title)]
         fields = list(_step_fields(step))
         width = max(len(label) for label, _ in fields)
@@ -124,7 +126,7 @@ def _step_fields(step: RehearsedStep) -> Iterator[tuple[str, str]]:
 def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
     """Who reaches the brokers, and by which name: a row per place and listener."""
     head = ("clients", "listener", "sent to", "arrive")
-    cells = [(row.place, row.listener, _first(row.addresses), row.answer) for row in rows]
+    cells = [(row.place, row.listener, _first_address(row.addresses), row.answer) for row in rows]
     first, *lines = columns([head, *cells])
     text_lines = [terminal.bold(first)]
     for row, line in zip(rows, lines, strict=True):
@@ -135,21 +137,21 @@ def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
     return "\n".join(text_lines) + "\n"
 
 
-def _first(addresses: Sequence[Address]) -> str:
+def _first_address(addresses: Sequence[Address]) -> str:
     """One address, and how many more there are."""
-    more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
-    return f"{addresses[0]}{more}" if addresses else "-"
+    count_text = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
+    return f"{addresses[0]}{count_text}" if addresses else "-"
 
 
-def findings_text(checked: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
+def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
     """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
-    errors, others = config.refused(checked), config.shown(checked)
-    unknown = [finding for finding in others if finding.state is FindingState.UNKNOWN]
-    warnings = [finding for finding in others if finding not in unknown]
+    errors, other_findings = config.refused(result), config.shown(result)
+    unknown = [finding for finding in other_findings if finding.state is FindingState.UNKNOWN]
+    warnings = [finding for finding in other_findings if finding not in unknown]
     blocks = []
     for title, items in (("error", errors), ("warning", warnings), ("not known yet", unknown)):
         blocks += [f"{terminal.bold(title)}: {group}" for group in grouped(items)]
-    blocks += [terminal.field("note", remark, len("note")) for remark in checked.remarks]
+    blocks += [terminal.field("note", remark, len("note")) for remark in result.remarks]
     if not errors and not warnings:
         blocks.append("rules: nothing found" if not unknown else "rules: nothing else found")
     return "\n\n".join(blocks) + "\n"
@@ -197,8 +199,10 @@ def _table(planned: PlacementPlan, width: int) -> list[str]:
     lines = columns([head, *sockets])
     if max(map(len, lines)) + len(_INDENT) > width:
         lines = columns([head[:-1], *(row[:-1] for row in sockets)])
-        added = [head[-1], *(row[-1] for row in sockets)]
-        lines = [f"{line}\n{_INDENT * 2}{last}" for line, last in zip(lines, added, strict=True)]
+        last_column = [head[-1], *(row[-1] for row in sockets)]
+        lines = [
+            f"{line}\n{_INDENT * 2}{cell}" for line, cell in zip(lines, last_column, strict=True)
+        ]
     rows = [textwrap.indent(line, _INDENT) for line in lines]
     titles = [", ".join(filter(None, owner)) for owner in owners]
     return rows[:1] + [
@@ -208,27 +212,27 @@ def _table(planned: PlacementPlan, width: int) -> list[str]:
 
 def _owner(planned: PlacementPlan, node: Node, *, first: bool) -> tuple[str, ...]:
     """The columns of a node, empty except in the row of its first socket."""
-    who = f"{'+'.join(node.roles)} {node.id}" if first else ""
+    node_text = f"{'+'.join(node.roles)} {node.id}" if first else ""
     if not planned.containers:
-        return (who,)
-    return (who, planned.container_of(node.id) if first else "")
+        return (node_text,)
+    return (node_text, planned.container_of(node.id) if first else "")
 
 
 def _socket(planned: PlacementPlan, node: Node, listener: Listener) -> tuple[str, ...]:
     """The columns of one socket."""
-    what = (listener.name, "+".join(listener.scopes), listener.protocol, str(listener.bind))
+    fields = (listener.name, "+".join(listener.scopes), listener.protocol, str(listener.bind))
     address = str(listener).removeprefix(f"{listener.name}://")
     if not planned.containers:
-        return (*what, address)
+        return (*fields, address)
     published = planned.containers[node.id].ports
     ports = [str(port) for port in published if port.container_port == listener.bind_port]
-    return (*what, ", ".join(ports) or "-", address)
+    return (*fields, ", ".join(ports) or "-", address)
 
 
 def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
     """The cluster's id from the stack's file or its last update."""
-    if given := getattr(spec, "cluster_id", None):
-        return str(given)
+    if configured_id := getattr(spec, "cluster_id", None):
+        return str(configured_id)
     file = project.contract_file(stack)
     return read_contract(text_of(file), str(file)).cluster_id if file.exists() else None
 

@@ -66,11 +66,11 @@ def folder(environment: Path) -> Path:
         for name, content in files.items():
             (fresh / name).write_text(content)
 
-    def is_valid(made: Path) -> bool:
+    def is_valid(candidate: Path) -> bool:
         return (
-            made.is_dir()
-            and stat.S_IMODE(made.stat().st_mode) == MODE
-            and all(_holds(made / name, content) for name, content in files.items())
+            candidate.is_dir()
+            and stat.S_IMODE(candidate.stat().st_mode) == MODE
+            and all(_has_content(candidate / name, content) for name, content in files.items())
         )
 
     digest = hashlib.sha256(str(environment).encode()).hexdigest()[:12]
@@ -86,5 +86,5 @@ def folder(environment: Path) -> Path:
         ) from None
 
 
-def _holds(file: Path, content: str) -> bool:
+def _has_content(file: Path, content: str) -> bool:
     return file.is_file() and file.read_text(errors="replace") == content

@@ -25,18 +25,18 @@ def run(
 ) -> int:
     """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
     targets = formats(output, format, SUFFIXES)
-    named = list(files)
+    names = list(files)
     if stack is not None:
-        named.insert(0, str(_of_stack(stack)))
-    if not named:
+        names.insert(0, str(_of_stack(stack)))
+    if not names:
         raise EarshotError(
             "no report",
             observed="neither --stack nor a file is given",
             remedy="earshot report --stack local, or earshot report FILE...",
         )
-    read = [Path(name) for name in named if not is_url(name)]
-    refuse_outputs([*targets], read, force)
-    report = merge(_sources(named))
+    input_files = [Path(name) for name in names if not is_url(name)]
+    refuse_outputs([*targets], input_files, force)
+    report = merge(_sources(names))
     show(report, targets, format)
     return report.exit_code
 

@@ -46,8 +46,8 @@ def in_full(rule: Rule, terminal: Terminal) -> str:
 
 
 def _example(rule: Rule) -> dict[str, str]:
-    shown = example_of(rule.id)
-    return {"bad": shown.bad, "good": shown.good}
+    example = example_of(rule.id)
+    return {"bad": example.bad, "good": example.good}
 
 
 def _facts(rule: Rule) -> dict[str, str]:
@@ -58,8 +58,8 @@ def _facts(rule: Rule) -> dict[str, str]:
 
 
 def _rule(id: str) -> Rule:
-    known = {rule.id: rule for rule in RULES}
-    if id.upper() not in known:
-        allowed = ", ".join(known)
+    rules_by_id = {rule.id: rule for rule in RULES}
+    if id.upper() not in rules_by_id:
+        allowed = ", ".join(rules_by_id)
         raise EarshotError(f"rule {id}", observed="there is none of this id", allowed=allowed)
-    return known[id.upper()]
+    return rules_by_id[id.upper()]

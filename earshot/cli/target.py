@@ -28,7 +28,7 @@ class Target:
     bootstrap: tuple[Address, ...]
     project: Project | None = None
     stack: str = ""
-    """Of the project; empty where there is none."""
+    """The stack's name in the project; empty without a stack."""
     files: tuple[Path, ...] = ()
     """What it is read from, and what belongs to it: nothing that a result may replace."""
 
@@ -38,8 +38,8 @@ class Target:
         Raises EarshotError.
         """
         if file is None and self.project is not None:
-            kept = self.project.credentials_file(self.stack)
-            file = kept if kept.exists() else None
+            credentials_file = self.project.credentials_file(self.stack)
+            file = credentials_file if credentials_file.exists() else None
         return {} if file is None else read_client_file(file, f"--client-config {file}")
 
     @property
@@ -58,21 +58,21 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
             "or a broker (--bootstrap HOST:PORT)",
         )
     if stack is not None and contract is not None:
-        what = "--stack and --contract"
-        raise EarshotError(what, observed="are both given", allowed="one of them")
+        subject = "--stack and --contract"
+        raise EarshotError(subject, observed="are both given", allowed="one of them")
     addresses = parse_bootstrap(bootstrap) if bootstrap is not None else ()
     if contract is not None:
         files = () if contract == "-" else (Path(contract),)
         return Target(_contract_in(contract), addresses, files=files)
     if stack is not None:
         project = Project.find()
-        own = (
+        own_options = (
             project.stack_file(stack),
             project.contract_file(stack),
             project.credentials_file(stack),
         )
         of_stack = stack_contract(project, stack)
-        return Target(of_stack, addresses, project, stack_name(stack), own)
+        return Target(of_stack, addresses, project, stack_name(stack), own_options)
     return Target(None, addresses)
 
 
@@ -82,7 +82,9 @@ def parse_bootstrap(text: str) -> tuple[Address, ...]:
     Names that earshot would not advertise are accepted, as Kafka's clients accept them: names with
     underscores, which Compose makes, and names with a trailing dot.
     """
-    seeds = dict.fromkeys(_seed(part.strip()) for part in text.split(",") if part.strip())
+    seeds = dict.fromkeys(
+        _seed(address_text.strip()) for address_text in text.split(",") if address_text.strip()
+    )
     return tuple(seeds) or (parse_address(text),)
 
 
@@ -102,29 +104,29 @@ def stack_contract(project: Project, stack: str) -> Contract:
     file = project.contract_file(stack)
     if file.exists():
         return read_contract(text_of(file), str(file))
-    missing = EarshotError(
+    error = EarshotError(
         f"stack {stack_name(stack)}",
         observed=f"has no contract yet: {file} does not exist",
         remedy=f"deploy it (make up STACK={stack_name(stack)}), or name a --contract",
     )
     pulumi = shutil.which("pulumi")
     if pulumi is None:
-        missing.observed += ", and there is no pulumi on PATH to ask"
-        raise missing
+        error.observed += ", and there is no pulumi on PATH to ask"
+        raise error
     command = [pulumi, "stack", "output", "contract", "--json", "--stack", stack]
     quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--non-interactive"], cwd=project.root, timeout=PULUMI_SECONDS, **quiet
         )
     except subprocess.TimeoutExpired:
-        missing.observed += f", and `pulumi` did not answer within {PULUMI_SECONDS} s"
-        raise missing from None
-    if done.returncode != 0:
-        complaint = " ".join(done.stderr.split()).removeprefix("error: ")
-        missing.observed += f", and `{' '.join(command[1:])}` says: {complaint}"
-        raise missing
-    return read_contract(done.stdout, "pulumi stack output contract")
+        error.observed += f", and `pulumi` did not answer within {PULUMI_SECONDS} s"
+        raise error from None
+    if process.returncode != 0:
+        complaint = " ".join(process.stderr.split()).removeprefix("error: ")
+        error.observed += f", and `{' '.join(command[1:])}` says: {complaint}"
+        raise error
+    return read_contract(process.stdout, "pulumi stack output contract")
 
 
 def _contract_in(name: str) -> Contract:

@@ -51,8 +51,8 @@ def run(
     if not way:
         raise EarshotError("--via", observed="is not given", allowed=FORMS)
     via = read_via(way)
-    named = target(*looked_at)
-    chosen = _listener(named, listener)
+    run_target = target(*looked_at)
+    chosen = _listener(run_target, listener)
     has_tls = chosen is not None and chosen.protocol.value.endswith("SSL")
     kind = kind or ("addresses" if has_tls else "ports")
     if kind == "ports" and has_tls and chosen is not None:
@@ -61,7 +61,7 @@ def run(
             observed=f"{chosen.name} is {chosen.protocol}, and nothing can be rewritten in it",
             allowed="--as addresses",
         )
-    if kind == "addresses" and named.contract is None:
+    if kind == "addresses" and run_target.contract is None:
         raise EarshotError(
             "--as addresses",
             observed="only a contract has the names of all brokers",
@@ -69,57 +69,59 @@ def run(
         )
     if kind == "addresses" and command:
         _check_mounts()
-    brokers = _brokers(named, chosen)
+    brokers = _brokers(run_target, chosen)
     title = str(chosen.name) if chosen is not None else "brokers"
-    seed = named.contract.cluster if named.contract is not None else ""
+    seed = run_target.contract.cluster if run_target.contract is not None else ""
     if command:
         seed += f" {os.getpid()}"  # its names are its own: another tunnel may run beside it
-    first = port if kind == "ports" else None
-    ready = asyncio.Event()
+    first_port = port if kind == "ports" else None
+    is_ready = asyncio.Event()
 
     async def work(folder: Path) -> int:
-        async with tunnel(via, brokers, folder, _note, first=first, seed=seed, tls=has_tls) as made:
-            shown = _shown(made, title)
+        async with tunnel(
+            via, brokers, folder, _note, first=first_port, seed=seed, tls=has_tls
+        ) as opened_tunnel:
+            text = _addresses_text(opened_tunnel, title)
             if command:
-                to_stderr(shown)  # the standard output is the command's
-                return await _ended(made, command, folder)
-            emit(f"{shown}\n")
-            ready.set()
+                to_stderr(text)  # the standard output is the command's
+                return await _ended(opened_tunnel, command, folder)
+            emit(f"{text}\n")
+            is_ready.set()
             await asyncio.Event().wait()  # until it is cancelled
             return 0
 
     with tempfile.TemporaryDirectory(prefix="earshot-tunnel-") as name:
-        return asyncio.run(_until_signal(work(Path(name)), ready))
+        return asyncio.run(_until_signal(work(Path(name)), is_ready))
 
 
-async def _until_signal(work: Coroutine[None, None, int], ready: asyncio.Event) -> int:
+async def _until_signal(work: Coroutine[None, None, int], is_ready: asyncio.Event) -> int:
     """The result of ``work``. If a signal ends it: 0 for a tunnel that was ready, else 128 and the
     signal's number."""
     loop = asyncio.get_running_loop()
-    stopped: asyncio.Future[int] = loop.create_future()
+    signal_future: asyncio.Future[int] = loop.create_future()
 
     def stop(number: int) -> None:
-        if not stopped.done():
-            stopped.set_result(number)
+        if not signal_future.done():
+            signal_future.set_result(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             loop.add_signal_handler(number, stop, number)
-    running = asyncio.ensure_future(work)
-    await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    if running.done():
-        return running.result()
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    return 0 if ready.is_set() else 128 + stopped.result()
+    task = asyncio.ensure_future(work)
+    await asyncio.wait({task, signal_future}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        return task.result()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return 0 if is_ready.is_set() else 128 + signal_future.result()
 
 
-async def _ended(made: Tunnel, command: Sequence[str], folder: Path) -> int:
+async def _ended(opened_tunnel: Tunnel, command: Sequence[str], folder: Path) -> int:
     """The exit code of ``command``, which finds the brokers by their names or ports."""
-    whole = [*_with_names(made.hosts, folder), *command]
+    full_command = [*_with_names(opened_tunnel.hosts, folder), *command]
     try:
         process = await asyncio.create_subprocess_exec(
-            *whole, env={**os.environ, BOOTSTRAP_VARIABLE: made.bootstrap}
+            *full_command, env={**os.environ, BOOTSTRAP_VARIABLE: opened_tunnel.bootstrap}
         )
     except OSError as fault:
         raise EarshotError(command[0], observed=fault.strerror or str(fault)) from None
@@ -143,10 +145,10 @@ def _with_names(hosts: Path | None, folder: Path) -> list[str]:
     switch = folder / "nsswitch.conf"
     if Path(_SWITCH).exists():
         lines = Path(_SWITCH).read_text(errors="replace").splitlines(keepends=True)
-        kept = (line for line in lines if not line.lstrip().startswith("hosts:"))
-        switch.write_text("".join([*kept, _HOSTS_FIRST]))
-    given = [str(hosts), str(switch), _SWITCH]
-    return [*_unshare(), "sh", "-c", _ENTER, "sh", *given]
+        kept_lines = (line for line in lines if not line.lstrip().startswith("hosts:"))
+        switch.write_text("".join([*kept_lines, _HOSTS_FIRST]))
+    arguments = [str(hosts), str(switch), _SWITCH]
+    return [*_unshare(), "sh", "-c", _ENTER, "sh", *arguments]
 
 
 def _unshare() -> list[str]:
@@ -160,10 +162,10 @@ def _check_mounts() -> None:
     why = "there is no unshare on PATH"
     if shutil.which("unshare") is not None:
         trial = [*_unshare(), "sh", "-c", "mount --bind /etc/hosts /etc/hosts"]
-        done = subprocess.run(trial, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode == 0:
+        process = subprocess.run(trial, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if process.returncode == 0:
             return
-        why = done.stderr.strip() or "unshare failed"
+        why = process.stderr.strip() or "unshare failed"
     raise EarshotError(
         "a COMMAND with --as addresses",
         observed=f"needs Linux and a mount namespace: {why}",
@@ -212,20 +214,22 @@ def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
     ]
 
 
-def _shown(made: Tunnel, title: str) -> str:
+def _addresses_text(opened_tunnel: Tunnel, title: str) -> str:
     """The local addresses, which can be used by now."""
-    lines = [f"{title} through {made.via.text}"]
-    width = max(len(str(route.local)) for route in made.routes)
-    for route in made.routes:
+    lines = [f"{title} through {opened_tunnel.via.text}"]
+    width = max(len(str(route.local)) for route in opened_tunnel.routes)
+    for route in opened_tunnel.routes:
         if route.broker is None:
             lines.append(f"  {route.local!s:<{width}}  bootstrap")
             continue
-        why = made.problems.get(route.broker)
+        why = opened_tunnel.problems.get(route.broker)
         state = f"  NOT REACHED: {why}" if why else ""
         lines.append(f"  {route.local!s:<{width}}  {route.broker}{state}")
-    lines.append(f"clients: bootstrap.servers={made.bootstrap}")
-    if made.hosts is not None:
-        lines.append(f"names: in {made.hosts}; for a JVM -Djdk.net.hosts.file={made.hosts}")
+    lines.append(f"clients: bootstrap.servers={opened_tunnel.bootstrap}")
+    if opened_tunnel.hosts is not None:
+        lines.append(
+            f"names: in {opened_tunnel.hosts}; for a JVM -Djdk.net.hosts.file={opened_tunnel.hosts}"
+        )
     lines.append("ready; Ctrl-C ends it")
     return "\n".join(map(visible, lines))
 

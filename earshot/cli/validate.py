@@ -17,7 +17,7 @@ from earshot.listeners.terms import Scope
 from earshot.placement import standpoint
 from earshot.placement.standpoint import Standpoint, read_standpoints
 from earshot.placements import in_containers
-from earshot.remote.run import Known, validate_from
+from earshot.remote.run import KnownReports, validate_from
 from earshot.remote.run import unfinished as unfinished_from
 from earshot.report import Format, render
 from earshot.spark.run import ValidationOptions, unfinished
@@ -34,7 +34,7 @@ HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
 
 @dataclass(frozen=True)
 class Choice:
-    """What the options of the command say; None is the stack's own value, or the default."""
+    """The values of the command's options; None for the stack's own value, or the default."""
 
     records: int | None = None
     deadline: float | None = None
@@ -42,7 +42,7 @@ class Choice:
     jars_dir: Path | None = None
     conf: Sequence[str] = ()
     vantages: Path | None = None
-    """A file of standpoints, which say from where each scope is validated."""
+    """A file of standpoints: the place from which each scope is validated."""
     vantage: str | None = None
     """The name of this place, from which everything is validated."""
     only: tuple[str, ...] = ()
@@ -65,24 +65,24 @@ def run(
     """
     files = formats(output, format, SUFFIXES)
     lives = _incarnations(incarnations)
-    named = target(*looked_at)
-    if named.contract is not None and named.bootstrap:
+    run_target = target(*looked_at)
+    if run_target.contract is not None and run_target.bootstrap:
         raise EarshotError(
             "--bootstrap",
             observed="is given beside a contract, and all addresses are those of the contract",
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
-    read = filter(None, (client_config, choice.vantages))
-    refuse_outputs([*files], [*named.files, *read], force)
-    client = named.client_properties(client_config)
-    options = replace(_options(choice, _defaults(named)), client=client, incarnations=lives)
-    standpoints = _standpoints(choice, named, bool(client))
+    input_files = filter(None, (client_config, choice.vantages))
+    refuse_outputs([*files], [*run_target.files, *input_files], force)
+    client = run_target.client_properties(client_config)
+    options = replace(_options(choice, _defaults(run_target)), client=client, incarnations=lives)
+    standpoints = _standpoints(choice, run_target, bool(client))
     if choice.vantage is not None:
         # elsewhere it is a container, whose cache goes with it
         options = replace(options, vantage=choice.vantage, record=False)
     notes: tuple[str, ...] = ()
     unknown: tuple[Cell, ...] = ()
-    if (contract := named.contract) is None:
+    if (contract := run_target.contract) is None:
         looking = Draft()
 
         def tell_seen(reason: str) -> int:
@@ -92,39 +92,39 @@ def run(
         try:
             with ended_by(tell_seen, LOOK_SECONDS + CLEAN_UP, lambda: looking.most_threads):
                 contract, notes, unknown = discover(
-                    named.bootstrap, client, options.vantage, looking
+                    run_target.bootstrap, client, options.vantage, looking
                 )
         except NoBrokerAnswered as silence:
             show(silence.report, files, format)
             return silence.report.exit_code
     draft = Draft(vantage=options.vantage, contract=contract)
-    known: Known = {}
+    known_reports: KnownReports = {}
 
-    def whole(report: Report) -> Report:
-        added = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
-        return report.model_copy(update={"incarnations": lives, **added})
+    def with_unknown_cells(report: Report) -> Report:
+        fields = {"cells": (*report.cells, *unknown), "notes": (*notes, *report.notes)}
+        return report.model_copy(update={"incarnations": lives, **fields})
 
     def tell(reason: str) -> int:
         reason = f"not decided: {reason}"
         if standpoints is None:
-            part = unfinished(draft, reason)
+            partial_report = unfinished(draft, reason)
         else:
-            part = unfinished_from(standpoints, contract, known, reason)
-        show(whole(part), files, format)
-        return part.exit_code
+            partial_report = unfinished_from(standpoints, contract, known_reports, reason)
+        show(with_unknown_cells(partial_report), files, format)
+        return partial_report.exit_code
 
     seconds = options.deadline + _beyond_the_deadline(standpoints)
     with ended_by(tell, seconds, lambda: draft.most_threads), steps() as step:
         if standpoints is None:
             report = prove(contract, options, step, draft)
         else:
-            report = validate_from(standpoints, contract, options, step, choice.only, known)
-    report = whole(report)
+            report = validate_from(standpoints, contract, options, step, choice.only, known_reports)
+    report = with_unknown_cells(report)
     try:
         show(report, files, format)
     finally:
-        if named.report_file is not None:
-            save(named.report_file, render(report, Format.JSON))
+        if run_target.report_file is not None:
+            save(run_target.report_file, render(report, Format.JSON))
     return report.exit_code
 
 
@@ -143,18 +143,20 @@ def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoin
     if choice.vantage is not None:
         for option, value in (("--vantages", choice.vantages), ("--only", choice.only)):
             if value:
-                what = f"--vantage and {option}"
-                raise EarshotError(what, observed="are both given", allowed="one of them")
+                subject = f"--vantage and {option}"
+                raise EarshotError(subject, observed="are both given", allowed="one of them")
         return None
     if choice.vantages is not None:
         return read_standpoints(choice.vantages)
     if target.project is not None:
-        kept = target.project.contract_file(target.stack).with_name(standpoint.FILE)
-        if kept.exists():
-            # what a deploy leaves out is looked at where it is asked for, or can be
+        stored_file = target.project.contract_file(target.stack).with_name(standpoint.FILE)
+        if stored_file.exists():
+            # listeners that a deploy omits are validated if they are asked for
             return tuple(
-                it.model_copy(update={"without": {}}) if asked or it.name in choice.only else it
-                for it in read_standpoints(kept)
+                standpoint_read.model_copy(update={"without": {}})
+                if asked or standpoint_read.name in choice.only
+                else standpoint_read
+                for standpoint_read in read_standpoints(stored_file)
             )
     if target.contract is not None and in_containers(target.contract.placement):
         return HOST_ALONE
@@ -194,7 +196,7 @@ def _incarnations(text: str | None) -> dict[str, str]:
     try:
         document = json.loads(text or "{}")
     except (ValueError, RecursionError) as reason:
-        raise EarshotError("--incarnations", observed=f"is no JSON ({reason})") from None
+        raise EarshotError("--incarnations", observed=f"is not JSON ({reason})") from None
     if not isinstance(document, dict):
         raise EarshotError("--incarnations", observed=f"found {text}", allowed="a JSON object")
     return {str(key): str(value) for key, value in document.items()}

@@ -12,6 +12,7 @@ from earshot.listeners.address import check_host
 from earshot.listeners.model import BindHost, Endpoint, ForwardingPath, Front, Frozen, Host, Port
 from earshot.listeners.problems import refuse, shown
 from earshot.listeners.terms import Strategy, UnknownHost
+from earshot.names.kinds import ip_of
 
 ID = "{id}"
 _KEYS = {
@@ -65,8 +66,8 @@ class AddressSpec(Frozen):
             yield "base_port: is missing; broker N has the port `base_port` + N"
         if self.strategy is Strategy.SNI:
             yield from self._pattern_problems()
-        named = self.bootstrap_host is not None, self.bootstrap_port is not None
-        if self.strategy in (Strategy.OWN, Strategy.GIVEN) and len(set(named)) > 1:
+        has_bootstrap = self.bootstrap_host is not None, self.bootstrap_port is not None
+        if self.strategy in (Strategy.OWN, Strategy.GIVEN) and len(set(has_bootstrap)) > 1:
             yield "bootstrap_host: allowed: with `bootstrap_port`; neither is known of the other"
 
     def _pattern_problems(self) -> Iterator[str]:
@@ -77,6 +78,11 @@ class AddressSpec(Frozen):
             yield (
                 f"pattern: found {shown(text)}; allowed: a name with {ID}, for all brokers would "
                 "have one name"
+            )
+        elif ip_of(text.replace(ID, "1")) is not None:
+            yield (
+                f"pattern: found {shown(text)}, and TLS shows the gateway no IP address; allowed: "
+                f"a name with {ID}, as in broker-{ID}.example.com"
             )
         else:
             try:

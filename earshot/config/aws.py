@@ -25,7 +25,7 @@ from earshot.config.aws_parts import (
 )
 from earshot.config.balancer import Expose
 from earshot.config.clear_text import clear_text_problems
-from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, strangers
+from earshot.config.cluster import ClusterSpec, Heap, Whole, shown_ids, unknown_ids
 from earshot.config.connected import ConnectedVpcSpec, VpcName, connection_problems
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
@@ -149,8 +149,8 @@ class AwsSpec(ClusterSpec):
     @model_validator(mode="after")
     def _fits_aws(self) -> Self:
         if self.expose is not None:
-            own = (self.balanced, self.brokers, self.vpc, self.zone)
-            refuse([*self.expose.problems(*own), *self._link_problems()])
+            own_parts = (self.balanced, self.brokers, self.vpc, self.zone)
+            refuse([*self.expose.problems(*own_parts), *self._link_problems()])
         refuse([*self._place_problems(), *self._name_problems(), *self._client_problems()])
         refuse(connection_problems(self.connected, self.vpc, self.naming))
         refuse(list(self._secret_problems()))
@@ -192,7 +192,7 @@ class AwsSpec(ClusterSpec):
             yield f"vpc.private_subnets: is missing; {self._private_ones} would be there"
 
     def _data_problems(self) -> Iterator[str]:
-        yield from strangers("volumes", "node", self.volumes, self.node_ids)
+        yield from unknown_ids("volumes", "node", self.volumes, self.node_ids)
         holders: dict[str, int] = {}
         for id, volume in self.volumes.items():
             holder = holders.setdefault(volume, id)
@@ -208,8 +208,10 @@ class AwsSpec(ClusterSpec):
             yield "zone: is missing; naming zone takes the nodes' names from it"
         if self.naming == "aws" and self.zone is not None:
             yield "zone: found one with naming aws; allowed: with naming zone"
-        is_found = not self._public_names or (self.zone is not None and self.zone.public_zone_id)
-        if self.naming == "zone" and self.zone is not None and not is_found:
+        has_public_zone = not self._public_names or (
+            self.zone is not None and self.zone.public_zone_id
+        )
+        if self.naming == "zone" and self.zone is not None and not has_public_zone:
             why = "external clients find a listener's name in a public zone only"
             yield f"zone.public_zone_id: is missing; {why}"
 
@@ -240,14 +242,14 @@ class AwsSpec(ClusterSpec):
         """Secrets and properties of the user that conflict with `security`."""
         if self.security is None:
             return
-        own = [("", self.client, self.secrets)]
+        own_secrets = [("", self.client, self.secrets)]
         if self.validator is not None:
-            own.append(("validator.", self.validator.client, self.validator.secrets))
-        for key, client, _ in own:
+            own_secrets.append(("validator.", self.validator.client, self.validator.secrets))
+        for key, client, _ in own_secrets:
             if client:
                 problem = "found beside `security`, which says how to come in"
                 yield f"{key}client: {problem}; take it away"
-        for key, _, files in own:
+        for key, _, files in own_secrets:
             for name in filter(is_secret_file, files):
                 yield f"{key}secrets.{name}: found beside `security`, which has a file of that name"
 
@@ -338,8 +340,8 @@ class AwsSpec(ClusterSpec):
     @property
     def nat_gateways(self) -> Nat:
         """`nat`, or its default."""
-        needed = self.vpc.id is None and self._needs_way_out
-        return self.nat or ("one" if needed else "none")
+        is_needed = self.vpc.id is None and self._needs_way_out
+        return self.nat or ("one" if is_needed else "none")
 
     @property
     def gateways(self) -> int:

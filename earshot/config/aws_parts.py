@@ -279,7 +279,7 @@ class ValidatorInstanceSpec(Frozen):
 
 
 def on_or_off(value: Any) -> Any:
-    """`validator: true` is one with every default, false is none."""
+    """True for a validator with all defaults, false for none."""
     if isinstance(value, bool):
         return {} if value else None
     if value is None or isinstance(value, (Mapping, ValidatorInstanceSpec)):

@@ -103,12 +103,13 @@ class BalancerSpec(Frozen):
                 "expose: found a balancer, and no listener for it; allowed: with a listener of "
                 "address strategy port without a `host`"
             )
-        needed = len(balanced) * (brokers + 1)
-        if needed > MOST_LISTENERS:
-            most = MOST_LISTENERS // len(balanced) - 1
+        listener_count = len(balanced) * (brokers + 1)
+        if listener_count > MOST_LISTENERS:
+            max_brokers = MOST_LISTENERS // len(balanced) - 1
             yield (
                 f"expose: found {brokers} brokers behind {', '.join(balanced)}, which take "
-                f"{needed} listeners of the balancer; allowed: {MOST_LISTENERS}, so up to {most} "
+                f"{listener_count} listeners of the balancer; allowed: {MOST_LISTENERS}, so up to "
+                f"{max_brokers} "
                 "brokers, each with a port per listener, and one for the bootstrap; more brokers "
                 "take address strategy sni, where one port of a gateway serves all of them"
             )

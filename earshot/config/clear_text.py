@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from earshot.config.listener import ListenerSpec
 from earshot.listeners.terms import Protocol, Scope
 
-_TLS = ", ".join(item for item in Protocol if item.tls)
+_TLS = ", ".join(protocol for protocol in Protocol if protocol.tls)
 
 
 def clear_text_problems(

@@ -39,13 +39,13 @@ MIN_HEAP, MAX_HEAP = 16, 1024 * 1024
 
 def heap_size(value: str) -> str:
     """``value``, if it is a valid JVM heap size. Raises ValueError otherwise."""
-    wanted = "a JVM size such as 256m or 1g"
+    allowed_text = "a JVM size such as 256m or 1g"
     if not _SIZE.fullmatch(value):
-        raise ValueError(f"found {shown(value)}; allowed: {wanted}")
+        raise ValueError(f"found {shown(value)}; allowed: {allowed_text}")
     digits = value[:-1]
     megabytes = int(digits) * (1024 if value.endswith("g") else 1) if len(digits) < 10 else math.inf
     if not MIN_HEAP <= megabytes <= MAX_HEAP:
-        raise ValueError(f"found {shown(value)}; allowed: {wanted}, from 16m to 1024g")
+        raise ValueError(f"found {shown(value)}; allowed: {allowed_text}, from 16m to 1024g")
     return value
 
 
@@ -56,11 +56,11 @@ def shown_ids(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids))
 
 
-def strangers(key: str, what: str, given: Iterable[int], allowed: Sequence[int]) -> Iterator[str]:
-    """A problem of ``key`` for each of the ids ``given`` that is not ``allowed``."""
-    for id in given:
+def unknown_ids(key: str, kind: str, ids: Iterable[int], allowed: Sequence[int]) -> Iterator[str]:
+    """A problem of ``key`` for each of the ids ``ids`` that is not ``allowed``."""
+    for id in ids:
         if id not in allowed:
-            yield f"{key}: found {what} {id}; allowed: {shown_ids(allowed)}"
+            yield f"{key}: found {kind} {id}; allowed: {shown_ids(allowed)}"
 
 
 Whole = Annotated[int, BeforeValidator(whole_number)]
@@ -225,7 +225,10 @@ class ClusterSpec(Frozen):
 
     def asks_for_certificates(self, listener: str) -> bool:
         """True if clients of ``listener`` in a secured cluster have a certificate."""
-        return any(each.name == listener and each.asks_for_certificates for each in self.listeners)
+        return any(
+            listener_spec.name == listener and listener_spec.asks_for_certificates
+            for listener_spec in self.listeners
+        )
 
     def mechanisms(self, security: SecuritySpec) -> tuple[Mechanism, ...]:
         """The mechanisms with which users log in; the one of ``security`` is first."""
@@ -236,7 +239,11 @@ class ClusterSpec(Frozen):
 
     def mechanism(self, listener: str, security: SecuritySpec) -> Mechanism:
         """The mechanism with which users log in on ``listener``."""
-        mechanisms = (each.mechanism for each in self.listeners if each.name == listener)
+        mechanisms = (
+            listener_spec.mechanism
+            for listener_spec in self.listeners
+            if listener_spec.name == listener
+        )
         return next(mechanisms, None) or security.mechanism
 
     def _security_problems(self) -> Iterator[str]:
@@ -264,8 +271,8 @@ class ClusterSpec(Frozen):
     def _listener_problems(self) -> Iterator[str]:
         names = [listener.name for listener in self.listeners]
         if not any(Scope.INTERNAL in listener.scopes for listener in self.listeners):
-            none = f"none of {', '.join(names)} has the scope internal"
-            yield f"listeners: {none}; the brokers need one to reach each other"
+            problem = f"none of {', '.join(names)} has the scope internal"
+            yield f"listeners: {problem}; the brokers need one to reach each other"
         if self.inter_broker is not None and self.inter_broker not in names:
             yield f"inter_broker: found {self.inter_broker}; allowed: {', '.join(names)}"
         for name, protocol in (
@@ -286,7 +293,7 @@ class ClusterSpec(Frozen):
                     f"{holder} has already"
                 )
             key = f"listeners.{listener.name}.advertised"
-            yield from strangers(key, "broker", listener.advertised, self.ids)
+            yield from unknown_ids(key, "broker", listener.advertised, self.ids)
         if any(Scope.INTERNAL in listener.scopes for listener in self.listeners):
             yield from address_problems(
                 self.listeners, self.ids, self.inter_broker_name, self.balanced
@@ -331,8 +338,8 @@ class ClusterSpec(Frozen):
     def controller_ids(self) -> Sequence[int]:
         if self.controllers.mode == "combined":
             return self.ids[: self.voters]
-        first = FIRST_SEPARATE_CONTROLLER
-        return range(first, first + self.voters)
+        first_id = FIRST_SEPARATE_CONTROLLER
+        return range(first_id, first_id + self.voters)
 
     @property
     def node_ids(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ def address_problems(
 
     The stack creates a balancer for the listeners named in ``balanced``.
     """
-    taken: dict[tuple[str, int], str] = {}
+    claims: dict[tuple[str, int], str] = {}
     for listener in listeners:
         address, key = listener.address, f"listeners.{listener.name}.address"
         if address.forwards and listener.name == inter_broker:
@@ -31,8 +31,10 @@ def address_problems(
                 f"allowed: {Strategy.OWN}, {Strategy.GIVEN}, for brokers must reach each other "
                 "before anything forwards to them; give clients a listener of their own"
             )
-        if address.strategy is Strategy.GIVEN and (missing := set(ids) - set(listener.advertised)):
-            problems = ", ".join(map(str, sorted(missing)[:3]))
+        if address.strategy is Strategy.GIVEN and (
+            missing_ids := set(ids) - set(listener.advertised)
+        ):
+            problems = ", ".join(map(str, sorted(missing_ids)[:3]))
             yield (
                 f"listeners.{listener.name}.advertised: has no address for broker "
                 f"{problems}; strategy "
@@ -48,7 +50,7 @@ def address_problems(
             yield from _port_problems(listener, ids, listener.name in balanced)
             host = _folded(address.host) or f"the balancer of {', '.join(balanced)}"
             for port, owner in address.ports(ids).items():
-                holder = taken.setdefault((host, port), listener.name)
+                holder = claims.setdefault((host, port), listener.name)
                 if holder != listener.name:
                     yield (
                         f"{key}: found port {port} of {host} for {owner}, which {holder} has "
@@ -59,17 +61,17 @@ def address_problems(
 
 def _port_problems(listener: ListenerSpec, ids: Sequence[int], is_balanced: bool) -> Iterator[str]:
     address, key = listener.address, f"listeners.{listener.name}.address"
-    base, last = address.base_port or 0, max(ids)
+    base, last_id = address.base_port or 0, max(ids)
     if address.host is None and not is_balanced:
         yield (
             f"{key}.host: is missing; all brokers advertise this name, with a port each (on AWS, "
             "`expose: nlb` makes a balancer that has one)"
         )
-    if base + last > MAX_PORT:
-        limit = f"up to {MAX_PORT - last}" if last < MAX_PORT else f"for ids below {MAX_PORT}"
+    if base + last_id > MAX_PORT:
+        limit = f"up to {MAX_PORT - last_id}" if last_id < MAX_PORT else f"for ids below {MAX_PORT}"
         yield (
-            f"{key}.base_port: found {base} with broker {last}, which would have the port "
-            f"{base + last}; allowed: {limit}"
+            f"{key}.base_port: found {base} with broker {last_id}, which would have the port "
+            f"{base + last_id}; allowed: {limit}"
         )
     clashing_ids = [id for id in ids if address.port_of(id) == address.bootstrap_port]
     if clashing_ids:
@@ -77,8 +79,8 @@ def _port_problems(listener: ListenerSpec, ids: Sequence[int], is_balanced: bool
             f"{key}.bootstrap_port: found {address.bootstrap_port}, which is the port of broker "
             f"{clashing_ids[0]}; allowed: a port that no broker has"
         )
-    outside = [id for id in ids if address.port_of(id) not in NODE_PORTS]
-    if outside and len(outside) < len(ids):
+    outside_ids = [id for id in ids if address.port_of(id) not in NODE_PORTS]
+    if outside_ids and len(outside_ids) < len(ids):
         yield (
             f"{key}.base_port: found {base}, with which brokers have ports on both sides of an end "
             f"of Kubernetes' node ports ({NODE_PORTS[0]} to {NODE_PORTS[-1]}); allowed: all ports "

@@ -93,18 +93,24 @@ def connection_problems(
     """The problems of ``connected`` VPCs by name, with the brokers' own ``vpc``."""
     ranges = {"the brokers' VPC": IPv4Network(vpc.cidr)}
     ids = {vpc.id: "the brokers' VPC"} if vpc.id is not None else {}
-    for name, other in connected.items():
-        if (holder := ids.setdefault(other.id, name)) != name:
-            yield f"connected.{name}.id: found {other.id}, which is {holder}"
+    for name, connected_vpc in connected.items():
+        if (holder := ids.setdefault(connected_vpc.id, name)) != name:
+            yield (
+                f"connected.{name}.id: found {connected_vpc.id}, which is {holder}; allowed: each "
+                "other VPC once"
+            )
             continue
-        for holder, taken in ranges.items():
-            if other.range.overlaps(taken):
+        for holder, range_taken in ranges.items():
+            if connected_vpc.range.overlaps(range_taken):
                 yield (
-                    f"connected.{name}.cidr: found {other.cidr}, which overlaps {taken} of "
-                    f"{holder}, so that no route leads there; allowed: another range, or clients "
-                    "that connect through an endpoint (`expose: privatelink`)"
+                    f"connected.{name}.cidr: found {connected_vpc.cidr}, which overlaps "
+                    f"{range_taken} of {holder}, so that no route leads there; allowed: another "
+                    "range, or clients that connect through an endpoint (`expose: privatelink`)"
                 )
                 break
-        ranges[name] = other.range
-        if naming == "aws" and not other.associate:
-            yield f"connected.{name}.associate: found false with naming aws, which has no zone"
+        ranges[name] = connected_vpc.range
+        if naming == "aws" and not connected_vpc.associate:
+            yield (
+                f"connected.{name}.associate: found false with naming aws, which has no zone; "
+                "leave it out, or set `naming: zone`"
+            )

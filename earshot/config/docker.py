@@ -23,7 +23,7 @@ from earshot.config.cluster import (
     Heap,
     Whole,
     shown_ids,
-    strangers,
+    unknown_ids,
 )
 from earshot.config.docker_hosts import ENGINE_PORT, DockerHostsSpec
 from earshot.config.listener import ListenerSpec
@@ -87,12 +87,12 @@ class DockerHost(Frozen):
         if value is None:
             return None
         url = urlsplit(value)
-        good = {
+        examples = {
             "unix": not url.netloc and url.path.startswith("/") and len(url.path) > 1,
             "ssh": bool(url.hostname) and url.path in ("", "/"),
             "tcp": bool(url.hostname) and _port_of(value) is not None and url.path in ("", "/"),
         }
-        if not good.get(url.scheme, False) or not value.isprintable() or " " in value:
+        if not examples.get(url.scheme, False) or not value.isprintable() or " " in value:
             raise ValueError(f"found {shown(value)}; allowed: {ENGINE_ALLOWED}")
         return value
 
@@ -127,17 +127,17 @@ def _hosts(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     try:
-        made = AwsHosts.model_validate(value).aws
+        hosts_spec = AwsHosts.model_validate(value).aws
     except ValidationError as error:
         raise ValueError("\n".join(describe(error, AwsHosts, value))) from None
-    names = {host: f"{host}.{NOT_KNOWN_YET}" for host in made.host_zones}
+    names = {host: f"{host}.{NOT_KNOWN_YET}" for host in hosts_spec.host_zones}
     return tuple(
         ProvisionedHost(
             name=host,
             engine=f"tcp://{name}:{ENGINE_PORT}",
             internal=name,
             external=name,
-            made=made,
+            made=hosts_spec,
         )
         for host, name in names.items()
     )
@@ -304,20 +304,20 @@ class DockerSpec(ClusterSpec):
             if any(not 0 <= id < FIRST_SEPARATE_CONTROLLER for id in self.broker_ids):
                 allowed = f"0 to {FIRST_SEPARATE_CONTROLLER - 1}"
                 yield f"broker_ids: found {shown_ids(self.broker_ids)}; allowed: {allowed}"
-        yield from strangers("names", "node", self.names, self.node_ids)
+        yield from unknown_ids("names", "node", self.names, self.node_ids)
         for name, times in repeated(self.name_of(id).lower() for id in self.node_ids):
             yield f"names: {name} would be the name of {times} containers"
         for listener in self.listeners:
             key = f"listeners.{listener.name}.published"
-            yield from strangers(key, "broker", listener.published, self.ids)
+            yield from unknown_ids(key, "broker", listener.published, self.ids)
 
     def _host_problems(self) -> Iterator[str]:
         for name, times in repeated(host_spec.name for host_spec in self.hosts):
             yield f"hosts: {name} occurs {times} times; names are distinct"
-        given = [id for host_spec in self.hosts for id in host_spec.brokers or ()]
-        if given and sorted(given) != sorted(self.ids):
+        assigned_ids = [id for host_spec in self.hosts for id in host_spec.brokers or ()]
+        if assigned_ids and sorted(assigned_ids) != sorted(self.ids):
             yield (
-                f"hosts: their `brokers` are {shown_ids(given)}; allowed: each of "
+                f"hosts: their `brokers` are {shown_ids(assigned_ids)}; allowed: each of "
                 f"{shown_ids(self.ids)} on one host, or no host with `brokers`"
             )
         if len(self.hosts) == 1:
@@ -374,8 +374,8 @@ class DockerSpec(ClusterSpec):
     @property
     def provisioned(self) -> DockerHostsSpec | None:
         """The hosts that the stack creates, or None."""
-        first = self.hosts[0]
-        return first.made if isinstance(first, ProvisionedHost) else None
+        first_host = self.hosts[0]
+        return first_host.made if isinstance(first_host, ProvisionedHost) else None
 
     @property
     def ids(self) -> Sequence[int]:

@@ -100,12 +100,12 @@ class DockerHostsSpec(Frozen):
     @classmethod
     def _in_ecr(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         problems = [
-            f"found {shown(it)}, which is not in ECR; allowed: images such as {EXAMPLE}"
-            for it in value
-            if ecr_image(it) is None
+            f"found {shown(name)}, which is not in ECR; allowed: images such as {EXAMPLE}"
+            for name in value
+            if ecr_image(name) is None
         ]
         refuse(problems)
-        if sum(len(it) + 1 for it in value) > MOST_IMAGES:
+        if sum(len(name) + 1 for name in value) > MOST_IMAGES:
             raise ValueError(f"found {len(value)} names; allowed: {MOST_IMAGES} characters in all")
         return tuple(dict.fromkeys(value))
 
@@ -194,37 +194,44 @@ class DockerHostsSpec(Frozen):
 
     @property
     def admitted_deployers(self) -> tuple[IpRange, ...]:
-        return _read(self.deployers)
+        return _read_ranges(self.deployers)
 
     @property
     def admitted_clients(self) -> tuple[IpRange, ...]:
         """The clients' CIDR blocks that are not also deployers'."""
-        return tuple(block for block in _read(self.clients) if block not in self.admitted_deployers)
+        return tuple(
+            block for block in _read_ranges(self.clients) if block not in self.admitted_deployers
+        )
 
     @property
     def bridge(self) -> IPv4Network | None:
         """A range for containers that neither the VPC nor a client has: answers to an address in
         it would never leave the host. None where all are taken."""
-        taken: list[IpRange] = [IPv4Network(self.cidr)]
-        taken += [*self.admitted_deployers, *self.admitted_clients]
+        ranges_in_use: list[IpRange] = [IPv4Network(self.cidr)]
+        ranges_in_use += [*self.admitted_deployers, *self.admitted_clients]
         return next(
-            (network for network in map(IPv4Network, _BRIDGES) if not _meets(network, taken)), None
+            (
+                network
+                for network in map(IPv4Network, _BRIDGES)
+                if not _meets(network, ranges_in_use)
+            ),
+            None,
         )
 
     def images_with(self, *names: str) -> tuple[str, ...]:
         """`images`, and those of ``names`` that are in ECR."""
-        own = (it for it in names if ecr_image(it) is not None)
-        return tuple(dict.fromkeys((*self.images, *own)))
+        ecr_names = (name for name in names if ecr_image(name) is not None)
+        return tuple(dict.fromkeys((*self.images, *ecr_names)))
 
     @property
     def ecr_images(self) -> tuple[EcrImage, ...]:
-        return tuple(it for it in map(ecr_image, self.images) if it is not None)
+        return tuple(image for image in map(ecr_image, self.images) if image is not None)
 
     def instance_of(self, host: str) -> InstanceSpec:
         return self.instances.get(host, self.instance)
 
 
-def _read(ranges: Mapping[str, str]) -> tuple[IpRange, ...]:
+def _read_ranges(ranges: Mapping[str, str]) -> tuple[IpRange, ...]:
     return tuple(dict.fromkeys(ip_network(text) for text in ranges.values()))
 
 

@@ -37,7 +37,7 @@ class StackFiles(Protocol):
 def read_spec_text(text: str | None, source: str, files: StackFiles | None = None) -> Spec:
     """Like `read_spec`, for JSON, as Pulumi passes what a stack file holds; None: no value.
 
-    A text that is no JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
+    A text that is not JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
     """
     try:
         value = json.loads(text) if text is not None else None
@@ -87,23 +87,23 @@ def read_spec(value: object, source: str, files: StackFiles | None = None) -> Sp
 def _extended(value: object, source: str, files: StackFiles | None) -> tuple[object, str]:
     """``value`` on top of the files that it extends, and a source that names all of them."""
     layers: list[Mapping[str, Any]] = []
-    seen: list[str] = []
+    names_seen: list[str] = []
     while isinstance(value, Mapping) and EXTENDS in value:
-        layers.append({key: part for key, part in value.items() if key != EXTENDS})
+        layers.append({key: key_value for key, key_value in value.items() if key != EXTENDS})
         name = value[EXTENDS]
         if files is None:
-            found, allowed = f"found {shown(name)}", "only in a stack file"
-            raise SpecError(f"{source}: {EXTENDS}", observed=found, allowed=allowed)
+            problem, allowed = f"found {shown(name)}", "only in a stack file"
+            raise SpecError(f"{source}: {EXTENDS}", observed=problem, allowed=allowed)
         if name not in files.stacks:
             allowed = f"a stack with a file: {', '.join(files.stacks)}"
             raise SpecError(
                 f"{source}: {EXTENDS}", observed=f"found {shown(name)}", allowed=allowed
             )
-        if name in seen:
-            chain = " -> ".join([*seen, name])
+        if name in names_seen:
+            chain = " -> ".join([*names_seen, name])
             allowed = "files that do not extend each other in a circle"
             raise SpecError(f"{source}: {EXTENDS}", observed=f"found {chain}", allowed=allowed)
-        seen.append(name)
+        names_seen.append(name)
         value = files.cluster(name)
         source += f", which extends {files.shown_file(name)}"
     for layer in reversed(layers):
@@ -117,14 +117,14 @@ def merged(base: Mapping[Any, Any], over: Mapping[Any, Any]) -> dict[Any, Any]:
     """``base`` with the keys of ``over``: maps are merged, lists and other values replaced, and a
     key that is null in ``over`` is removed (as in RFC 7396)."""
     result = dict(base)
-    for key, part in over.items():
+    for key, over_value in over.items():
         # YAML has numbers for keys where JSON has text
-        key = next((own for own in base if str(own) == str(key)), key)
+        key = next((base_key for base_key in base if str(base_key) == str(key)), key)
         below = result.get(key)
-        if part is None:
+        if over_value is None:
             result.pop(key, None)
-        elif isinstance(part, Mapping):
-            result[key] = merged(below if isinstance(below, Mapping) else {}, part)
+        elif isinstance(over_value, Mapping):
+            result[key] = merged(below if isinstance(below, Mapping) else {}, over_value)
         else:
-            result[key] = part
+            result[key] = over_value
     return result

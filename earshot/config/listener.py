@@ -113,9 +113,9 @@ class ListenerSpec(Frozen):
             return self.protocol is Protocol.SSL
         return self.client_auth is not ClientAuth.NONE
 
-    def rescoped(self, old: Scope, new: Scope) -> Self:
-        """This listener with scope ``old`` replaced with ``new``."""
-        scopes = [new if scope is old else scope for scope in self.scopes]
+    def rescoped(self, old_scope: Scope, new_scope: Scope) -> Self:
+        """This listener with scope ``old_scope`` replaced with ``new_scope``."""
+        scopes = [new_scope if scope is old_scope else scope for scope in self.scopes]
         return self.model_copy(update={"scopes": _ordered(scopes)})
 
 

@@ -53,14 +53,14 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
         raise SpecError.of(source, problems)
 
 
-def check_encrypted(written: object, spec: ClusterSpec, source: str) -> None:
+def check_encrypted(value: object, spec: ClusterSpec, source: str) -> None:
     """Like `check_passwords`, but for a stack file, in which secrets are encrypted."""
-    if isinstance(written, Mapping) and isinstance(written.get(_SECURE), str):
+    if isinstance(value, Mapping) and isinstance(value.get(_SECURE), str):
         return  # all of it is one secret
-    if not isinstance(written, Mapping):
+    if not isinstance(value, Mapping):
         raise SpecError.of(source, [_plain("USER")])
-    problems = list(_about_users(written, spec))
-    for name, password in written.items():
+    problems = list(_about_users(value, spec))
+    for name, password in value.items():
         if not (isinstance(password, Mapping) and password.keys() == {_SECURE}):
             problems.append(_plain(shown(name)))
     if problems:

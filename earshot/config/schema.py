@@ -42,8 +42,8 @@ def stack_file_schema() -> Schema:
     for definition in definitions.values():
         _without_titles(definition)
     for model in models.values():
-        for part in parts(model):
-            _describe(definitions[part.__name__], part)
+        for model_part in parts(model):
+            _describe(definitions[model_part.__name__], model_part)
     cluster: Schema = {
         "description": "The Kafka cluster of this stack.",
         "type": "object",
@@ -54,17 +54,21 @@ def stack_file_schema() -> Schema:
             }
         },
         "anyOf": [{"required": ["placement"]}, {"required": [EXTENDS]}],
-        "allOf": [part for name, model in models.items() for part in _of_placement(name, model)],
+        "allOf": [
+            model_part
+            for name, model in models.items()
+            for model_part in _of_placement(name, model)
+        ],
     }
     references = [{"$ref": PREFIX + model.__name__} for model in models.values()]
     cluster["allOf"] += [
         {"if": {"not": {"required": ["placement"]}}, "then": {"anyOf": references}}
     ]
     for model in models.values():
-        own = definitions[model.__name__]
-        own["properties"] = {EXTENDS: _EXTENDED, **own["properties"]}
-        for part in _maps(model):
-            definitions[part.__name__].pop("required", None)  # `_of_placement` has it
+        own_definition = definitions[model.__name__]
+        own_definition["properties"] = {EXTENDS: _EXTENDED, **own_definition["properties"]}
+        for model_part in _maps(model):
+            definitions[model_part.__name__].pop("required", None)  # `_of_placement` has it
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A stack file of earshot",
@@ -84,18 +88,20 @@ def stack_file_schema() -> Schema:
 
 def parts(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """``model`` and every model below it."""
-    seen = {model}
+    seen_models = {model}
     waiting = [model]
     while waiting:
-        yield (part := waiting.pop())
-        for field in part.model_fields.values():
+        yield (nested_model := waiting.pop())
+        for field in nested_model.model_fields.values():
             inputs = (
                 getattr(annotation, "json_schema_input_type", None) for annotation in field.metadata
             )
             fresh = {
-                one for annotation in (field.annotation, *inputs) for one in _models(annotation)
-            } - seen
-            seen |= fresh
+                found_model
+                for annotation in (field.annotation, *inputs)
+                for found_model in _models(annotation)
+            } - seen_models
+            seen_models |= fresh
             waiting += fresh
 
 
@@ -126,11 +132,11 @@ def _describe(definition: Schema, model: type[BaseModel]) -> None:
 
 def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
     """The schema's condition for a cluster of placement ``name``."""
-    same = {"required": ["placement"], "properties": {"placement": {"const": name}}}
-    yield {"if": same, "then": {"$ref": PREFIX + model.__name__}}
+    is_placement = {"required": ["placement"], "properties": {"placement": {"const": name}}}
+    yield {"if": is_placement, "then": {"$ref": PREFIX + model.__name__}}
     # a file that extends another one may leave to that what the whole must have
-    whole = {"allOf": [same, {"not": {"required": [EXTENDS]}}]}
-    yield {"if": whole, "then": _required(model)}
+    condition = {"allOf": [is_placement, {"not": {"required": [EXTENDS]}}]}
+    yield {"if": condition, "then": _required(model)}
 
 
 def _required(model: type[BaseModel]) -> Schema:
@@ -140,9 +146,10 @@ def _required(model: type[BaseModel]) -> Schema:
     if names := [name for name, field in fields.items() if field.is_required()]:
         required["required"] = names
     below = {
-        name: part
+        name: required_keys
         for name, field in fields.items()
-        if (one := _map_of(field.annotation)) is not None and (part := _required(one))
+        if (map_model := _map_of(field.annotation)) is not None
+        and (required_keys := _required(map_model))
     }
     if below:
         required["properties"] = below
@@ -153,8 +160,8 @@ def _maps(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """``model`` and the models of the maps below it, outside of lists."""
     yield model
     for field in model.model_fields.values():
-        if (one := _map_of(field.annotation)) is not None:
-            yield from _maps(one)
+        if (map_model := _map_of(field.annotation)) is not None:
+            yield from _maps(map_model)
 
 
 def _map_of(annotation: object) -> type[BaseModel] | None:
@@ -171,11 +178,11 @@ def _without_titles(schema: Any) -> None:
     if isinstance(schema, dict):
         if isinstance(schema.get("title"), str):
             del schema["title"]
-        for part in schema.values():
-            _without_titles(part)
+        for value in schema.values():
+            _without_titles(value)
     elif isinstance(schema, list):
-        for part in schema:
-            _without_titles(part)
+        for value in schema:
+            _without_titles(value)
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:

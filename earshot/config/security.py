@@ -83,12 +83,12 @@ class GivenSpec(Frozen):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.private_ca and (more := self.model_fields_set - {"private_ca"}):
-            given_keys = f"found private_ca and {', '.join(sorted(more))}"
+        if self.private_ca and (other_keys := self.model_fields_set - {"private_ca"}):
+            given_keys = f"found private_ca and {', '.join(sorted(other_keys))}"
             raise ValueError(f"{given_keys}; allowed: private_ca alone, or where certificates lie")
         if not self.private_ca:
-            missing = [key for key in ("certificate", "authority") if not getattr(self, key)]
-            refuse(f"{key}: is missing" for key in missing)
+            missing_keys = [key for key in ("certificate", "authority") if not getattr(self, key)]
+            refuse(f"{key}: is missing" for key in missing_keys)
         if self.region and not _REGION.fullmatch(self.region):
             raise ValueError(
                 f"region: found {shown(self.region)}; allowed: one of AWS, such as eu-central-1"
@@ -171,9 +171,9 @@ class UserSpec(Frozen):
     @classmethod
     def _of_topics(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         refuse(
-            f"found {shown(item)}; allowed: characters of a topic's name, at least one"
-            for item in value
-            if not _PREFIX.fullmatch(item)
+            f"found {shown(prefix)}; allowed: characters of a topic's name, at least one"
+            for prefix in value
+            if not _PREFIX.fullmatch(prefix)
         )
         return tuple(dict.fromkeys(value))
 
@@ -244,10 +244,11 @@ def authorizer_problems(controllers: str, extra: Mapping[str, str]) -> Iterator[
     anyone = extra.get(_ANYONE, "").strip().lower() == "true"
     if extra.get(_AUTHORIZER, "").strip() != AUTHORIZER or unknown or anyone:
         return
-    if (named := f"User:{ANONYMOUS}") not in map(str.strip, users.split(";")):
+    if (anonymous_user := f"User:{ANONYMOUS}") not in map(str.strip, users.split(";")):
         yield (
             f"extra: {_SUPER_USERS}: found {users or 'none'} with the {_AUTHORIZER} {AUTHORIZER}; "
-            f"allowed: {named} among them, as which nodes reach the quorum through {controllers} "
+            f"allowed: {anonymous_user} among them, as which nodes reach the quorum through "
+            f"{controllers} "
             f'in plain text, or {_ANYONE}: "true"'
         )
 
@@ -267,19 +268,23 @@ def security_problems(
     for listener in listeners:
         key, protocol = f"listeners.{listener.name}", listener.protocol
         if listener.name == inter_broker and protocol is not Protocol.SSL:
-            found = f"found {protocol} between brokers of a cluster with `security`"
+            protocol_text = f"found {protocol} between brokers of a cluster with `security`"
             allow = f"{Protocol.SSL}, where they show certificates"
-            yield f"{key}.protocol: {found}; allowed: {allow}"
+            yield f"{key}.protocol: {protocol_text}; allowed: {allow}"
         elif protocol not in allowed:
-            found = f"found {protocol} in a cluster with `security`, whose clients say who they are"
-            yield f"{key}.protocol: {found}; allowed: {', '.join(allowed)}"
+            protocol_text = (
+                f"found {protocol} in a cluster with `security`, whose clients say who they are"
+            )
+            yield f"{key}.protocol: {protocol_text}; allowed: {', '.join(allowed)}"
         elif protocol is Protocol.SSL and (listener.client_auth or required) is not required:
-            found = f"found {listener.client_auth} with {protocol}"
+            protocol_text = f"found {listener.client_auth} with {protocol}"
             why = "where a certificate alone says who a client is"
-            yield f"{key}.client_auth: {found}, {why}; allowed: {required}"
+            yield f"{key}.client_auth: {protocol_text}, {why}; allowed: {required}"
         if listener.mechanism is not None and not protocol.sasl:
-            found = f"found {listener.mechanism} with {protocol}, where clients do not log in"
-            yield f"{key}.mechanism: {found}; allowed: with {Protocol.SASL_SSL}"
+            protocol_text = (
+                f"found {listener.mechanism} with {protocol}, where clients do not log in"
+            )
+            yield f"{key}.mechanism: {protocol_text}; allowed: with {Protocol.SASL_SSL}"
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
             f"controllers.protocol: found {controllers} in a cluster with `security`; "
@@ -293,6 +298,6 @@ def security_problems(
     }
     for key in extra:
         if (name := token_listener(key)) and name not in logins:
-            found = f"found {key}, and no listener {name.upper()} with logins"
-            named = ", ".join(sorted(logins)) or "none, as no listener is SASL_SSL"
-            yield f"extra: {found}; allowed: {named}"
+            protocol_text = f"found {key}, and no listener {name.upper()} with logins"
+            login_names = ", ".join(sorted(logins)) or "none, as no listener is SASL_SSL"
+            yield f"extra: {protocol_text}; allowed: {login_names}"

@@ -24,24 +24,25 @@ from earshot.validation.wire import (
     ExchangeError,
     answering_broker,
     connect,
-    leads,
+    leads_partition,
     metadata,
 )
 
 CONNECTIONS: Final = 5
-"""New connections to one address, each with a request for the broker's id. A forwarder that picks
-one of two brokers at random is missed in 1 of 32 runs, one that takes turns never."""
+"""New connections to one address, each with a request for the broker's id. A forwarder that
+alternates between two brokers is always detected; one that picks one of two at random is missed in
+1 of 32 runs."""
 MOST_IPS: Final = 8
-"""IP addresses of one name that are tried."""
+"""The maximum number of IP addresses tried per name."""
 IDENTIFY_LIMIT: Final = 2.0
 """Seconds for all these connections."""
 AGAIN_AFTER: Final = 0.2
-"""Seconds before the one further try where a connection was closed: a broker may be starting."""
+"""Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
-"""This many connections without an answer are reported, if others were answered."""
+"""The number of unanswered connections from which they are reported, if others were answered."""
 NOT_TOLD: Final = "it does not say which broker it is (that takes DescribeConfigs on the cluster)"
-ALONE: Final = "only the first connection was answered in time"
-_BROKEN: Final = frozenset({"disconnected", "refused"})
+FIRST_ONLY: Final = "only the first connection was answered in time"
+_CLOSED_ERRORS: Final = frozenset({"disconnected", "refused"})
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class ReachableAddress:
 
     address: Address
     ips: tuple[str, ...]
-    """At least one; the first is the one that accepted a connection."""
+    """At least one. The first accepted a connection."""
     context: ssl.SSLContext | None
     login: Login | None
 
     @contextlib.contextmanager
-    def opened(self, number: int, end: Deadline) -> Iterator[Exchange]:
+    def connect_again(self, number: int, end: Deadline) -> Iterator[Exchange]:
         """A new connection after the login, to the IP addresses in turn. Raises ExchangeError."""
         ip = self.ips[number % len(self.ips)]
         with connect(ip, self.address, self.context, end) as connection:
@@ -65,7 +66,7 @@ class ReachableAddress:
             yield exchange
 
     @property
-    def connections(self) -> int:
+    def connection_count(self) -> int:
         return max(CONNECTIONS, len(self.ips))
 
 
@@ -75,29 +76,29 @@ class AnsweringBrokers:
 
     ids: tuple[int, ...] = ()
     """The id of the broker, for each connection on which it answered with one."""
-    broken: int = 0
+    unanswered_count: int = 0
     """Connections that ended without an answer."""
-    unknown: str = ""
-    """Why it is not known which broker answers."""
+    unknown_reason: str = ""
+    """Why the answering broker is unknown; empty if it is known."""
 
     def other_brokers(self, address: Address, expected: int) -> str:
         """Text about other brokers than ``expected`` that answered at ``address``; empty if none
         did."""
-        others = Counter(id for id in self.ids if id != expected)
-        if not others:
+        other_ids = Counter(id for id in self.ids if id != expected)
+        if not other_ids:
             return ""
-        if len(others) == 1 and others.total() == len(self.ids):
+        if len(other_ids) == 1 and other_ids.total() == len(self.ids):
             return f"{address} leads to broker {self.ids[0]}, not to broker {expected}"
-        which = " and ".join(f"broker {id}" for id in sorted(others)[:3])
-        count = f"{others.total()} of {len(self.ids)} connections to {address}"
-        return f"{count} reached {which}, and not broker {expected}"
+        names = " and ".join(f"broker {id}" for id in sorted(other_ids)[:3])
+        count = f"{other_ids.total()} of {len(self.ids)} connections to {address}"
+        return f"{count} reached {names}, and not broker {expected}"
 
     def unanswered(self, address: Address) -> str:
         """Text about connections to ``address`` without an answer; empty if there were fewer than
         `UNSTEADY`."""
-        if self.broken < UNSTEADY:
+        if self.unanswered_count < UNSTEADY:
             return ""
-        count = f"{self.broken} of {self.broken + len(self.ids)}"
+        count = f"{self.unanswered_count} of {self.unanswered_count + len(self.ids)}"
         return f"{count} connections to {address} got no answer"
 
 
@@ -107,11 +108,11 @@ NOT_ASKED: Final = AnsweringBrokers()
 def ask_address(
     peer: ReachableAddress, end: Deadline
 ) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
-    """The metadata that ``peer`` answers with, and which broker answers."""
+    """The metadata of the broker at ``peer`` (or a failure), and the brokers that answered."""
     try:
         return _ask_once(peer, end)
     except ExchangeError as error:
-        if error.failure.error not in _BROKEN or end.stop.wait(min(AGAIN_AFTER, end.left())):
+        if error.failure.error not in _CLOSED_ERRORS or end.stop.wait(min(AGAIN_AFTER, end.left())):
             return error.failure, NOT_ASKED
     try:
         return _ask_once(peer, end)
@@ -120,61 +121,61 @@ def ask_address(
 
 
 def _ask_once(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
-    begun = time.monotonic()
-    with peer.opened(0, end) as exchange:
+    start = time.monotonic()
+    with peer.connect_again(0, end) as exchange:
         cluster, brokers = metadata(exchange)
-        answer = MetadataAnswer(peer.address, cluster, brokers, time.monotonic() - begun)
+        answer = MetadataAnswer(peer.address, cluster, brokers, time.monotonic() - start)
         if not brokers:
             return answer, NOT_ASKED
-        own = (id for id, address in brokers.items() if address == peer.address)
-        candidate = next(own, min(brokers))
+        own_ids = (id for id, address in brokers.items() if address == peer.address)
+        candidate = next(own_ids, min(brokers))
         limit = end.within(IDENTIFY_LIMIT)
         try:
-            who = answering_broker(exchange, candidate)
+            broker_id = answering_broker(exchange, candidate)
         except ExchangeError:
-            who = None
-    if who is None:
-        return answer, AnsweringBrokers(unknown=NOT_TOLD)
-    return answer, _ask_again(peer, who, candidate, limit)
+            broker_id = None
+    if broker_id is None:
+        return answer, AnsweringBrokers(unknown_reason=NOT_TOLD)
+    return answer, _ask_again(peer, broker_id, candidate, limit)
 
 
 def _ask_again(
-    peer: ReachableAddress, first: int, candidate: int, end: Deadline
+    peer: ReachableAddress, first_id: int, candidate: int, end: Deadline
 ) -> AnsweringBrokers:
-    """The broker ``first``, and those that answer on further connections."""
-    ids, broken, silent = [first], 0, False
-    for number in range(1, peer.connections):
+    """The broker ``first_id``, and those that answer on further connections."""
+    ids, unanswered_count, is_silent = [first_id], 0, False
+    for number in range(1, peer.connection_count):
         if not end.left():
             break
         try:
-            with peer.opened(number, end) as exchange:
-                who = answering_broker(exchange, candidate)
+            with peer.connect_again(number, end) as exchange:
+                broker_id = answering_broker(exchange, candidate)
         except ExchangeError as error:
-            # another address of the name may be dead, which is no fault of this one
-            own = number % len(peer.ips) == 0
-            broken += own and error.failure.error in _BROKEN
-            silent |= error.failure.error == "timeout"
+            # other IP addresses of the name have attempts of their own
+            is_first_ip = number % len(peer.ips) == 0
+            unanswered_count += is_first_ip and error.failure.error in _CLOSED_ERRORS
+            is_silent |= error.failure.error == "timeout"
             continue
-        if who is not None:
-            ids.append(who)
-    unknown = ALONE if silent and len(ids) == 1 else ""
-    return AnsweringBrokers(tuple(ids), broken, unknown)
+        if broker_id is not None:
+            ids.append(broker_id)
+    unknown_reason = FIRST_ONLY if is_silent and len(ids) == 1 else ""
+    return AnsweringBrokers(tuple(ids), unanswered_count, unknown_reason)
 
 
 def wrong_brokers(
     peer: ReachableAddress, topic: str, partition: int, end: Deadline
 ) -> tuple[int, int]:
-    """The number of new connections that reached a broker that does not lead ``partition``, and the
-    number of connections that were answered.
+    """The number of new connections that reached a broker other than the leader of ``partition``,
+    and the number of answered connections.
 
-    It serves users without the permission to ask a broker for its id.
+    For users without DescribeConfigs on the cluster, which a request for the broker's id needs.
     """
-    answers: list[bool] = []
-    for number in range(peer.connections):
+    leader_answers: list[bool] = []
+    for number in range(peer.connection_count):
         if not end.left():
             break
-        with contextlib.suppress(ExchangeError), peer.opened(number, end) as exchange:
-            is_leader = leads(exchange, topic, partition)
+        with contextlib.suppress(ExchangeError), peer.connect_again(number, end) as exchange:
+            is_leader = leads_partition(exchange, topic, partition)
             if is_leader is not None:
-                answers.append(is_leader)
-    return answers.count(False), len(answers)
+                leader_answers.append(is_leader)
+    return leader_answers.count(False), len(leader_answers)

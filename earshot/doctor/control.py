@@ -1,10 +1,10 @@
-"""The control probe: when a cell failed, whether the place it was seen from can do its part at all.
+"""The control probe: tells a broken vantage from a broken listener, after a cell failed.
 
-A place whose DNS servers are all silent says nothing about a name, and one without a network says
-nothing about an address: such cells are inconclusive, and so is the vantage. A name that a server
-says does not exist, an address that refuses, metadata that differs: those were seen, and stay.
+If no DNS server answers, or this vantage has no route, the failed cells prove nothing: the cells
+and the vantage become inconclusive. Failures with an answer stay failures: a name that a server
+reports as missing, a refused connection, different metadata.
 
-It is asked only when something failed, and right then, so that all being well costs nothing.
+The probe runs only after a failure.
 """
 
 import ipaddress
@@ -22,24 +22,24 @@ from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 
 LIMIT: Final = 3.0
-"""Seconds for a DNS server's answer, and for looking names up again."""
+"""Seconds to wait for DNS servers, and again for repeated lookups."""
 TRIES: Final = 2
 UNANSWERED: Final = frozenset({"resolver-timeout", "resolver-failure"})
-"""Causes of the resolve stage that say nothing about the name."""
+"""Causes of the resolve stage for which no server has answered about the name."""
 DOUBTFUL: Final = frozenset({Stage.TCP, Stage.PRODUCE, Stage.CONSUME})
-"""Stages that fail where the network is gone; in the others a server has answered."""
+"""Stages that fail without a network. In the other stages a server has answered."""
 CERTAIN: Final = frozenset({"refused", "no-port"})
-"""Causes at one of these stages that no network would change."""
-WORLD: Final = ("198.41.0.4", "2001:503:ba3e::2:30")
-"""A root DNS server: every machine with a default route has one to it. Nothing is sent there."""
+"""Causes at these stages that do not depend on the network."""
+ROOT_SERVERS: Final = ("198.41.0.4", "2001:503:ba3e::2:30")
+"""A root DNS server's IPv4 and IPv6 address, to look up the default route. No packet is sent."""
 
 _UNKNOWN: Final = (Diagnosis.TIMEOUT, Diagnosis.SERVER_FAILURE)
 
 
-def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
-    """Whether the DNS server at the address ``server`` answers a question that any server knows.
+def server_answers(server: str, limit: float, port: int = DNS_PORT) -> bool:
+    """True if the DNS server at IP address ``server`` answers within ``limit`` seconds.
 
-    Any answer counts but SERVFAIL: a forwarder answers it if no server is behind it.
+    SERVFAIL does not count as an answer: a forwarder without an upstream server returns it.
     """
     import dns.exception
     import dns.message
@@ -57,7 +57,7 @@ def hears(server: str, limit: float, port: int = DNS_PORT) -> bool:
 
 
 def has_route(address: str) -> bool:
-    """Whether this machine would know where to send a packet for ``address``; none is sent."""
+    """True if this machine has a route to the IP address ``address``. No packet is sent."""
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -69,41 +69,45 @@ def has_route(address: str) -> bool:
 
 @dataclass(frozen=True)
 class OwnNetwork:
-    """What can be asked of the place that this process runs at: this very machine, or container."""
+    """The lookups of the control probe, from the machine or container of this process."""
 
     servers: Callable[[], Sequence[str]] = nameservers
-    """Its DNS servers."""
-    hears: Callable[[str, float], bool] = hears
-    """Whether a DNS server answers anything within some seconds."""
+    """The IP addresses of the configured DNS servers."""
+    server_answers: Callable[[str, float], bool] = server_answers
+    """True if a DNS server (IP address) answers within a limit (s)."""
     resolve: Callable[[Iterable[str], float], Mapping[str, Lookup]] = resolve
     has_route: Callable[[str], bool] = has_route
 
 
-def mark_inconclusive(
+def mark_broken_vantage(
     report: Report, vantage: str, limit: float = LIMIT, place: OwnNetwork | None = None
 ) -> Report:
-    """``report`` with the failed cells of ``vantage``, which is this place, that are its own fault.
+    """``report`` with the vantage and its failed cells inconclusive, if this vantage is broken.
 
-    ``limit`` in seconds bounds each of two questions, asked one after the other.
+    ``vantage`` is the name of this place in the report. ``limit`` in seconds bounds each of two
+    consecutive probes: lookups, then DNS servers.
     """
-    failed = [cell for cell in report.cells if cell.vantage == vantage and _may_be_ours(cell)]
-    reasons = _reasons(failed, place or OwnNetwork(), limit) if failed else {}
+    doubtful_cells = [
+        cell for cell in report.cells if cell.vantage == vantage and _may_be_the_vantages(cell)
+    ]
+    reasons = _reasons(doubtful_cells, place or OwnNetwork(), limit) if doubtful_cells else {}
     if not reasons:
         return report
     cells = tuple(
-        _undecided(cell, reasons[cell.address.host])
-        if cell in failed and cell.address.host in reasons
+        _inconclusive_cell(cell, reasons[cell.address.host])
+        if cell in doubtful_cells and cell.address.host in reasons
         else cell
         for cell in report.cells
     )
-    broken = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
+    broken_vantage = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
     vantages = tuple(
-        item.model_copy(update=broken) if item.name == vantage else item for item in report.vantages
+        entry.model_copy(update=broken_vantage) if entry.name == vantage else entry
+        for entry in report.vantages
     )
     return report.model_copy(update={"cells": cells, "vantages": vantages})
 
 
-def _may_be_ours(cell: Cell) -> bool:
+def _may_be_the_vantages(cell: Cell) -> bool:
     if cell.verdict is not Verdict.FAIL or cell.cause is None:
         return False
     if cell.failed_stage is Stage.RESOLVE:
@@ -112,37 +116,37 @@ def _may_be_ours(cell: Cell) -> bool:
 
 
 def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str, str]:
-    """By host, what this place lacks to say anything about it; hosts it can check are left out."""
+    """Maps each host that cannot be checked from here to the reason."""
     unresolved = {cell.address.host for cell in cells if cell.failed_stage is Stage.RESOLVE}
-    others = {cell.address.host for cell in cells} - unresolved
-    lookups = place.resolve(sorted(others), limit) if others else {}
+    resolved_hosts = {cell.address.host for cell in cells} - unresolved
+    lookups = place.resolve(sorted(resolved_hosts), limit) if resolved_hosts else {}
     unresolved |= {host for host, lookup in lookups.items() if lookup.diagnosis in _UNKNOWN}
     reasons = {}
     if unresolved and (silent := _no_dns(place, limit)):
         reasons = {
             host: f"{silent}, so nothing is known about {host}" for host in sorted(unresolved)
         }
-    cut_off = not any(map(place.has_route, WORLD))
+    cut_off = not any(map(place.has_route, ROOT_SERVERS))
     for host, lookup in lookups.items():
         if cut_off and lookup.ok and not any(map(place.has_route, lookup.addresses)):
-            to = ", ".join(lookup.addresses)
-            reasons[host] = f"this vantage has no network: no route to {to}, and none to anywhere"
+            ips = ", ".join(lookup.addresses)
+            reasons[host] = f"this vantage has no network: no route to {ips}, and none to anywhere"
     return reasons
 
 
 def _no_dns(place: OwnNetwork, limit: float) -> str:
-    """Why this place can resolve nothing, or an empty text."""
+    """Why this vantage cannot resolve names; empty if it can."""
     servers = tuple(place.servers())
     if not servers:
         return "this vantage has no DNS server"
     with ThreadPoolExecutor(len(servers), thread_name_prefix="control") as pool:
-        if any(pool.map(lambda server: place.hears(server, limit), servers)):
+        if any(pool.map(lambda server: place.server_answers(server, limit), servers)):
             return ""
     return f"no DNS server of this vantage answers ({', '.join(servers)}: nothing in {limit:g} s)"
 
 
-def _undecided(cell: Cell, reason: str) -> Cell:
-    """``cell``, with its failure as the observation, and this place as the cause."""
+def _inconclusive_cell(cell: Cell, reason: str) -> Cell:
+    """``cell`` as inconclusive for ``reason``. The failed stage keeps its observation."""
     stages = tuple(
         stage.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
         if stage.verdict is Verdict.FAIL

@@ -1,9 +1,9 @@
-"""From facts to a cell: which stages passed, which one failed, and what that means. Pure.
+"""Derives the cell of a target from its observation: the passed stages, the failed one, the cause.
 
-The stages are checked in their order, with one turn: a broker whose own address cannot be reached
-is not blamed on bootstrap when another address of the listener answers, for that is how real
-clients come in. Then metadata is compared from that answer, and the stage that really fails
-(resolve, TCP, security) is the one named.
+The stages are checked in order, with one exception. If a broker's own address does not answer but
+another address of the listener does, bootstrap passes: a real client can start there. Metadata is
+compared with that other answer, and the stage that fails at the own address (resolve, TCP,
+security) is reported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.reachability import TABLE as VANTAGES
 from earshot.validation.causes import FailedStage, explain
 from earshot.validation.client import Failure
-from earshot.validation.metadata import NOT_SAID, MetadataAnswer
+from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer
 from earshot.validation.result import Cause, Cell, StageResult
 from earshot.validation.terms import Stage, Verdict
 
 EXPIRES_SOON = 30
-"""Days of a certificate's remaining life below which the report says so."""
-_OF_SECURITY = frozenset({"authentication", "client-certificate", "mechanism", "tls"})
-"""Errors of a client that has connected."""
+"""The report warns of certificates with fewer days left than this."""
+_SECURITY_ERRORS = frozenset({"authentication", "client-certificate", "mechanism", "tls"})
+"""Errors of a connected client that belong to the security stage."""
 _DIAGNOSES = {
     Diagnosis.NXDOMAIN: "does not exist",
     Diagnosis.NO_ANSWER: "has no address record",
@@ -40,13 +40,13 @@ _DIAGNOSES = {
 
 @dataclass(frozen=True)
 class CellTarget:
-    """A cell to be: one broker through one listener."""
+    """A broker to examine through one listener."""
 
     listener: str
     protocol: Protocol
     broker: int
     address: Address
-    """What the contract says, or what the metadata says where there is none."""
+    """The address in the contract, or in the metadata if there is no contract."""
     scopes: tuple[Scope, ...] = ()
 
 
@@ -62,103 +62,109 @@ class SentRecord:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that was observed about one target; a part that was not reached is None."""
+    """All observations of one target. Parts that were not reached are None."""
 
     target: CellTarget
     contact: Contact | None = None
-    own: MetadataAnswer | Failure | None = None
-    """What the target's own address said when asked for metadata."""
-    via: MetadataAnswer | None = None
-    """Another address of the same listener that answered."""
-    late: str = ""
-    """Why nothing can be said: the deadline came before it could answer, or it was not asked."""
-    answering: AnsweringBrokers = NOT_ASKED
-    """Which brokers answered at the target's own address."""
+    own_answer: MetadataAnswer | Failure | None = None
+    """The answer of the target's own address to a metadata request."""
+    other_answer: MetadataAnswer | None = None
+    """The answer of another address of the same listener, if the own address gave none."""
+    inconclusive_reason: str = ""
+    """Why the cell is inconclusive, such as a deadline that expired before an answer."""
+    answering_brokers: AnsweringBrokers = NOT_ASKED
+    """The brokers that answered at the target's own address."""
     peer: ReachableAddress | None = None
-    """The way to ask there again."""
+    """The connection settings of the own address, for further requests."""
     cluster_id: str = ""
-    """The cluster that the target should belong to: the contract's, else that of most addresses."""
-    promised: bool = False
-    """Whether it is the contract that names the cluster."""
-    elsewhere: tuple[str, ...] = ()
+    """The expected cluster id: the contract's, else that of most answers."""
+    contract_names_cluster: bool = False
+    """True if `cluster_id` is from the contract."""
+    other_listeners: tuple[str, ...] = ()
     """Other listeners whose metadata lists this broker."""
-    answers_as: str = ""
-    """The listener that the own answer is of, where that is another one."""
-    disputed: tuple[MetadataAnswer, ...] = ()
-    """Answers of the same listener that do not list the broker at the target's address."""
-    surplus: bool = False
-    """The contract knows no such broker; nothing but metadata (`via`) is looked at."""
+    answering_listener: str = ""
+    """The other listener whose addresses the own answer lists; empty if there is none."""
+    conflicting_answers: tuple[MetadataAnswer, ...] = ()
+    """Answers of the same listener that lack the broker, or list it at another address."""
+    is_unexpected: bool = False
+    """True if the contract lacks this broker. Then only `other_answer` is set."""
     skip: str = ""
-    """Why no record is exchanged although no stage failed: the user asked for none."""
-    prevented: str = ""
-    """What kept the doctor from exchanging records, which is not the cell's fault."""
+    """Why no record is exchanged, if the user asked for none."""
+    no_record_reason: str = ""
+    """Why the doctor could not exchange records, for a cause outside this cell."""
     refusal: Cause | None = None
-    """Why the cluster refused the topic, where that is what prevented it."""
+    """The cluster's reason for refusing the topic, if it did."""
     produced: SentRecord | Failure | None = None
     consumed: float | Failure | None = None
-    """Seconds until the record came back."""
+    """Seconds until the record was read back, or the failure."""
 
 
 @dataclass
 class _StageResults:
-    """The stages so far."""
+    """The results of the stages up to the first failure."""
 
     results: list[StageResult] = field(default_factory=list)
     failed_stage: FailedStage | None = None
 
-    def passed(self, stage: Stage, detail: str, seconds: float | None = None) -> None:
+    def add_pass(self, stage: Stage, detail: str, seconds: float | None = None) -> None:
         self._add(stage=stage, verdict=Verdict.PASS, detail=detail, seconds=seconds)
 
-    def skipped(self, reason: str, *stages: Stage) -> None:
+    def add_skips(self, reason: str, *stages: Stage) -> None:
         for stage in stages:
             self._add(stage=stage, verdict=Verdict.SKIP, detail=reason)
 
-    def failed(self, failed: FailedStage) -> None:
-        self._add(stage=failed.stage, verdict=Verdict.FAIL, detail=failed.observed)
-        self.failed_stage = self.failed_stage or failed
+    def add_failure(self, failed_stage: FailedStage) -> None:
+        self._add(stage=failed_stage.stage, verdict=Verdict.FAIL, detail=failed_stage.observed)
+        self.failed_stage = self.failed_stage or failed_stage
 
     def _add(self, **result: Any) -> None:
-        if self.failed_stage is None:  # whatever follows a failure says nothing
+        if self.failed_stage is None:  # results after a failure prove nothing
             self.results.append(StageResult(**result))
 
     def complete(self) -> tuple[StageResult, ...]:
-        """All seven stages; those after the failed one are skipped for that reason."""
-        done = {result.stage: result for result in self.results}
+        """The results of all seven stages; those after the failed one are skipped."""
+        results = {result.stage: result for result in self.results}
         reason = f"{self.failed_stage.stage} failed" if self.failed_stage else "not reached"
         return tuple(
-            done.get(stage) or StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason)
+            results.get(stage) or StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason)
             for stage in Stage
         )
 
 
-def ready(facts: Observation) -> bool:
-    """Whether every stage before the records has passed."""
-    return not facts.late and _approach(facts).failed_stage is None
+def ready_for_records(facts: Observation) -> bool:
+    """True if every stage before produce has passed."""
+    return not facts.inconclusive_reason and _stages_before_records(facts).failed_stage is None
 
 
 def diagnose(facts: Observation, vantage: str) -> Cell:
-    """The cell of ``facts`` as seen from ``vantage``."""
-    course = _approach(facts)
-    failed, target = course.failed_stage, facts.target
+    """The cell of ``facts``, for the vantage of this name."""
+    stages = _stages_before_records(facts)
+    failed_stage, target = stages.failed_stage, facts.target
     # the result of another address of the listener counts, even if there was no time for this one
-    if facts.late and (failed is None or failed.stage is not Stage.METADATA):
-        return undecided(target, vantage, facts.late, Verdict.INCONCLUSIVE)
-    if failed is None:
-        _exchange(course, facts)
-        failed = course.failed_stage
-    if failed is not None:
-        cause = explain(failed, target.listener, target.broker, target.address, target.scopes)
+    if facts.inconclusive_reason and (
+        failed_stage is None or failed_stage.stage is not Stage.METADATA
+    ):
+        return undecided(target, vantage, facts.inconclusive_reason, Verdict.INCONCLUSIVE)
+    if failed_stage is None:
+        _add_records(stages, facts)
+        failed_stage = stages.failed_stage
+    if failed_stage is not None:
+        cause = explain(failed_stage, target.listener, target.broker, target.address, target.scopes)
         outcome = {"verdict": Verdict.FAIL, "cause": cause}
-    elif facts.prevented:
-        outcome = {"verdict": Verdict.SKIP, "cause": facts.refusal, "reason": facts.prevented}
+    elif facts.no_record_reason:
+        outcome = {
+            "verdict": Verdict.SKIP,
+            "cause": facts.refusal,
+            "reason": facts.no_record_reason,
+        }
     else:
         outcome = {"verdict": Verdict.PASS}
     latency = facts.produced.latency_ms if isinstance(facts.produced, SentRecord) else None
-    return _cell(target, vantage, stages=course.complete(), latency_ms=latency, **outcome)
+    return _cell(target, vantage, stages=stages.complete(), latency_ms=latency, **outcome)
 
 
 def undecided(target: CellTarget, vantage: str, reason: str, verdict: Verdict) -> Cell:
-    """The cell of a target that could not be checked: skipped or inconclusive, for ``reason``."""
+    """The cell of an unchecked target: ``verdict`` (skip or inconclusive) for ``reason``."""
     stages = tuple(StageResult(stage=stage, verdict=Verdict.SKIP, detail=reason) for stage in Stage)
     return _cell(target, vantage, verdict=verdict, stages=stages, reason=reason)
 
@@ -174,146 +180,160 @@ def _cell(target: CellTarget, vantage: str, **outcome: Any) -> Cell:
     )
 
 
-def _approach(facts: Observation) -> _StageResults:
-    """Bootstrap, metadata, resolve, TCP, security."""
-    course = _StageResults()
-    answer = facts.own if isinstance(facts.own, MetadataAnswer) else facts.via
+def _stages_before_records(facts: Observation) -> _StageResults:
+    """The results of bootstrap, metadata, resolve, TCP and security."""
+    stages = _StageResults()
+    answer = (
+        facts.own_answer if isinstance(facts.own_answer, MetadataAnswer) else facts.other_answer
+    )
     obstacle = _obstacle(facts.contact, facts) if facts.contact is not None else None
     if obstacle is not None and obstacle.stage is Stage.BOOTSTRAP:
-        course.failed(obstacle)
+        stages.add_failure(obstacle)
     elif answer is not None:
-        _metadata(course, facts, answer)
+        _add_metadata(stages, facts, answer)
     elif facts.contact is not None:
         reason = f"no address of {facts.target.listener} answered"
-        course.skipped(reason, Stage.BOOTSTRAP, Stage.METADATA)
+        stages.add_skips(reason, Stage.BOOTSTRAP, Stage.METADATA)
     if facts.contact is not None:
-        _way(course, facts.contact, facts.target, obstacle)
-    return course
+        _add_connection(stages, facts.contact, facts.target, obstacle)
+    return stages
 
 
-def _metadata(course: _StageResults, facts: Observation, answer: MetadataAnswer) -> None:
-    """Bootstrap and metadata, by ``answer``."""
+def _add_metadata(stages: _StageResults, facts: Observation, answer: MetadataAnswer) -> None:
+    """Adds the results of bootstrap and metadata, from ``answer``."""
     target = facts.target
     detail = f"{answer.asked} answered"
-    if answer is not facts.own and not facts.surplus:
+    if answer is not facts.own_answer and not facts.is_unexpected:
         detail += f", {target.address} did not"
-    course.passed(Stage.BOOTSTRAP, detail, answer.seconds)
+    stages.add_pass(Stage.BOOTSTRAP, detail, answer.seconds)
     failed_stage = _failed_metadata(facts, answer)
     if failed_stage is not None:
-        course.failed(failed_stage)
+        stages.add_failure(failed_stage)
     elif target.broker in answer.brokers:
         count = len(answer.brokers)
-        listed = f"broker {target.broker} at {answer.brokers[target.broker]}"
-        course.passed(
+        place = f"broker {target.broker} at {answer.brokers[target.broker]}"
+        stages.add_pass(
             Stage.METADATA,
-            f"{listed}, of {count} broker{'' if count == 1 else 's'}{_proved(facts)}",
+            f"{place}, of {count} broker{'' if count == 1 else 's'}{_answer_count(facts)}",
         )
     else:
-        # neither listed nor answering: it is down, and its own address says how
-        course.skipped(f"no listener lists broker {target.broker} any more", Stage.METADATA)
+        # the broker is down: the stages of its own address show the cause
+        stages.add_skips(f"no listener lists broker {target.broker} any more", Stage.METADATA)
 
 
-def _proved(facts: Observation) -> str:
-    count = len(facts.answering.ids)
-    if not count or not isinstance(facts.own, MetadataAnswer):
+def _answer_count(facts: Observation) -> str:
+    count = len(facts.answering_brokers.ids)
+    if not count or not isinstance(facts.own_answer, MetadataAnswer):
         return ""
-    lost = facts.answering.broken
-    return f"; it answers on {count} of {count + lost} connections to {facts.target.address}"
+    unanswered = facts.answering_brokers.unanswered_count
+    return f"; it answers on {count} of {count + unanswered} connections to {facts.target.address}"
 
 
 def _failed_metadata(facts: Observation, answer: MetadataAnswer) -> FailedStage | None:
-    target, own = facts.target, answer is facts.own
+    target, is_own_answer = facts.target, answer is facts.own_answer
     name, broker = target.listener, target.broker
-    live = answer.brokers.get(broker)
-    if own and not facts.surplus and answer.cluster_id != facts.cluster_id:
-        return _of_another_cluster(facts, answer)
-    if facts.surplus:
-        error, seen = "unexpected", f"{name} lists broker {broker} at {target.address}"
-    elif own and facts.answers_as:
+    live_address = answer.brokers.get(broker)
+    if is_own_answer and not facts.is_unexpected and answer.cluster_id != facts.cluster_id:
+        return _wrong_cluster(facts, answer)
+    if facts.is_unexpected:
+        error, observed = "unexpected", f"{name} lists broker {broker} at {target.address}"
+    elif is_own_answer and facts.answering_listener:
         error = "crossed"
-        seen = f"{answer.asked} is answered by listener {facts.answers_as}: {answer.listed}"
-    elif live is None and (facts.elsewhere or own):
-        error = "missing" if facts.elsewhere else "unlisted"
-        listed = f"{answer.listed}, and no broker {broker}"
-        seen = f"{name} lists {listed if answer.brokers else 'no broker at all'}"
-        if facts.elsewhere:
-            seen += f"; {', '.join(facts.elsewhere)} lists it"
-    elif live is not None and live != target.address:
-        error, seen = "drift", f"broker {broker} advertises {live} to clients of {name}"
-    elif live is not None and (sharing := answer.sharing(broker)):
-        together = numbered("broker", (broker, *sharing))
-        error, seen = "shared", f"{together} advertise one address to {name}: {live}"
+        listener = f"listener {facts.answering_listener}"
+        observed = f"{answer.asked} is answered by {listener}: {answer.brokers_text}"
+    elif live_address is None and (facts.other_listeners or is_own_answer):
+        error = "missing" if facts.other_listeners else "unlisted"
+        listed_brokers = f"{answer.brokers_text}, and no broker {broker}"
+        observed = f"{name} lists {listed_brokers if answer.brokers else 'no broker at all'}"
+        if facts.other_listeners:
+            observed += f"; {', '.join(facts.other_listeners)} lists it"
+    elif live_address is not None and live_address != target.address:
+        error, observed = "drift", f"broker {broker} advertises {live_address} to clients of {name}"
+    elif live_address is not None and (sharing_ids := answer.brokers_at_same_address(broker)):
+        brokers = numbered("broker", (broker, *sharing_ids))
+        error, observed = "shared", f"{brokers} advertise one address to {name}: {live_address}"
     elif (
-        own
-        and live is not None
-        and (others := facts.answering.other_brokers(target.address, broker))
+        is_own_answer
+        and live_address is not None
+        and (other_brokers := facts.answering_brokers.other_brokers(target.address, broker))
     ):
-        error, seen = "misrouted", others
-    elif own and facts.disputed:
-        error, seen = "disputed", _disputed(facts)
-    elif own and (unanswered := facts.answering.unanswered(target.address)):
-        error, seen = "unsteady", unanswered
+        error, observed = "misrouted", other_brokers
+    elif is_own_answer and facts.conflicting_answers:
+        error, observed = "disputed", _conflict_text(facts)
+    elif is_own_answer and (unanswered := facts.answering_brokers.unanswered(target.address)):
+        error, observed = "unsteady", unanswered
     else:
         return None
-    return FailedStage(Stage.METADATA, error, seen)
+    return FailedStage(Stage.METADATA, error, observed)
 
 
-def _of_another_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage:
-    whose = " of the contract" if facts.promised else ", which the other addresses belong to"
-    error = "not-the-contracts" if facts.promised else "foreign"
-    seen = f"{answer.asked} belongs to cluster {answer.cluster_id}"
-    if answer.cluster_id == NOT_SAID:
-        error, seen = "no-cluster", f"{answer.asked} names no cluster id"
-    return FailedStage(Stage.METADATA, error, seen, f"cluster {facts.cluster_id}{whose}")
+def _wrong_cluster(facts: Observation, answer: MetadataAnswer) -> FailedStage:
+    origin = (
+        " of the contract"
+        if facts.contract_names_cluster
+        else ", which the other addresses belong to"
+    )
+    error = "not-the-contracts" if facts.contract_names_cluster else "foreign"
+    observed = f"{answer.asked} belongs to cluster {answer.cluster_id}"
+    if answer.cluster_id == NO_CLUSTER_ID:
+        error, observed = "no-cluster", f"{answer.asked} names no cluster id"
+    return FailedStage(Stage.METADATA, error, observed, f"cluster {facts.cluster_id}{origin}")
 
 
-def _disputed(facts: Observation) -> str:
-    """What the other answers say of the broker in place of the target's address."""
+def _conflict_text(facts: Observation) -> str:
+    """The address of the broker in each of the conflicting answers, as text."""
     target = facts.target
     texts = []
-    for answer in facts.disputed:
-        listed = answer.brokers.get(target.broker)
-        texts.append(f"{answer.asked} {f'lists it at {listed}' if listed else 'does not list it'}")
-    own = f"{target.address} lists broker {target.broker} of {target.listener}"
-    return f"answers disagree: {own}, and {shortened(texts)}"
+    for answer in facts.conflicting_answers:
+        address = answer.brokers.get(target.broker)
+        texts.append(
+            f"{answer.asked} {f'lists it at {address}' if address else 'does not list it'}"
+        )
+    own_text = f"{target.address} lists broker {target.broker} of {target.listener}"
+    return f"answers disagree: {own_text}, and {shortened(texts)}"
 
 
 def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
-    """What keeps the target's own address from answering, at the stage where it shows."""
-    target, own = facts.target, facts.own
+    """The stage that fails at the target's own address, with the error; None if none fails."""
+    target, own_answer = facts.target, facts.own_answer
     if not contact.lookup.ok:
-        return _unresolved(target, contact.lookup)
+        return _resolve_failure(target, contact.lookup)
     if not contact.connected:
-        tried = [str(attempt) for attempt in contact.attempts]
-        if untried := contact.lookup.addresses[len(tried) :]:
-            tried.append(f"{len(untried)} more addresses were not tried")
-        seen = "; ".join(tried)
-        # without IPv6 `localhost` still leads to [::1] too: the last that had a route says most
-        routed = [attempt for attempt in contact.attempts if attempt.error != "no-route"]
-        error = (routed or contact.attempts)[-1].error
-        return FailedStage(Stage.TCP, error, f"{target.address}: {seen}")
-    insecure = contact.security
-    if not isinstance(insecure, Failure) and isinstance(own, Failure):
-        if own.error not in _OF_SECURITY:
-            observed = f"{target.address} connects, but gives no metadata: {own.text}"
-            return FailedStage(Stage.BOOTSTRAP, own.error, observed)
-        insecure = own
-    if not isinstance(insecure, Failure):
+        attempts = [str(attempt) for attempt in contact.attempts]
+        if untried_ips := contact.lookup.addresses[len(attempts) :]:
+            attempts.append(f"{len(untried_ips)} more addresses were not tried")
+        attempt_text = "; ".join(attempts)
+        # `localhost` resolves to ::1 even without IPv6: prefer the last address that has a route
+        routed_attempts = [attempt for attempt in contact.attempts if attempt.error != "no-route"]
+        error = (routed_attempts or contact.attempts)[-1].error
+        return FailedStage(Stage.TCP, error, f"{target.address}: {attempt_text}")
+    security_failure = contact.security
+    if not isinstance(security_failure, Failure) and isinstance(own_answer, Failure):
+        if own_answer.error not in _SECURITY_ERRORS:
+            observed = f"{target.address} connects, but gives no metadata: {own_answer.text}"
+            return FailedStage(Stage.BOOTSTRAP, own_answer.error, observed)
+        security_failure = own_answer
+    if not isinstance(security_failure, Failure):
         return None
-    observed, error = f"{target.address} ({target.protocol}): {insecure.text}", insecure.error
-    if error == "authentication" and facts.via is not None:
+    observed, error = (
+        f"{target.address} ({target.protocol}): {security_failure.text}",
+        security_failure.error,
+    )
+    if error == "authentication" and facts.other_answer is not None:
         error = "lost-users"  # another broker accepts the same credentials
-        observed += f"; {facts.via.asked} accepts the same credentials"
-    if isinstance(insecure, OtherCertificate) and (others := _named_by(insecure, facts)):
+        observed += f"; {facts.other_answer.asked} accepts the same credentials"
+    if isinstance(security_failure, OtherCertificate) and (
+        other_ids := _brokers_of_certificate(security_failure, facts)
+    ):
         error = "misrouted"
-        observed += f", as that of {numbered('broker', others)}"
+        observed += f", as that of {numbered('broker', other_ids)}"
     return FailedStage(Stage.SECURITY, error, observed)
 
 
-def _named_by(shown: OtherCertificate, facts: Observation) -> list[int]:
-    """The other brokers of the listener that the certificate is for."""
-    brokers = facts.via.brokers if facts.via is not None else {}
-    names = SubjectNames.of_hosts(shown.names)
+def _brokers_of_certificate(certificate: OtherCertificate, facts: Observation) -> list[int]:
+    """The ids of other brokers of the listener whose host the certificate covers."""
+    brokers = facts.other_answer.brokers if facts.other_answer is not None else {}
+    names = SubjectNames.of_hosts(certificate.names)
     return [
         id
         for id, address in brokers.items()
@@ -321,7 +341,7 @@ def _named_by(shown: OtherCertificate, facts: Observation) -> list[int]:
     ]
 
 
-def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
+def _resolve_failure(target: CellTarget, lookup: Lookup) -> FailedStage:
     host = target.address.host
     if is_name(host):
         kind = kind_of(host)
@@ -333,65 +353,66 @@ def _unresolved(target: CellTarget, lookup: Lookup) -> FailedStage:
         error = "no-name"
         observed = f"{repr(host) if host else 'an empty text'} is neither a name nor an address"
     if target.broker >= 0:
-        who = f"broker {target.broker} advertises {target.address}"
-        observed = f"{who} to clients of {target.listener}, and {observed}"
+        advertised = f"broker {target.broker} advertises {target.address}"
+        observed = f"{advertised} to clients of {target.listener}, and {observed}"
     return FailedStage(Stage.RESOLVE, error, observed)
 
 
-def _way(
-    course: _StageResults, contact: Contact, target: CellTarget, obstacle: FailedStage | None
+def _add_connection(
+    stages: _StageResults, contact: Contact, target: CellTarget, obstacle: FailedStage | None
 ) -> None:
-    """Resolve, TCP and security: passed up to the obstacle."""
+    """Adds the results of resolve, TCP and security: passed up to ``obstacle``."""
     stage = obstacle.stage if obstacle is not None else None
     if stage is not Stage.RESOLVE:
         addresses = contact.lookup.addresses
-        listed = shortened(addresses) if len(addresses) > MOST_ATTEMPTS else ", ".join(addresses)
-        observed = f"{target.address.host} is {listed}"
-        course.passed(Stage.RESOLVE, observed, contact.lookup.seconds)
+        ips = shortened(addresses) if len(addresses) > MOST_ATTEMPTS else ", ".join(addresses)
+        observed = f"{target.address.host} is {ips}"
+        stages.add_pass(Stage.RESOLVE, observed, contact.lookup.seconds)
     if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:
-        course.passed(Stage.TCP, _connected(contact), contact.attempts[-1].seconds)
+        stages.add_pass(Stage.TCP, _connection_text(contact), contact.attempts[-1].seconds)
     if obstacle is not None:
-        course.failed(obstacle)
+        stages.add_failure(obstacle)
     elif isinstance(contact.security, Handshake):
-        secured = contact.security
-        course.passed(Stage.SECURITY, _certificate(secured, target), secured.seconds)
+        handshake = contact.security
+        stages.add_pass(Stage.SECURITY, _certificate_text(handshake, target), handshake.seconds)
     else:
-        how = "authenticated" if target.protocol.sasl else "none asked for"
-        course.passed(Stage.SECURITY, f"{target.protocol}, {how}")
+        login = "authenticated" if target.protocol.sasl else "none asked for"
+        stages.add_pass(Stage.SECURITY, f"{target.protocol}, {login}")
 
 
-def _connected(contact: Contact) -> str:
+def _connection_text(contact: Contact) -> str:
     text = contact.attempts[-1].address
     if contact.dead_first:
-        dead = "; ".join(map(str, contact.dead_first))
-        text += f" connected, but only after {dead}: some clients try the first address alone"
+        failed_attempts = "; ".join(map(str, contact.dead_first))
+        text += f" connected, but only after {failed_attempts}: some clients try only the first"
     return text
 
 
-def _certificate(secured: Handshake, target: CellTarget) -> str:
-    text = ", ".join(filter(None, (str(target.protocol), secured.version, secured.cipher)))
-    traits = [f"is for {names_listed(secured.names)}"] if secured.names else []
-    if secured.days_left is not None:
-        verb = "expires in" if secured.days_left < EXPIRES_SOON else "lasts"
-        traits.append(f"{verb} {secured.days_left} days")
+def _certificate_text(handshake: Handshake, target: CellTarget) -> str:
+    text = ", ".join(filter(None, (str(target.protocol), handshake.version, handshake.cipher)))
+    traits = [f"is for {names_listed(handshake.names)}"] if handshake.names else []
+    if handshake.days_left is not None:
+        verb = "expires in" if handshake.days_left < EXPIRES_SOON else "lasts"
+        traits.append(f"{verb} {handshake.days_left} days")
     text = f"{text}; the certificate {' and '.join(traits)}" if traits else text
-    if secured.names and not SubjectNames.of_hosts(secured.names).cover(target.address.host):
-        # this client is set to compare no names, or does it with less care
-        text += f"; it is not for {target.address.host}: clients that compare names refuse it"
+    if handshake.names and not SubjectNames.of_hosts(handshake.names).cover(target.address.host):
+        # this client compares no names, or less strictly
+        text += f"; it does not cover {target.address.host}: clients that compare names refuse it"
     return text
 
 
-def _exchange(course: _StageResults, facts: Observation) -> None:
-    """Produce and consume."""
-    sent, back = facts.produced, facts.consumed
-    if not_sent := facts.skip or facts.prevented:
-        return course.skipped(not_sent, Stage.PRODUCE, Stage.CONSUME)
-    if not isinstance(sent, SentRecord):
-        failure = sent or Failure("timeout", "the deadline passed before it was sent")
-        return course.failed(FailedStage(Stage.PRODUCE, failure.error, failure.text))
-    where = f"partition {sent.partition}, led by broker {facts.target.broker}, offset {sent.offset}"
-    course.passed(Stage.PRODUCE, where, sent.latency_ms / 1000)
-    if isinstance(back, float):
-        return course.passed(Stage.CONSUME, "the same record, checksum equal", back)
-    failure = back or Failure("timeout", "the deadline passed before it was read")
-    course.failed(FailedStage(Stage.CONSUME, failure.error, failure.text))
+def _add_records(stages: _StageResults, facts: Observation) -> None:
+    """Adds the results of produce and consume."""
+    sent_record, seconds = facts.produced, facts.consumed
+    if reason := facts.skip or facts.no_record_reason:
+        return stages.add_skips(reason, Stage.PRODUCE, Stage.CONSUME)
+    if not isinstance(sent_record, SentRecord):
+        failure = sent_record or Failure("timeout", "the deadline passed before it was sent")
+        return stages.add_failure(FailedStage(Stage.PRODUCE, failure.error, failure.text))
+    place = f"partition {sent_record.partition}, led by broker {facts.target.broker}"
+    detail = f"{place}, offset {sent_record.offset}"
+    stages.add_pass(Stage.PRODUCE, detail, sent_record.latency_ms / 1000)
+    if isinstance(seconds, float):
+        return stages.add_pass(Stage.CONSUME, "the same record, checksum equal", seconds)
+    failure = seconds or Failure("timeout", "the deadline passed before it was read")
+    stages.add_failure(FailedStage(Stage.CONSUME, failure.error, failure.text))

@@ -1,7 +1,7 @@
-"""The doctor: every broker through every listener, up to one record, in well under a second.
+"""The doctor: examines every broker through every listener, up to one record, in under a second.
 
-Nothing is checked here: addresses are looked at (`survey`), records go out and come back
-(`records`), and `diagnosis` says what that means.
+`survey` connects to the addresses, `records` sends and reads the records, and `diagnosis` derives
+the cells. This module runs them in order.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from earshot.doctor.control import LIMIT, mark_inconclusive
-from earshot.doctor.diagnosis import Observation, diagnose, ready
+from earshot.doctor.control import LIMIT, mark_broken_vantage
+from earshot.doctor.diagnosis import Observation, diagnose, ready_for_records
 from earshot.doctor.draft import Draft
-from earshot.doctor.members import targets_added, to_ask_again
+from earshot.doctor.members import addresses_to_ask_again, new_targets_of
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
@@ -29,7 +29,7 @@ from earshot.doctor.survey import (
     facts_of,
     failed_bootstraps,
     targets_of,
-    targets_seen,
+    targets_without_contract,
 )
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
@@ -37,20 +37,20 @@ from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
-from earshot.validation.metadata import NOT_SAID, MetadataAnswer, match_listener
+from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer, match_listener
 from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Verdict
 
 WORKERS: Final = 16
-"""Cells at a time: every client of librdkafka has a thread per broker of its cluster."""
+"""Cells checked in parallel. Each client of librdkafka starts a thread per broker."""
 QUORUM_PATIENCE: Final = 2.0
-"""Seconds below which a topic that was not created in them proves nothing."""
+"""Minimum wait (s) before a topic that was not created counts as a lost quorum."""
 AGREE_AFTER: Final = (0.3, 1.0)
-"""Seconds before answers that disagree are asked for again: twice at most."""
+"""Pauses (s) before each new request to addresses whose answers disagree."""
 NO_TOPIC: Final = "the cluster refused a topic for the records, so none were sent"
 NOT_ASKED: Final = "records were not asked for"
-BLIND: Final = "nothing resolves here, not even localhost: no name can be checked"
+NOTHING_RESOLVES: Final = "nothing resolves here, not even localhost: no name can be checked"
 
 OnCell = Callable[[Cell], None]
 
@@ -68,14 +68,14 @@ def examine(
 ) -> Report:
     """Examines a cluster from this machine and reports a cell per listener and broker.
 
-    ``target`` is the contract, or bootstrap addresses where there is none: then a listener is
-    named after the address that led to it, and what its metadata advertises is checked by itself.
-    ``bootstrap`` adds addresses to come in by to a contract. ``client`` are Kafka's client
-    properties (security only; the contract says which protocol). ``deadline`` bounds the whole run
-    in seconds, but for the control probe of what failed; one above `USUAL_DEADLINE` gives each
-    address longer to answer. ``on_cell`` gets each cell when it is decided, before that probe.
-    ``draft`` has the report as far as it has come. Without ``produce`` nothing is written to the
-    cluster. Raises EarshotError for client properties that cannot be used.
+    ``target`` is the contract, or bootstrap addresses. Without a contract, a listener is named
+    after its bootstrap address, and its metadata is compared only with itself. ``bootstrap`` adds
+    bootstrap addresses to a contract. ``client`` are Kafka's client properties (security only; the
+    contract defines the protocol). ``deadline`` bounds the whole run in seconds, except the control
+    probe after a failure; a value above `USUAL_DEADLINE` raises the time limits of each address.
+    ``on_cell`` is called with each decided cell, before that probe. ``draft`` is filled during the
+    run, so that another thread can read a partial report. If ``produce`` is False, nothing is
+    written to the cluster. Raises EarshotError for client properties that cannot be used.
 
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """
@@ -86,26 +86,26 @@ def examine(
         run = _Examination(dict(client or {}), end, pool, draft, on_cell)
         if isinstance(target, Contract):
             draft.contract, draft.targets = target, targets_of(target)
-            facts = run.by_contract(target, bootstrap)
+            facts = run.observe_contract(target, bootstrap)
         else:
-            draft.targets = targets_seen(target, protocol_of(run.client), [])
-            facts = run.by_address(target)
+            draft.targets = targets_without_contract(target, protocol_of(run.client), [])
+            facts = run.observe_addresses(target)
             draft.cluster_id = _cluster_id(facts)
         draft.targets = [fact.target for fact in facts]
-        draft.brokers = max([0, *map(_listed, facts)])
-        if _blind(facts):
-            draft.broken = BLIND
+        draft.brokers = max([0, *map(_broker_count, facts)])
+        if _is_blind(facts):
+            draft.vantage_failure = NOTHING_RESOLVES
         else:
             cluster = target.cluster if isinstance(target, Contract) else draft.cluster_id
             run.decide(facts, produce, cluster or "unknown")
-        left = max(1.0, end.left(LIMIT))
-    report = mark_inconclusive(draft.report(draft.broken), vantage, left)
+        probe_limit = max(1.0, end.left(LIMIT))
+    report = mark_broken_vantage(draft.report(draft.vantage_failure), vantage, probe_limit)
     return report.model_copy(update={"seconds": draft.seconds})
 
 
-def _listed(facts: Observation) -> int:
-    """How many brokers the answers about one target list."""
-    answers = (facts.own, facts.via)
+def _broker_count(facts: Observation) -> int:
+    """The number of brokers that the answers about one target list."""
+    answers = (facts.own_answer, facts.other_answer)
     return max(
         len(answer.brokers) if isinstance(answer, MetadataAnswer) else 0 for answer in answers
     )
@@ -125,21 +125,22 @@ def _cluster_id(facts: Sequence[Observation]) -> str:
     return next((fact.cluster_id for fact in facts if fact.cluster_id), "")
 
 
-def _not_compared(contract: Contract, facts: Sequence[Observation]) -> list[str]:
+def _uncompared_cluster(contract: Contract, facts: Sequence[Observation]) -> list[str]:
     cluster_id = _cluster_id(facts)
     if contract.cluster_id is not None or not cluster_id:
         return []
-    what = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
-    return [f"{what} whether these are its brokers or another cluster's at the same addresses"]
+    text = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
+    return [f"{text} whether these are its brokers or another cluster's at the same addresses"]
 
 
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
-    """The protocol to try at an address that the user gave: its listener's, or what all speak."""
+    """The protocol for a bootstrap address of the user: that of its listener if it has one, else
+    that of all listeners if they have one protocol, else that of the client properties."""
     name = match_listener(contract, address, None)
     if name is not None:
         return contract.listener(name).protocol
-    spoken = {listener.protocol for listener in contract.listeners}
-    return spoken.pop() if len(spoken) == 1 else protocol_of(client)
+    protocols = {listener.protocol for listener in contract.listeners}
+    return protocols.pop() if len(protocols) == 1 else protocol_of(client)
 
 
 def _seed_note(
@@ -148,83 +149,98 @@ def _seed_note(
     if result.answer is None:
         return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
     cluster_id = result.answer.cluster_id
-    if expected is not None and cluster_id == NOT_SAID:
+    if expected is not None and cluster_id == NO_CLUSTER_ID:
         return f"{address} names no cluster id, and the contract is of cluster {expected}"
     if expected is not None and cluster_id != expected:
         return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
-    listed = result.answer.listed
-    named = f"broker {listed}" if listed else "no broker"
-    led = f"is listener {name}" if name else "is none of the contract's listeners"
-    return f"{address} {led}; it advertises {named}"
+    listed_brokers = result.answer.brokers_text
+    advertised = f"broker {listed_brokers}" if listed_brokers else "no broker"
+    listener = f"is listener {name}" if name else "is none of the contract's listeners"
+    return f"{address} {listener}; it advertises {advertised}"
 
 
-def _blind(facts: Sequence[Observation]) -> bool:
-    """Whether no name resolved and this machine is to blame."""
+def _is_blind(facts: Sequence[Observation]) -> bool:
+    """True if no name resolved and this machine resolves nothing at all."""
     lookups = [fact.contact.lookup for fact in facts if fact.contact is not None]
     return bool(lookups) and not any(lookup.ok for lookup in lookups) and not vantage_resolves()
 
 
 @dataclass
 class _Examination:
-    """One run: one topic, a record per cell, and the topic gone at the end."""
+    """One run: creates a topic, exchanges a record per cell, and deletes the topic."""
 
     client: Mapping[str, str]
     end: Deadline
     pool: ThreadPoolExecutor
     draft: Draft
     on_cell: OnCell | None
-    passed: list[Observation] = field(default_factory=list)
-    """By what the cells that passed were decided."""
+    passed_observations: list[Observation] = field(default_factory=list)
+    """The observations of the cells that passed."""
 
-    def by_contract(self, contract: Contract, bootstrap: Sequence[Address]) -> list[Observation]:
-        """What is seen at the addresses of ``contract``, and at those of ``bootstrap``."""
+    def observe_contract(
+        self, contract: Contract, bootstrap: Sequence[Address]
+    ) -> list[Observation]:
+        """The observations at the addresses of ``contract`` and ``bootstrap``."""
         targets = targets_of(contract)
         addresses: list[ListenerAddress] = [(target.address, target.protocol) for target in targets]
-        given = [(address, _seed_protocol(contract, address, self.client)) for address in bootstrap]
-        shared = bootstraps_of(contract)
-        addresses += [(item.address, item.protocol) for item in shared]
-        results = connect_to_all([*addresses, *given], self.client, self.end, self.pool)
-        for place in given:
+        seed_places = [
+            (address, _seed_protocol(contract, address, self.client)) for address in bootstrap
+        ]
+        bootstrap_targets = bootstraps_of(contract)
+        addresses += [
+            (bootstrap_target.address, bootstrap_target.protocol)
+            for bootstrap_target in bootstrap_targets
+        ]
+        results = connect_to_all([*addresses, *seed_places], self.client, self.end, self.pool)
+        for place in seed_places:
             name = match_listener(contract, place[0], results[place].answer)
             note = _seed_note(place[0], name, results[place], contract.cluster_id)
             self.draft.notes.append(note)
 
-        def judged(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
+        def observations(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
             seeds: dict[str, list[MetadataAnswer]] = {}
-            for place in given:
+            for place in seed_places:
                 answer = results[place].answer
                 name = match_listener(contract, place[0], answer)
                 if name is not None and answer is not None:
                     seeds.setdefault(name, []).append(answer)
-            for item in shared:
-                answer = results[item.address, item.protocol].answer
-                if answer and match_listener(contract, item.address, answer) == item.listener:
-                    seeds.setdefault(item.listener, []).append(answer)
+            for bootstrap_target in bootstrap_targets:
+                answer = results[bootstrap_target.address, bootstrap_target.protocol].answer
+                if (
+                    answer
+                    and match_listener(contract, bootstrap_target.address, answer)
+                    == bootstrap_target.listener
+                ):
+                    seeds.setdefault(bootstrap_target.listener, []).append(answer)
             facts = facts_of(targets, results, seeds, contract)
-            return facts + failed_bootstraps(shared, results, contract)
+            return facts + failed_bootstraps(bootstrap_targets, results, contract)
 
-        facts = self._settled(results, judged)
-        self.draft.notes += _not_compared(contract, facts)
+        facts = self._settled_observations(results, observations)
+        self.draft.notes += _uncompared_cluster(contract, facts)
         return facts
 
-    def by_address(self, seeds: Sequence[Address]) -> list[Observation]:
-        """What is seen at ``seeds``, at the addresses that they advertise, and at those of brokers
-        that only the answers there list."""
+    def observe_addresses(self, seeds: Sequence[Address]) -> list[Observation]:
+        """The observations at ``seeds``, and at the advertised addresses of all brokers that an
+        answer lists."""
         protocol = protocol_of(self.client)
         places = [(seed, protocol) for seed in seeds]
         results = connect_to_all(places, self.client, self.end, self.pool)
         answers = [result.answer for result in results.values() if result.answer is not None]
-        targets = targets_seen(seeds, protocol, answers)
-        seen = len(targets)
+        targets = targets_without_contract(seeds, protocol, answers)
+        seed_count = len(targets)
         while True:
-            new = [it for target in targets if (it := (target.address, protocol)) not in results]
-            results |= connect_to_all(new, self.client, self.end, self.pool)
-            added = targets_added(targets, results)[: seen + MOST_UNEXPECTED - len(targets)]
-            if not added:
+            new_places = [
+                place for target in targets if (place := (target.address, protocol)) not in results
+            ]
+            results |= connect_to_all(new_places, self.client, self.end, self.pool)
+            new_targets = new_targets_of(targets, results)[
+                : seed_count + MOST_UNEXPECTED - len(targets)
+            ]
+            if not new_targets:
                 break
-            targets += added
+            targets += new_targets
 
-        def judged(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
+        def observations(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
             groups = {
                 name: [
                     answer
@@ -235,43 +251,45 @@ class _Examination:
             }
             return facts_of(targets, results, groups, None)
 
-        return self._settled(results, judged)
+        return self._settled_observations(results, observations)
 
-    def _settled(
+    def _settled_observations(
         self,
         results: dict[ListenerAddress, AddressResult],
-        judged: Callable[[Mapping[ListenerAddress, AddressResult]], list[Observation]],
+        observations: Callable[[Mapping[ListenerAddress, AddressResult]], list[Observation]],
     ) -> list[Observation]:
-        """What ``judged`` makes of ``results``, once answers that do not list a broker have been
-        asked for again: a broker that just joined reaches the others' metadata within a moment."""
-        facts = judged(results)
+        """The ``observations`` of ``results``, after new requests to addresses whose answer lacks a
+        broker that answers itself: the others list a broker that just joined a moment later."""
+        facts = observations(results)
         for pause in AGREE_AFTER:
-            places = to_ask_again(facts, results)
+            places = addresses_to_ask_again(facts, results)
             if not places or self.end.left() < pause or self.end.stop.wait(pause):
                 break
-            again = connect_to_all(places, self.client, self.end, self.pool)
-            results |= {place: it for place, it in again.items() if it.answer is not None}
-            facts = judged(results)
+            new_results = connect_to_all(places, self.client, self.end, self.pool)
+            results |= {
+                place: result for place, result in new_results.items() if result.answer is not None
+            }
+            facts = observations(results)
         return facts
 
     def decide(self, facts: Sequence[Observation], produce: bool, cluster: str) -> None:
-        """Puts a cell per entry of ``facts`` into the draft; ``cluster`` is in the topic's name."""
+        """Adds a cell per entry of ``facts`` to the draft; ``cluster`` is for the topic name."""
         waiting: dict[int, Observation] = {}
         for index, fact in enumerate(facts):
-            if produce and ready(fact):
+            if produce and ready_for_records(fact):
                 waiting[index] = fact
             else:
                 self._decide(index, fact if produce else replace(fact, skip=NOT_ASKED))
-        with contextlib.closing(self._exchange(waiting, cluster)) as exchanged:
-            for index, fact in exchanged:
+        with contextlib.closing(self._exchange(waiting, cluster)) as exchange:
+            for index, fact in exchange:
                 self._decide(index, fact)
-        self.draft.notes += _untold(self.passed)
+        self.draft.notes += _unknown_broker_notes(self.passed_observations)
 
     def _decide(self, index: int, facts: Observation) -> None:
         cell = diagnose(facts, self.draft.vantage)
         self.draft.cells[index] = cell
         if cell.verdict is Verdict.PASS:
-            self.passed.append(facts)
+            self.passed_observations.append(facts)
         if self.on_cell is not None:
             self.on_cell(cell)
 
@@ -280,47 +298,47 @@ class _Examination:
     ) -> Generator[tuple[int, Observation], None, None]:
         if not waiting:
             return
-        access = ReachedBrokers.widest((item.target for item in waiting.values()), self.client)
+        access = ReachedBrokers.widest((fact.target for fact in waiting.values()), self.client)
         lifetime = self.end.seconds + CLEAN_UP_LIMIT
         topic = RunTopic(cluster, self.draft.run, lifetime, access, self.end)
         try:
-            brokers = sorted({item.target.broker for item in waiting.values()})
-            given = self.end.left()
-            created = topic.create([(broker,) for broker in brokers])
-            if isinstance(created, Failure):
-                for index, item in waiting.items():
-                    yield index, without_topic(item, created, given)
+            brokers = sorted({fact.target.broker for fact in waiting.values()})
+            seconds_left = self.end.left()
+            partitions = topic.create([(broker,) for broker in brokers])
+            if isinstance(partitions, Failure):
+                for index, fact in waiting.items():
+                    yield index, without_topic(fact, partitions, seconds_left)
                 return
             sweep = self.pool.submit(topic.sweep)
-            partitions = dict(zip(brokers, created.numbers, strict=True))
-            records = Records(created.topic, partitions, self.draft.run, self.client, self.end)
+            numbers = dict(zip(brokers, partitions.numbers, strict=True))
+            records = Records(partitions.topic, numbers, self.draft.run, self.client, self.end)
             yield from records.exchange(waiting, self.pool)
-            if gone := sweep.result():
-                self.draft.notes.append(f"deleted {len(gone)} topic(s) of killed runs")
+            if deleted_topics := sweep.result():
+                self.draft.notes.append(f"deleted {len(deleted_topics)} topic(s) of killed runs")
         finally:
             if note := topic.delete():
                 self.draft.notes.append(note)
 
 
-def _untold(passed: Sequence[Observation]) -> list[str]:
-    """A note where addresses answered, and which broker answers there is not known."""
-    unknown = [it for it in passed if it.answering.unknown]
-    if not unknown:
+def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
+    """A note about addresses at which the answering broker's id is unknown, or no note."""
+    unknown_facts = [fact for fact in facts if fact.answering_brokers.unknown_reason]
+    if not unknown_facts:
         return []
-    where = shortened([str(it.target.address) for it in unknown])
-    reason = unknown[0].answering.unknown
-    return [f"which broker answers is not known at {where}: {reason}"]
+    places = shortened([str(fact.target.address) for fact in unknown_facts])
+    reason = unknown_facts[0].answering_brokers.unknown_reason
+    return [f"which broker answers is not known at {places}: {reason}"]
 
 
-def without_topic(facts: Observation, failure: Failure, given: float) -> Observation:
-    """``facts`` where no topic could be created, for which ``given`` seconds were left.
+def without_topic(facts: Observation, failure: Failure, seconds_left: float) -> Observation:
+    """``facts`` with the failure to create a topic within ``seconds_left`` seconds.
 
-    Only a cluster that had time to answer is said to have no quorum.
+    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left.
     """
-    if failure.error == "timeout" and given >= QUORUM_PATIENCE:
+    if failure.error == "timeout" and seconds_left >= QUORUM_PATIENCE:
         text = f"brokers answer, but no topic can be created: {failure.text}"
         return replace(facts, produced=Failure("no-quorum", text))
     cause = refusal(failure)
     if cause is None:
-        return replace(facts, prevented=f"no topic could be created here: {failure.text}")
-    return replace(facts, prevented=NO_TOPIC, refusal=cause)
+        return replace(facts, no_record_reason=f"no topic could be created here: {failure.text}")
+    return replace(facts, no_record_reason=NO_TOPIC, refusal=cause)

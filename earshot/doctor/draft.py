@@ -1,4 +1,4 @@
-"""The report of a run as far as it has come: another thread may ask for it at any time."""
+"""The partial report of a run, which another thread may read at any time."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from earshot.validation.topic import run_id
 from earshot.validation.wire import MOST_BROKERS
 
 OWN_THREADS: Final = 400
-"""Threads that do not depend on the cluster: lookups, workers, Spark's side of this process."""
+"""Threads that do not depend on the cluster: lookups, workers, the Python side of Spark."""
 CLIENTS_AT_MOST: Final = 40
-"""Clients of librdkafka that exist at the same time."""
+"""The maximum number of librdkafka clients at the same time."""
 
 
 @dataclass
 class Draft:
-    """What is known so far; `examine` fills it."""
+    """The results so far; `examine` fills them in."""
 
     vantage: str = "host"
     contract: Contract | None = None
     run: str = field(default_factory=run_id)
     cluster_id: str = ""
-    """What most addresses said, where no contract names it."""
+    """The cluster id of most answers, if there is no contract."""
     targets: Sequence[CellTarget] = ()
     cells: dict[int, Cell] = field(default_factory=dict)
-    """Decided, by the place of their target."""
+    """Decided cells, by the index of their target."""
     notes: list[str] = field(default_factory=list)
-    broken: str = ""
-    """Why this vantage can decide nothing."""
+    vantage_failure: str = ""
+    """Why this vantage is broken, so that no cell can be decided; empty if it works."""
     brokers: int = MOST_BROKERS
-    """The most brokers that an answer, or the contract, has listed; until one has, all that one
-    may list."""
+    """The largest number of brokers in an answer or the contract. Before the first answer: the
+    maximum that one may list."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    _begun: float = field(default_factory=time.monotonic)
+    _start: float = field(default_factory=time.monotonic)
 
     def report(self, unfinished: str = "") -> Report:
-        """The report; targets without a cell are inconclusive for the reason ``unfinished``."""
+        """The report. Targets without a cell are inconclusive for the reason ``unfinished``."""
         unknown = Verdict.INCONCLUSIVE
         cells, contract = dict(self.cells), self.contract
         place = Vantage(name=self.vantage, where=socket.gethostname(), resolvers=nameservers())
-        if reason := self.broken or unfinished:
+        if reason := self.vantage_failure or unfinished:
             place = place.model_copy(update={"verdict": unknown, "reason": reason})
         return Report(
             kind="doctor",
@@ -70,11 +70,12 @@ class Draft:
 
     @property
     def seconds(self) -> float:
-        """Since it was begun."""
-        return time.monotonic() - self._begun
+        """Seconds since the start of the run."""
+        return time.monotonic() - self._start
 
     @property
     def most_threads(self) -> int:
-        """Threads that this process may have: librdkafka starts one per broker and client."""
+        """The maximum number of threads of this process. librdkafka starts one per broker and
+        client."""
         listeners = len({target.listener for target in self.targets}) or 1
         return OWN_THREADS + min(CLIENTS_AT_MOST, 4 * listeners + 8) * (self.brokers + 3)

@@ -1,11 +1,11 @@
-"""Records to brokers of one listener and back: produced with acks=all, consumed at their offsets.
+"""Produces records to the brokers of a listener with acks=all, and consumes them at their offsets.
 
-All brokers of a listener are served by one client: a login by SCRAM costs it as much as a hundred
-records. What it meets at one broker counts for that one alone.
+One client serves all brokers of a listener, because a SCRAM login takes as long as a hundred
+records. Errors at one broker count for that broker only.
 
-The first record that a broker gets in a partition has it open files, and load code where it has
-only just started. So the first one proves that records are taken, and the next ones are timed: a
-broker that is at work on something else holds up one of them, and hardly the quickest.
+A broker's first record in a partition opens files, and loads code if the broker has just started.
+Therefore the first record proves that records are accepted, and only later ones are timed. The
+shortest time counts, because a busy broker delays single records.
 """
 
 import os
@@ -23,29 +23,29 @@ from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
 
 PAYLOAD: Final = 64
-"""Bytes of a record's value; random, so that no other record can pass for it."""
+"""Bytes of a record's value, which is random: no other record has the same checksum."""
 STAGE_LIMIT: Final = 8.0
-"""Seconds for the records to be acknowledged, and as much for one to come back: ample, as a broker
-that has only just started on a busy machine is slow and not dead."""
-TIMED: Final = 4
-"""Records that are timed at most, until one is quick; the quickest counts."""
+"""Seconds for the acknowledgements, and again for the reading. Long enough for a broker that has
+just started on a busy machine."""
+MAX_TIMED: Final = 4
+"""The maximum number of timed records. Fewer are sent if one is acknowledged within `QUICK_MS`."""
 QUICK_MS: Final = 10.0
-"""Milliseconds below which nothing but the way there and back can be in a record's time."""
-UNTIMED: Final = 1.0
-"""Seconds below which a further record is not missed."""
+"""A latency (ms) that contains hardly more than the network's round trip."""
+ANOTHER_RECORD_SECONDS: Final = 1.0
+"""If fewer seconds are left than this, the records so far are enough."""
 GROUP: Final = "earshot"
-"""The consumer's group: never joined and never committed to, but librdkafka insists on one.
-It also looks up the group's coordinator, at which a new cluster makes `__consumer_offsets`."""
+"""The consumer's group. librdkafka requires one, although it is never joined. It also looks up the
+group's coordinator, whereupon a new cluster creates `__consumer_offsets`."""
 MOST_FETCHED: Final = 2**20
-"""Bytes of records that are taken at a time: a record of a run has a hundred."""
+"""The maximum bytes of one fetch. A record of a run has about a hundred."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, short, so that a run stops soon when asked to."""
 _METADATA_PATIENCE: Final = 0.25
-"""Seconds that a broker may take to say who leads; each further one gets twice as long."""
-_BYSTANDERS: Final = frozenset(
+"""Time-out (s) of the first metadata request for leaders; it doubles after each failure."""
+_HARMLESS_ERRORS: Final = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError.GROUP_AUTHORIZATION_FAILED}
 )
-"""Errors that a consumer reports and that keep no record back."""
+"""Errors reported to a consumer that do not keep it from reading."""
 
 
 @dataclass(frozen=True)
@@ -60,106 +60,117 @@ class Destination:
 def produce(
     values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], end: Deadline
 ) -> Iterator[tuple[int, SentRecord | Failure]]:
-    """What became of records to each partition, one after the other, by one client of ``values``;
-    partitions as they are done with.
+    """Sends records to each partition with one client, and yields the result of each partition
+    when it is known.
 
-    The result is the quickest record but the first, timed from sending it to its acknowledgement:
-    by then the client has found the leader and is connected, and the broker has made the
-    partition's files. It is the first one where that took so long that no time was left for
-    another.
+    ``values`` are librdkafka's properties. The result is the record with the shortest time from
+    sending to acknowledgement. The first record counts only if no time was left for another: it
+    includes the search for the leader, the connection, and the creation of the partition's files.
     """
     limit = end.left(STAGE_LIMIT)
     patience = Deadline(limit)
-    met = EachErrors(
+    broker_errors = EachErrors(
         (destination.partition, Errors(destination.leader)) for destination in destinations
     )
     settings = {
         "acks": "all",
         "linger.ms": 0,
         "message.timeout.ms": max(100, int(limit * 1000)),
-        "error_cb": met,
+        "error_cb": broker_errors,
     }
     producer = Producer(dict(values) | settings)
     leaders = _leaders(producer, topic, limit / 2, end)
-    waiting = [
-        _Delivery(destination, topic, producer, met[destination.partition], patience)
+    open_deliveries = [
+        _Delivery(destination, topic, producer, broker_errors[destination.partition], patience)
         for destination in destinations
     ]
-    unsent = list(waiting)
+    unsent_deliveries = list(open_deliveries)
     try:
-        while waiting and end.left() and patience.left():
-            if unsent:
-                led = next(leaders)
+        while open_deliveries and end.left() and patience.left():
+            if unsent_deliveries:
+                led_partitions = next(leaders)
                 for delivery in [
-                    delivery for delivery in unsent if led is None or delivery.to.partition in led
+                    delivery
+                    for delivery in unsent_deliveries
+                    if led_partitions is None or delivery.destination.partition in led_partitions
                 ]:
                     delivery.send()
-                    unsent.remove(delivery)
-            producer.poll(0.01 if unsent else _PATIENCE)
-            for delivery in [delivery for delivery in waiting if delivery.outcome is not None]:
-                waiting.remove(delivery)
-                yield delivery.to.partition, delivery.ended()
-        for delivery in waiting:
-            yield delivery.to.partition, delivery.ended()
+                    unsent_deliveries.remove(delivery)
+            producer.poll(0.01 if unsent_deliveries else _PATIENCE)
+            for delivery in [
+                delivery for delivery in open_deliveries if delivery.outcome is not None
+            ]:
+                open_deliveries.remove(delivery)
+                yield delivery.destination.partition, delivery.result()
+        for delivery in open_deliveries:
+            yield delivery.destination.partition, delivery.result()
     finally:
         producer.purge()
 
 
 @dataclass(eq=False)
 class _Delivery:
-    """Records to one partition, each once the one before it is acknowledged."""
+    """The records to one partition. Each is sent after the previous one is acknowledged."""
 
-    to: Destination
+    destination: Destination
     topic: str
     producer: Producer
     errors: Errors
     patience: Deadline
     outcome: SentRecord | Failure | None = None
-    _acknowledged: int = 0
-    _best: SentRecord | None = None
-    _left: float = 0.0
-    """Seconds for another one when the last was acknowledged."""
+    _acknowledged_count: int = 0
+    _quickest_record: SentRecord | None = None
+    _seconds_left: float = 0.0
+    """Seconds left when the last record was acknowledged."""
 
-    def ended(self) -> SentRecord | Failure:
-        """What became of them."""
+    def result(self) -> SentRecord | Failure:
+        """The quickest record, or the failure."""
         if self.outcome is not None:
             return self.outcome
-        if self._best is not None and self._left < UNTIMED:
-            return self._best  # it came through, if late
-        late = Failure("timeout", f"no acknowledgement within {self.patience.seconds:.1f} s")
-        return self.errors.first() or late
+        if self._quickest_record is not None and self._seconds_left < ANOTHER_RECORD_SECONDS:
+            return self._quickest_record
+        timeout = Failure("timeout", f"no acknowledgement within {self.patience.seconds:.1f} s")
+        return self.errors.first() or timeout
 
     def send(self) -> None:
-        """Sends a record, and the next ones when it is acknowledged."""
+        """Sends a record; its acknowledgement sends the next."""
         value = os.urandom(PAYLOAD)
         checksum = zlib.crc32(value)
 
-        def acknowledged(error: KafkaError | None, message: Message) -> None:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
             if error is not None:
-                failure = failure_of(error)  # a time-out says nothing; what the client met does
-                met = self.errors.first() if failure.error == "timeout" else None
-                self.outcome = met or failure
+                failure = failure_of(error)  # instead of a time-out, report the client's error
+                client_error = self.errors.first() if failure.error == "timeout" else None
+                self.outcome = client_error or failure
                 return
             latency = 1000 * (message.latency() or 0.0)
-            sent = SentRecord(self.to.partition, message.offset() or 0, latency, checksum)
-            self._acknowledged += 1
-            timed = self._acknowledged - 1
-            if timed <= 1 or self._best is None or latency < self._best.latency_ms:
-                self._best = sent
-            if timed and (timed == TIMED or self._best.latency_ms < QUICK_MS):
-                self.outcome = self._best
+            record = SentRecord(
+                self.destination.partition, message.offset() or 0, latency, checksum
+            )
+            self._acknowledged_count += 1
+            timed_count = self._acknowledged_count - 1
+            if (
+                timed_count <= 1
+                or self._quickest_record is None
+                or latency < self._quickest_record.latency_ms
+            ):
+                self._quickest_record = record
+            if timed_count and (
+                timed_count == MAX_TIMED or self._quickest_record.latency_ms < QUICK_MS
+            ):
+                self.outcome = self._quickest_record
                 return
-            self._left = self.patience.left()
+            self._seconds_left = self.patience.left()
             self.send()
 
-        added = {"sequence": str(self._acknowledged), "checksum": str(checksum)}
+        record_headers = {"sequence": str(self._acknowledged_count), "checksum": str(checksum)}
         try:
             self.producer.produce(
                 self.topic,
                 value,
-                partition=self.to.partition,
-                headers=list((dict(self.to.headers) | added).items()),
-                on_delivery=acknowledged,
+                partition=self.destination.partition,
+                headers=list((dict(self.destination.headers) | record_headers).items()),
+                on_delivery=on_delivery,
             )
         except KafkaException as error:
             self.outcome = self.errors.explain(error)
@@ -168,22 +179,26 @@ class _Delivery:
 def _leaders(
     producer: Producer, topic: str, limit: float, end: Deadline
 ) -> Iterator[set[int] | None]:
-    """Each time, the partitions of ``topic`` that have a leader, as far as is known; None once it
-    was waited for longer than ``limit`` seconds.
+    """Yields the partitions of ``topic`` that have a leader in the current metadata; after
+    ``limit`` seconds, None: send without waiting for a leader.
 
-    A topic reaches the brokers' metadata a moment after its creation is acknowledged.
+    A new topic appears in the brokers' metadata a moment after its creation is acknowledged.
     """
-    waiting, patience = Deadline(limit), _METADATA_PATIENCE
-    while left := end.left(waiting.left()):
+    deadline, patience = Deadline(limit), _METADATA_PATIENCE
+    while seconds_left := end.left(deadline.left()):
         try:
-            known = (
-                producer.list_topics(topic, timeout=min(left, patience)).topics[topic].partitions
+            known_partitions = (
+                producer.list_topics(topic, timeout=min(seconds_left, patience))
+                .topics[topic]
+                .partitions
             )
         except KafkaException:
             patience *= 2
-            known = {}
+            known_partitions = {}
         yield {
-            number for number, partition_metadata in known.items() if partition_metadata.leader >= 0
+            number
+            for number, partition_metadata in known_partitions.items()
+            if partition_metadata.leader >= 0
         }
     while True:
         yield None
@@ -196,13 +211,13 @@ def consume(
     run: str,
     end: Deadline,
 ) -> Iterator[tuple[int, float | Failure]]:
-    """Seconds until each of ``records`` came back unchanged, by partition, by one client of
-    ``values``; partitions as they are done with.
+    """Reads ``records`` with one client, and yields for each partition the seconds until its
+    record was read unchanged, or the failure.
 
-    Each record is paired with the address of its partition's leader.
+    ``values`` are librdkafka's properties. Each record is paired with its leader's address.
     """
-    waiting = {sent.partition: sent for _, sent in records}
-    met = EachErrors((sent.partition, Errors(leader)) for leader, sent in records)
+    open_records = {record.partition: record for _, record in records}
+    broker_errors = EachErrors((record.partition, Errors(leader)) for leader, record in records)
     failures: dict[int, Failure] = {}
     settings = {
         "group.id": GROUP,
@@ -212,41 +227,44 @@ def consume(
         "receive.message.max.bytes": 2 * MOST_FETCHED,
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
-        "error_cb": met,
+        "error_cb": broker_errors,
     }
-    begun = time.monotonic()
+    start = time.monotonic()
     consumer = Consumer(dict(values) | settings)
     try:
         consumer.assign(
-            [TopicPartition(topic, sent.partition, sent.offset) for sent in waiting.values()]
+            [
+                TopicPartition(topic, record.partition, record.offset)
+                for record in open_records.values()
+            ]
         )
-        while waiting and end.left(STAGE_LIMIT - (time.monotonic() - begun)):
+        while open_records and end.left(STAGE_LIMIT - (time.monotonic() - start)):
             message = consumer.poll(_PATIENCE)
             if message is None:
                 continue
             error, partition = message.error(), message.partition()
             if error is not None:
-                if error.code() not in _BYSTANDERS:
-                    # one that names no partition is about all of them
-                    about = tuple(waiting) if partition is None else (partition,)
-                    failures |= dict.fromkeys(about, failure_of(error)) | failures
-            elif partition in waiting:
-                sent = waiting.pop(partition)
-                yield partition, _compare(message, sent, run) or time.monotonic() - begun
+                if error.code() not in _HARMLESS_ERRORS:
+                    # an error without a partition concerns all partitions
+                    partitions = tuple(open_records) if partition is None else (partition,)
+                    failures |= dict.fromkeys(partitions, failure_of(error)) | failures
+            elif partition in open_records:
+                record = open_records.pop(partition)
+                yield partition, _record_mismatch(message, record, run) or time.monotonic() - start
     finally:
         consumer.close()
-    late = Failure("timeout", "the record did not come back in time")
-    for number in waiting:
-        yield number, failures.get(number) or met[number].first() or late
+    timeout = Failure("timeout", "the record did not come back in time")
+    for number in open_records:
+        yield number, failures.get(number) or broker_errors[number].first() or timeout
 
 
-def _compare(message: Message, sent: SentRecord, run: str) -> Failure | None:
+def _record_mismatch(message: Message, record: SentRecord, run: str) -> Failure | None:
     run_of_record = dict(message.headers() or ()).get("run", b"")
     checksum = zlib.crc32(message.value() or b"")
     if run_of_record != run.encode():
-        text = f"offset {sent.offset} holds a record of run {run_of_record!r}, not {run}"
-    elif checksum != sent.checksum:
-        text = f"checksum {checksum:08x} came back, {sent.checksum:08x} was sent"
+        text = f"offset {record.offset} holds a record of run {run_of_record!r}, not {run}"
+    elif checksum != record.checksum:
+        text = f"checksum {checksum:08x} came back, {record.checksum:08x} was sent"
     else:
         return None
     return Failure("corrupt", text)

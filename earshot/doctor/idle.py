@@ -1,7 +1,7 @@
-"""Connections that are idle for a while: whether what is between forgets them.
+"""Tests whether the network drops idle connections.
 
-NAT gateways, load balancers and firewalls drop the state of a connection that carries nothing,
-AWS's after 350 s, and tell neither end. A keep-alive on the broker prevents that.
+NAT gateways, load balancers and firewalls forget a connection without traffic (AWS after 350 s)
+and notify neither end. TCP keep-alive on the broker prevents that.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from earshot.listeners.terms import Protocol
 from earshot.validation.client import translate
 
 LIMIT: Final = 64
-"""Connections that are held at a time."""
+"""The maximum number of connections held open."""
 ANSWER_SECONDS: Final = 5.0
-"""For a connection to be made, and for an answer on it."""
+"""Time limit for connecting, and for an answer."""
 _CORRELATION: Final = 350
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION, -1)
-"""The request that every listener answers, before a login too: key 18, version 0, no client id."""
+"""An ApiVersions request (key 18, version 0, no client id): answered even before a login."""
 _HEAD: Final = struct.Struct(">ii")
 
 
 @dataclass(frozen=True)
 class IdleConnection:
-    """One connection, and what became of it."""
+    """The result for one idle connection."""
 
     address: Address
     error: str
-    """Empty where the broker answered on it afterwards."""
-    made: bool = True
-    """Whether there was a connection at all."""
+    """Empty if the broker answered after the idle time."""
+    is_connected: bool = True
+    """False if the address did not accept a connection."""
 
     def __str__(self) -> str:
-        if not self.made:
+        if not self.is_connected:
             return f"{self.address}: no connection to hold ({self.error})"
         return f"{self.address}: {self.error or 'answered'}"
 
@@ -49,48 +49,51 @@ class IdleConnection:
 def hold(
     places: Sequence[tuple[Address, Protocol]], client: Mapping[str, str], seconds: float
 ) -> list[IdleConnection]:
-    """What became of a connection to each of ``places`` that was idle for ``seconds``.
+    """Connects to each of ``places``, waits for ``seconds``, and tests each connection.
 
-    ``client`` are Kafka's client properties. No more than `LIMIT` are held. Raises EarshotError for
-    certificates and keys that cannot be read.
+    ``client`` are Kafka's client properties. At most `LIMIT` places are tested. Raises EarshotError
+    for certificates and keys that cannot be read.
     """
     tls = any(protocol.tls for _, protocol in places)
     context = tls_context(translate(client)) if tls else None
     results: list[IdleConnection] = []
     with contextlib.ExitStack() as stack:
-        waiting: list[tuple[Address, socket.socket]] = []
+        connections: list[tuple[Address, socket.socket]] = []
         for address, protocol in list(dict.fromkeys(places))[:LIMIT]:
             try:
-                made = _connected(address, context if protocol.tls else None)
-            # a broker may advertise what is no name and no port
+                connection = _connect(address, context if protocol.tls else None)
+            # a broker may advertise an invalid name or port
             except (OSError, ValueError, OverflowError) as error:
-                results.append(IdleConnection(address, _text(error), made=False))
+                results.append(IdleConnection(address, _error_text(error), is_connected=False))
                 continue
-            waiting.append((address, stack.enter_context(made)))
-        if waiting:
+            connections.append((address, stack.enter_context(connection)))
+        if connections:
             time.sleep(seconds)
-        results += [IdleConnection(address, _asked(connection)) for address, connection in waiting]
+        results += [
+            IdleConnection(address, _answer_failure(connection))
+            for address, connection in connections
+        ]
     return results
 
 
 def notes(results: Sequence[IdleConnection], seconds: float) -> Iterator[str]:
-    """``results`` in words, for a report."""
-    lost = [result for result in results if result.made and result.error]
-    kept = [result for result in results if not result.error]
-    if kept:
-        yield f"{len(kept)} connections answered after {seconds:g} s without traffic"
+    """Notes about ``results`` for a report."""
+    lost_connections = [result for result in results if result.is_connected and result.error]
+    kept_connections = [result for result in results if not result.error]
+    if kept_connections:
+        yield f"{len(kept_connections)} connections answered after {seconds:g} s without traffic"
     for connection in results:
         if connection.error:
             yield f"a connection that was idle for {seconds:g} s: {connection}"
-    if lost:
+    if lost_connections:
         yield (
-            "what is between forgets idle connections: set net.ipv4.tcp_keepalive_time on the "
+            "the network drops idle connections: set net.ipv4.tcp_keepalive_time on the "
             "brokers below its limit (AWS: 350 s). Brokers themselves close a connection after "
             "connections.max.idle.ms, 600 s by default"
         )
 
 
-def _connected(address: Address, context: ssl.SSLContext | None) -> socket.socket:
+def _connect(address: Address, context: ssl.SSLContext | None) -> socket.socket:
     connection = socket.create_connection((address.host, address.port), timeout=ANSWER_SECONDS)
     if context is None:
         return connection
@@ -101,23 +104,23 @@ def _connected(address: Address, context: ssl.SSLContext | None) -> socket.socke
         raise
 
 
-def _asked(connection: socket.socket) -> str:
-    """Why the broker does not answer on ``connection``; empty where it does."""
+def _answer_failure(connection: socket.socket) -> str:
+    """Why the broker does not answer on ``connection``; empty if it does."""
     try:
         connection.sendall(_API_VERSIONS)
         answer = b""
         while len(answer) < _HEAD.size:
-            part = connection.recv(_HEAD.size - len(answer))
-            if not part:
+            chunk = connection.recv(_HEAD.size - len(answer))
+            if not chunk:
                 return "was closed meanwhile"
-            answer += part
+            answer += chunk
     except OSError as error:
-        return _text(error)
+        return _error_text(error)
     _, correlation = _HEAD.unpack(answer)
     return "" if correlation == _CORRELATION else "was answered by something that is no broker"
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer"
     if isinstance(error, ConnectionResetError | BrokenPipeError):

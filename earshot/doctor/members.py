@@ -1,4 +1,4 @@
-"""Brokers that only a later answer lists, and answers that are asked for again."""
+"""Targets for brokers that only a later answer lists, and addresses to ask again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,47 +6,47 @@ from itertools import islice
 
 from earshot.doctor.diagnosis import CellTarget, Observation
 from earshot.doctor.survey import MOST_UNEXPECTED, AddressResult, ListenerAddress
-from earshot.validation.metadata import MetadataAnswer, majority_cluster, unexpected
+from earshot.validation.metadata import MetadataAnswer, majority_cluster, unexpected_brokers
 
 
-def targets_added(
+def new_targets_of(
     targets: Sequence[CellTarget], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[CellTarget]:
-    """The targets that answers at ``targets`` list and that are none of them yet; at most
-    `MOST_UNEXPECTED` for each listener.
+    """New targets for the brokers that only the answers at ``targets`` list; at most
+    `MOST_UNEXPECTED` per listener.
 
-    An answer that does not list its own broker at its own address, or is of another cluster than
-    most, adds none: the cell of that broker fails for it.
+    Two kinds of answers add no target, because the cell of their broker fails: those without their
+    own broker at their own address, and those of another cluster than most.
     """
     models = {target.listener: target for target in reversed(targets)}
-    added = []
+    new_targets = []
     for name, model in models.items():
-        own = [target for target in targets if target.listener == name]
-        group = [
+        own_targets = [target for target in targets if target.listener == name]
+        own_answers = [
             answer
-            for target in own
+            for target in own_targets
             if (answer := results[target.address, target.protocol].answer) is not None
             and answer.brokers.get(target.broker) == target.address
         ]
-        cluster = majority_cluster(group)
-        ours = [answer for answer in group if answer.cluster_id == cluster]
-        more = unexpected(ours, [target.broker for target in own])
-        added += [
+        cluster = majority_cluster(own_answers)
+        cluster_answers = [answer for answer in own_answers if answer.cluster_id == cluster]
+        brokers = unexpected_brokers(cluster_answers, [target.broker for target in own_targets])
+        new_targets += [
             replace(model, broker=id, address=address)
-            for id, address in islice(more.items(), MOST_UNEXPECTED)
+            for id, address in islice(brokers.items(), MOST_UNEXPECTED)
         ]
-    return added
+    return new_targets
 
 
-def to_ask_again(
+def addresses_to_ask_again(
     facts: Sequence[Observation], results: Mapping[ListenerAddress, AddressResult]
 ) -> list[ListenerAddress]:
-    """The places whose answers do not list a broker that answers itself; at most
+    """The addresses whose answers lack a broker that answers itself, or list it elsewhere; at most
     `MOST_UNEXPECTED`."""
     addresses = {
         answer.asked
         for fact in facts
-        if isinstance(fact.own, MetadataAnswer)
-        for answer in fact.disputed
+        if isinstance(fact.own_answer, MetadataAnswer)
+        for answer in fact.conflicting_answers
     }
     return [place for place in results if place[0] in addresses][:MOST_UNEXPECTED]

@@ -1,4 +1,4 @@
-"""What this vantage makes of one host:port before any Kafka is spoken: resolve, TCP, TLS."""
+"""Resolves a host, connects to it by TCP and makes the TLS handshake, before any Kafka request."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from earshot.validation.failure import Failure, refuses_certificate
 RESOLVE_LIMIT: Final = 3.0
 """Seconds for all lookups together."""
 EXPLAIN_LIMIT: Final = 1.5
-"""Seconds for asking DNS servers one by one about a name that failed."""
+"""Seconds for asking each DNS server about a name that did not resolve."""
 CONNECT_LIMIT: Final = 2.0
-"""Seconds for one address; a name with several gets this much for each."""
+"""Seconds per IP address."""
 MOST_ATTEMPTS: Final = 16
-"""IP addresses of one name that are tried: a name may have thousands."""
+"""The maximum number of IP addresses tried per name: a name may have thousands."""
 MOST_NAMES: Final = 20
-"""Names of a certificate that are all written out."""
+"""The maximum number of a certificate's names in a message."""
 CONTROL_NAME: Final = "localhost"
 """A name that every working vantage resolves (RFC 6761)."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One TCP connection to one address; `error` is empty where it was made."""
+    """One attempt to connect to one IP address by TCP; `error` is empty if it succeeded."""
 
     address: str
     error: str
@@ -70,28 +70,29 @@ _ERRNOS: Final = {
 
 @dataclass(frozen=True)
 class Handshake:
-    """A TLS handshake with the broker's name checked, as the client properties ask."""
+    """A successful TLS handshake. The broker's name is checked if the client properties require
+    it."""
 
     version: str
     days_left: int | None
-    """Whole days until the certificate expires, where it could be read."""
+    """Whole days until the certificate expires; None if it could not be read."""
     seconds: float
     cipher: str = ""
     names: tuple[str, ...] = ()
-    """What the certificate is for, where it could be read."""
+    """The certificate's subject alternative names; empty if it could not be read."""
 
 
 @dataclass(frozen=True)
 class OtherCertificate(Failure):
-    """A certificate of a trusted authority that is not for the host."""
+    """A certificate of a trusted authority that does not cover the host."""
 
     names: tuple[str, ...] = ()
-    """What it is for."""
+    """The certificate's subject alternative names."""
 
 
 @dataclass(frozen=True)
 class Contact:
-    """The way to ``address``, as far as it leads: each part is None where the one before failed."""
+    """The results of lookup, TCP connection and TLS handshake for ``address``, up to a failure."""
 
     address: Address
     lookup: Lookup
@@ -104,40 +105,42 @@ class Contact:
 
     @property
     def dead_first(self) -> tuple[Attempt, ...]:
-        """Addresses that failed before another of the same name connected."""
+        """Failed attempts before another IP address of the same name connected."""
         return self.attempts[:-1] if self.connected else ()
 
 
 def resolve(hosts: Iterable[str], limit: float = RESOLVE_LIMIT) -> dict[str, Lookup]:
-    """Every host as `getaddrinfo` sees it here, each name once, all within ``limit`` seconds."""
+    """Looks up every host with `getaddrinfo`, each name once, all within ``limit`` seconds."""
     resolver = SystemResolver()
-    wanted = list(hosts)
-    lookups = look_up([(host, resolver) for host in wanted], seconds=limit)
-    return {host: lookups[host.lower(), resolver.label] for host in wanted}
+    names = list(hosts)
+    lookups = look_up([(host, resolver) for host in names], seconds=limit)
+    return {host: lookups[host.lower(), resolver.label] for host in names}
 
 
-def explained(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
-    """``lookup`` with the DNS servers of this machine that resolve a name which failed here.
+def with_server_answers(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
+    """``lookup``, with a hint if the name failed although one of this machine's DNS servers
+    resolves it.
 
-    The system's own resolver believes the first server that denies a name, also where the next
-    one, of a VPN say, knows it. ``limit`` in seconds; a machine with one server is not asked.
+    The system's resolver stops at the first server that denies a name, even if the next one (of a
+    VPN, for example) resolves it. ``limit`` is in seconds. With a single server nothing is asked.
     """
-    denied = lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
-    servers = configuration().servers if denied and "." in lookup.name and limit > 0 else ()
+    is_denied = lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+    servers = configuration().servers if is_denied and "." in lookup.name and limit > 0 else ()
     if len(servers) < 2:
         return lookup
     from earshot.names.nameservers import DnsResolver  # slow to import
 
     lookups = DnsResolver(servers).resolve(lookup.name, limit)
-    knowing = [lookup.resolver for lookup in lookups.each if lookup.ok]
-    if not knowing:
+    resolving_servers = [lookup.resolver for lookup in lookups.each if lookup.ok]
+    if not resolving_servers:
         return lookup
-    hint = f"the DNS server {' and '.join(knowing)} resolves it, but another one denied it first"
+    servers_text = " and ".join(resolving_servers)
+    hint = f"the DNS server {servers_text} resolves it, but another one denied it first"
     return replace(lookup, detail="; ".join(filter(None, (lookup.detail, hint))))
 
 
 def vantage_resolves() -> bool:
-    """The control probe: False means that this place resolves nothing, so no name is to blame."""
+    """False if this vantage resolves nothing, so that a failed lookup proves nothing."""
     return resolve([CONTROL_NAME])[CONTROL_NAME].ok
 
 
@@ -148,7 +151,7 @@ def reach(
     limit: float = CONNECT_LIMIT,
     end: Deadline | None = None,
 ) -> Contact:
-    """Connects to the addresses of ``lookup`` in their order until one answers, as clients do.
+    """Connects to the IP addresses of ``lookup`` in order until one answers, as clients do.
 
     With ``context`` a TLS handshake follows, which checks the advertised name. ``limit`` is in
     seconds, for each attempt and for the handshake; ``end`` bounds all of them. At most
@@ -160,47 +163,54 @@ def reach(
             if not end.left():
                 break
             limit = max(0.05, end.left(limit))
-        place, begun = f"{bracketed(ip)}:{address.port}", time.monotonic()
-        # of another number the C library would connect to what 16 bits hold of it
+        place, start = f"{bracketed(ip)}:{address.port}", time.monotonic()
+        # the C library would connect to a larger number modulo 2^16
         if not 1 <= address.port <= MAX_PORT:
             attempts.append(Attempt(place, "no-port", 0.0))
             continue
         try:
             connection = socket.create_connection((ip, address.port), timeout=limit)
         except OSError as error:
-            attempts.append(Attempt(place, _word(error), time.monotonic() - begun))
+            attempts.append(Attempt(place, _error_word(error), time.monotonic() - start))
             continue
         with connection:
-            attempts.append(Attempt(place, "", time.monotonic() - begun))
+            attempts.append(Attempt(place, "", time.monotonic() - start))
             security = _handshake(connection, address, ip, context) if context else None
         return Contact(address, lookup, tuple(attempts), security)
     return Contact(address, lookup, tuple(attempts))
 
 
 def connects(address: Address, limit: float) -> bool:
-    """Whether ``address`` accepts a connection now; ``limit`` in seconds, for each of two steps."""
+    """True if ``address`` accepts a connection; ``limit`` (s): lookup, each attempt."""
     return reach(address, resolve([address.host], limit)[address.host], None, limit).connected
 
 
 def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
-    """The context that ``client`` (librdkafka's properties) describes; raises EarshotError."""
-    own = "ssl.ca.location" in client or "ssl.ca.pem" in client
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if own else ssl.create_default_context()
+    """The TLS context for ``client`` (librdkafka's properties). Raises EarshotError for files that
+    cannot be read."""
+    has_own_authority = "ssl.ca.location" in client or "ssl.ca.pem" in client
+    context = (
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if has_own_authority
+        else ssl.create_default_context()
+    )
     context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
     try:
-        if own:
+        if has_own_authority:
             file, text = client.get("ssl.ca.location"), client.get("ssl.ca.pem")
             context.load_verify_locations(cafile=file, cadata=text)
-        # an empty password: OpenSSL would ask the terminal for one
+        # never None: OpenSSL would prompt on the terminal
         password = client.get("ssl.key.password", "")
         if "ssl.certificate.location" in client:
             chain, key = client["ssl.certificate.location"], client.get("ssl.key.location")
             context.load_cert_chain(chain, key, password)
         elif "ssl.certificate.pem" in client:
-            with tempfile.NamedTemporaryFile("w") as both:  # only files can be loaded
-                both.write(f"{client.get('ssl.key.pem', '')}\n{client['ssl.certificate.pem']}\n")
-                both.flush()
-                context.load_cert_chain(both.name, None, password)
+            with tempfile.NamedTemporaryFile("w") as key_and_chain:  # only files can be loaded
+                key_and_chain.write(
+                    f"{client.get('ssl.key.pem', '')}\n{client['ssl.certificate.pem']}\n"
+                )
+                key_and_chain.flush()
+                context.load_cert_chain(key_and_chain.name, None, password)
     except (OSError, ValueError, TypeError) as reason:  # a null character; PEM beyond ASCII
         raise EarshotError(
             "the client properties ssl.*",
@@ -213,7 +223,7 @@ def tls_context(client: Mapping[str, Any]) -> ssl.SSLContext:
     return context
 
 
-def _word(error: OSError) -> str:
+def _error_word(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
     return _ERRNOS.get(error.errno or 0, (error.strerror or str(error)).lower())
@@ -222,17 +232,19 @@ def _word(error: OSError) -> str:
 def _handshake(
     connection: socket.socket, address: Address, ip: str, context: ssl.SSLContext
 ) -> Handshake | Failure:
-    try:  # without the connection, which would be left open
+    try:  # validate the name first: an error in wrap_socket would leave the connection open
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=address.host)
     except (TypeError, ValueError) as error:
         return Failure("certificate-name", f"no certificate can be for {address.host!r} ({error})")
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         with context.wrap_socket(connection, server_hostname=address.host) as secured:
-            took = time.monotonic() - begun
-            shown = secured.getpeercert() or {}
+            seconds = time.monotonic() - start
+            certificate = secured.getpeercert() or {}
             version, cipher = secured.version() or "TLS", secured.cipher() or ("",)
-            return Handshake(version, _days_left(shown), took, cipher[0], _names(shown))
+            return Handshake(
+                version, _days_left(certificate), seconds, cipher[0], _names(certificate)
+            )
     except ssl.SSLCertVerificationError as error:
         text = error.verify_message
         if error.verify_code in _NAME_MISMATCH:
@@ -240,20 +252,20 @@ def _handshake(
             return OtherCertificate(
                 "certificate-name", f"the certificate is for {names_listed(names)}", names=names
             )
-        if error.verify_code in _OUT_OF_TIME:
+        if error.verify_code in _VALIDITY_ERRORS:
             text += f" (by the clock of this machine it is {datetime.now(UTC):%Y-%m-%d %H:%M} UTC)"
-        return Failure(_OUT_OF_TIME.get(error.verify_code, "certificate-untrusted"), text)
+        return Failure(_VALIDITY_ERRORS.get(error.verify_code, "certificate-untrusted"), text)
     except TimeoutError:
         return Failure("timeout", "the handshake did not end in time")
     except (ssl.SSLError, OSError) as error:
-        # a listener without TLS closes the connection or answers with something else
+        # a listener without TLS closes the connection or answers with other bytes
         word = "protocol"
         if "ALERT" in str(error).upper():
             word = "client-certificate" if refuses_certificate(str(error)) else "tls"
         return Failure(word, getattr(error, "reason", None) or str(error))
 
 
-_OUT_OF_TIME: Final = {  # X509_V_ERR_CERT_NOT_YET_VALID, …_CERT_HAS_EXPIRED
+_VALIDITY_ERRORS: Final = {  # X509_V_ERR_CERT_NOT_YET_VALID, …_CERT_HAS_EXPIRED
     9: "certificate-not-yet-valid",
     10: "certificate-expired",
 }
@@ -261,7 +273,7 @@ _NAME_MISMATCH: Final = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, …_IP_ADDRESS
 
 
 def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tuple[str, ...]:
-    """What the certificate is good for: asked again without the name, the chain still checked."""
+    """The names of the certificate at ``peer``, from a handshake that checks only the chain."""
     nameless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     nameless.check_hostname = False
     for der in context.get_ca_certs(binary_form=True):
@@ -278,12 +290,12 @@ def _names_at(peer: tuple[str, int], host: str, context: ssl.SSLContext) -> tupl
 
 
 def names_listed(names: Sequence[str]) -> str:
-    """``names`` of a certificate; of many, the first ones."""
+    """The ``names`` of a certificate as text, shortened beyond `MOST_NAMES`."""
     return shortened(names) if len(names) > MOST_NAMES else ", ".join(names)
 
 
 def _names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(clipped(str(it[1]), MAX_NAME) for it in certificate.get("subjectAltName", ()))
+    return tuple(clipped(str(name[1]), MAX_NAME) for name in certificate.get("subjectAltName", ()))
 
 
 def _days_left(certificate: Mapping[str, Any]) -> int | None:

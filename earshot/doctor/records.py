@@ -1,4 +1,4 @@
-"""The records of a run: sent through every listener and read back, and what became of them."""
+"""Sends the records of a run through every listener and reads them back."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
@@ -10,124 +10,146 @@ from earshot.doctor import exchange
 from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, wrong_brokers
 from earshot.doctor.diagnosis import Observation, SentRecord
 from earshot.doctor.exchange import Destination
-from earshot.doctor.survey import PATIENCE
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
 
-SENT_TOGETHER: Final = 1.0
-"""Seconds that reading waits for the records of all cells: the first consumer has a new cluster
-make `__consumer_offsets`, which would slow down what is being timed."""
+SEND_SECONDS: Final = 1.0
+"""Seconds that reading waits until all records are sent. On a new cluster the first consumer makes
+the brokers create `__consumer_offsets`, which would delay the timed records."""
+
+RECORD_PATIENCE: Final = 4.0
+"""Seconds: where fewer were left for a record, that none came proves nothing. A broker on a busy
+machine needs some of them after the active controller has died, while the topic of the run is new.
+"""
 
 Cells = dict[int, Observation]
-"""By their place in the report."""
+"""Observations, by their index in the report."""
 
 
 @dataclass
 class Records:
-    """A record for each cell, by one client for each listener that sends and one that reads."""
+    """Exchanges a record for each cell, with one producer and one consumer per listener."""
 
     topic: str
     partitions: Mapping[int, int]
-    """By the broker that leads them."""
+    """The partition that each broker leads, by broker id."""
     run: str
     client: Mapping[str, str]
     end: Deadline
-    _done: SimpleQueue[tuple[int, Observation] | BaseException] = field(default_factory=SimpleQueue)
+    _results: SimpleQueue[tuple[int, Observation] | BaseException] = field(
+        default_factory=SimpleQueue
+    )
 
     def exchange(
-        self, waiting: Mapping[int, Observation], pool: Executor
+        self, cells: Mapping[int, Observation], pool: Executor
     ) -> Iterator[tuple[int, Observation]]:
-        """The entries of ``waiting`` with what became of their records, each when it is known.
+        """Yields each entry of ``cells`` with the result of its record, when it is known.
 
-        Nothing is read before everything is sent, or SENT_TOGETHER seconds have passed.
+        Reading starts when all records are sent, or after `SEND_SECONDS`.
         """
-        unsent, undecided = set(waiting), set(waiting)
-        sent: Cells = {}
-        self._submit(pool, self._send, dict(waiting))
-        together = Deadline(self.end.left(SENT_TOGETHER))
-        while undecided:
-            if sent and not (unsent and together.left()):
-                self._submit(pool, self._read, sent)
-                sent = {}
+        unsent_indexes, open_indexes = set(cells), set(cells)
+        sent_cells: Cells = {}
+        self._submit(pool, self._produce, dict(cells))
+        send_deadline = Deadline(self.end.left(SEND_SECONDS))
+        while open_indexes:
+            if sent_cells and not (unsent_indexes and send_deadline.left()):
+                self._submit(pool, self._consume, sent_cells)
+                sent_cells = {}
             try:
-                done = self._done.get(timeout=together.left() if sent else None)
+                result = self._results.get(timeout=send_deadline.left() if sent_cells else None)
             except Empty:
                 continue
-            if isinstance(done, BaseException):
-                raise done
-            index, item = done
-            unsent.discard(index)
-            if isinstance(item.produced, SentRecord) and item.consumed is None and not item.late:
-                sent[index] = item
+            if isinstance(result, BaseException):
+                raise result
+            index, cell = result
+            unsent_indexes.discard(index)
+            if (
+                isinstance(cell.produced, SentRecord)
+                and cell.consumed is None
+                and not cell.inconclusive_reason
+            ):
+                sent_cells[index] = cell
             else:
-                undecided.discard(index)
-                yield index, item
+                open_indexes.discard(index)
+                yield index, cell
 
     def _submit(self, pool: Executor, work: Any, cells: Cells) -> None:
-        """``work`` on ``cells``, those of each listener on their own."""
+        """Runs ``work`` in ``pool``, once per listener of ``cells``."""
         for listener in dict.fromkeys(cell.target.listener for cell in cells.values()):
-            own = {index: cell for index, cell in cells.items() if cell.target.listener == listener}
-            pool.submit(self._finish, work, own, pool)
+            listener_cells = {
+                index: cell for index, cell in cells.items() if cell.target.listener == listener
+            }
+            pool.submit(self._finish, work, listener_cells, pool)
 
     def _finish(self, work: Any, cells: Cells, pool: Executor) -> None:
         try:
             work(cells, pool)
         except BaseException as error:
-            self._done.put(error)
+            self._results.put(error)
 
-    def _send(self, cells: Cells, pool: Executor) -> None:
-        places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
+    def _produce(self, cells: Cells, pool: Executor) -> None:
+        indexes = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
         destinations = []
-        for partition, index in places.items():
-            to = cells[index].target
-            headers = {"run": self.run, "listener": to.listener, "broker": str(to.broker)}
-            destinations.append(Destination(partition, to.address, headers))
-        left, values = self.end.left(), self._values(cells)
-        for partition, sent in exchange.produce(values, self.topic, destinations, self.end):
-            index = places[partition]
-            item = replace(cells[index], produced=sent)
-            late = None if isinstance(sent, SentRecord) else cut_short(cells[index], sent, left)
-            if late is not None or item.answering.ids or item.peer is None:
-                self._done.put((index, late or item))
-            else:  # the broker has not told who it is
-                pool.submit(self._finish, self._confirm, {index: item}, pool)
+        for partition, index in indexes.items():
+            target = cells[index].target
+            headers = {"run": self.run, "listener": target.listener, "broker": str(target.broker)}
+            destinations.append(Destination(partition, target.address, headers))
+        seconds_left, values = self.end.left(), self._values(cells)
+        for partition, outcome in exchange.produce(values, self.topic, destinations, self.end):
+            index = indexes[partition]
+            cell = replace(cells[index], produced=outcome)
+            late_cell = (
+                None
+                if isinstance(outcome, SentRecord)
+                else cut_short(cells[index], outcome, seconds_left)
+            )
+            if late_cell is not None or cell.answering_brokers.ids or cell.peer is None:
+                self._results.put((index, late_cell or cell))
+            else:  # the broker's id is unknown
+                pool.submit(self._finish, self._confirm, {index: cell}, pool)
 
-    def _read(self, cells: Cells, pool: Executor) -> None:
-        places = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
-        sent = ((cell.target.address, cell.produced) for cell in cells.values())
-        records = [(address, record) for address, record in sent if isinstance(record, SentRecord)]
-        left, values = self.end.left(), self._values(cells)
-        for partition, back in exchange.consume(values, self.topic, records, self.run, self.end):
-            index = places[partition]
-            item = cells[index]
-            late = cut_short(item, back, left) if isinstance(back, Failure) else None
-            self._done.put((index, late or replace(item, consumed=back)))
+    def _consume(self, cells: Cells, pool: Executor) -> None:
+        indexes = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
+        pairs = ((cell.target.address, cell.produced) for cell in cells.values())
+        records = [(address, record) for address, record in pairs if isinstance(record, SentRecord)]
+        seconds_left, values = self.end.left(), self._values(cells)
+        for partition, outcome in exchange.consume(values, self.topic, records, self.run, self.end):
+            index = indexes[partition]
+            cell = cells[index]
+            late_cell = (
+                cut_short(cell, outcome, seconds_left) if isinstance(outcome, Failure) else None
+            )
+            self._results.put((index, late_cell or replace(cell, consumed=outcome)))
 
     def _values(self, cells: Cells) -> dict[str, Any]:
-        """For a client that comes in by any of ``cells``, which have one listener."""
+        """The librdkafka properties of a client of ``cells``, which share a listener."""
         targets = [cell.target for cell in cells.values()]
         bootstrap = ",".join(str(target.address) for target in targets)
         return configuration(bootstrap, targets[0].protocol, self.client)
 
     def _confirm(self, cells: Cells, pool: Executor) -> None:
-        """The one cell of ``cells``, or that other brokers answer in that broker's place."""
-        ((index, item),) = cells.items()
-        broker = item.target.broker
-        assert item.peer is not None
+        """Checks that new connections to the only entry of ``cells`` reach the leader."""
+        ((index, cell),) = cells.items()
+        broker = cell.target.broker
+        assert cell.peer is not None
         limit = self.end.within(IDENTIFY_LIMIT)
-        others, count = wrong_brokers(item.peer, self.topic, self.partitions[broker], limit)
-        if others:
-            where = f"{others} of {count} connections to {item.target.address}"
-            text = f"{where} reached another broker than broker {broker}"
+        wrong_count, count = wrong_brokers(cell.peer, self.topic, self.partitions[broker], limit)
+        if wrong_count:
+            connections = f"{wrong_count} of {count} connections to {cell.target.address}"
+            text = f"{connections} reached another broker than broker {broker}"
             failure = Failure("misrouted", text)
-            item = replace(item, produced=failure)
+            cell = replace(cell, produced=failure)
         elif count:
-            item = replace(item, answering=AnsweringBrokers(ids=(broker,) * count))
-        self._done.put((index, item))
+            cell = replace(cell, answering_brokers=AnsweringBrokers(ids=(broker,) * count))
+        self._results.put((index, cell))
 
 
-def cut_short(facts: Observation, failure: Failure, given: float) -> Observation | None:
-    """``facts`` as too late where ``failure`` is that nothing came within ``given`` seconds."""
-    if failure.error != "timeout" or given >= PATIENCE:
+def cut_short(facts: Observation, failure: Failure, seconds_left: float) -> Observation | None:
+    """``facts`` as inconclusive if ``failure`` is a time-out after less than RECORD_PATIENCE
+    seconds, else None. ``seconds_left`` is the time that was left."""
+    if failure.error != "timeout" or seconds_left >= RECORD_PATIENCE:
         return None
-    return replace(facts, late=f"the deadline left {given:.1f} s for a record: {failure.text}")
+    return replace(
+        facts,
+        inconclusive_reason=f"the deadline left {seconds_left:.1f} s for a record: {failure.text}",
+    )

@@ -1,8 +1,8 @@
-"""Replication: whether every broker gets records from the others, by the listener between brokers.
+"""Checks that every broker replicates records from the others through the inter-broker listener.
 
-A record in a partition with one follower, which a leader acknowledges only when the follower has
-it too, proves the way from that follower to that leader. Clients never take this way, and on a
-cluster without data nothing else does.
+With acks=all, a leader acknowledges a record only when its follower has copied it. So a record in a
+partition with one follower proves that this follower can connect to this leader. Clients never use
+that connection, and in a cluster without data nothing else does.
 """
 
 from __future__ import annotations
@@ -29,79 +29,83 @@ from earshot.validation.refusals import refusal
 from earshot.validation.result import Cause, Cell, Replication
 from earshot.validation.terms import Verdict
 
-WHOLE: Final = 6
-"""Brokers of which every pair is tried."""
+MAX_FULL_MESH: Final = 6
+"""The maximum number of brokers for which every pair is checked."""
 FOLLOWERS: Final = 2
-"""Followers of each of more brokers that are tried: three replicas is what most topics have."""
+"""The followers checked per leader in a larger cluster: most topics have three replicas."""
 LIMIT: Final = 20.0
-"""Seconds for all records together; an idle follower asks for more twice a second."""
+"""Seconds for all records together. An idle follower fetches twice a second."""
 KIND: Final = "not-replicated"
-"""What its failures are called."""
+"""The cause of failures in reports."""
 CONNECT_SECONDS: Final = 1.0
 CONNECTIONS: Final = 32
-"""Brokers that are looked at again at the same time."""
+"""The maximum number of brokers that are connected to in parallel."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, short, so that a run stops soon when asked to."""
-_UNCOPIED: Final = frozenset({"not-copied", "replicas"})
-"""Errors of a record that its leader took and did not acknowledge."""
+_UNCOPIED_ERRORS: Final = frozenset({"not-copied", "replicas"})
+"""Errors of a record that reached its leader and was not acknowledged."""
 
 Pair = tuple[int, int]
-"""A leader and its follower."""
+"""The broker ids of a leader and its follower."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of replication, and notes for the report."""
+    """The results of the replication check, and notes for the report."""
 
     results: tuple[Replication, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def ring(brokers: Sequence[int]) -> list[Pair]:
-    """Each of ``brokers`` as the leader of all others, or of many brokers as the leader of the next
-    two, the first coming after the last."""
+    """The pairs to check. Each of ``brokers`` leads all others; beyond `MAX_FULL_MESH` brokers, the
+    next `FOLLOWERS` in the order of ids, where the first follows the last."""
     ids = sorted(set(brokers))
-    others = len(ids) - 1
-    steps = range(1, (others if len(ids) <= WHOLE else min(FOLLOWERS, others)) + 1)
-    return [(id, ids[(at + step) % len(ids)]) for step in steps for at, id in enumerate(ids)]
+    other_count = len(ids) - 1
+    steps = range(
+        1, (other_count if len(ids) <= MAX_FULL_MESH else min(FOLLOWERS, other_count)) + 1
+    )
+    return [(id, ids[(index + step) % len(ids)]) for step in steps for index, id in enumerate(ids)]
 
 
 @contextlib.contextmanager
-def proving(
+def replication_proof(
     contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Iterator[Future[Proof]]:
-    """Within, records go to the brokers of those ``cells`` that passed, beside all that is done.
+    """Checks replication between the brokers of the passed ``cells``, in a thread of its own.
 
-    The result has an entry for each pair of the `ring`, none for a single broker. It comes within
-    ``end``, but for the time that it takes to delete the topic, which is gone afterwards also
-    where this is left early.
+    The proof has a result for each pair of the `ring`, and none for a single broker. It is done by
+    ``end``, except for the deletion of the topic. Leaving the context early stops the check and
+    deletes the topic.
     """
-    mine = Deadline(end.left())
+    deadline = Deadline(end.left())
     with ThreadPoolExecutor(1, thread_name_prefix="replication") as pool:
         try:
-            yield pool.submit(_prove, contract, cells, client, run, mine)
+            yield pool.submit(_prove, contract, cells, client, run, deadline)
         finally:
-            mine.stop.set()
+            deadline.stop.set()
 
 
 def _prove(
     contract: Contract, cells: Sequence[Cell], client: Mapping[str, str], run: str, end: Deadline
 ) -> Proof:
-    living = targets_reached(contract, cells)
-    pairs = ring([target.broker for target in living])
+    live_targets = targets_reached(contract, cells)
+    pairs = ring([target.broker for target in live_targets])
     if not pairs:
         return Proof()
-    access = ReachedBrokers.widest(living, client)
+    access = ReachedBrokers.widest(live_targets, client)
     topic = RunTopic(contract.cluster, run, end.seconds, access, end, suffix="-copies")
     try:
-        created = topic.create(pairs)
-        if isinstance(created, Failure):
-            reason = f"no topic with two replicas could be created: {created.text}"
-            unknown = (Verdict.INCONCLUSIVE, refusal(created), reason)
-            results = tuple(_result(pair, contract, *unknown) for pair in pairs)
+        partitions = topic.create(pairs)
+        if isinstance(partitions, Failure):
+            reason = f"no topic with two replicas could be created: {partitions.text}"
+            result_parts = (Verdict.INCONCLUSIVE, refusal(partitions), reason)
+            results = tuple(_result(pair, contract, *result_parts) for pair in pairs)
         else:
-            outcomes = _send(pairs, created, living, client, end)
-            outcomes |= gone(outcomes, {target.broker: target.address for target in living})
+            outcomes = _send_all(pairs, partitions, live_targets, client, end)
+            outcomes |= dead_broker_failures(
+                outcomes, {target.broker: target.address for target in live_targets}
+            )
             results = check_replication(outcomes, contract, cells)
     finally:
         note = topic.delete()
@@ -121,76 +125,79 @@ def _result(
     )
 
 
-def _send(
+def _send_all(
     pairs: Sequence[Pair],
     partitions: Partitions,
-    reached: Sequence[CellTarget],
+    live_targets: Sequence[CellTarget],
     client: Mapping[str, str],
     end: Deadline,
 ) -> dict[Pair, Failure | None]:
-    """What became of a record for each of ``pairs``: None where it was acknowledged."""
-    ways = {target.broker: target for target in reversed(reached)}
+    """The failure of the record of each of ``pairs``; None if it was acknowledged."""
+    leaders = {target.broker: target for target in reversed(live_targets)}
     numbers = dict(zip(pairs, partitions.numbers, strict=True))
     patience = Deadline(end.left(LIMIT))
     outcomes: dict[Pair, Failure | None] = {}
     senders = []
-    for group in turns(pairs, {id: target.listener for id, target in ways.items()}):
-        sender = _Sender([ways[leader] for leader, _ in group], client, outcomes)
+    for group in batches(pairs, {id: target.listener for id, target in leaders.items()}):
+        sender = _Sender([leaders[leader] for leader, _ in group], client, outcomes)
         senders.append(sender)
         for pair in group:
             sender.send(partitions.topic, numbers[pair], pair)
     while len(outcomes) < len(pairs) and patience.left() and end.left():
         for sender in senders:
             sender.producer.poll(_PATIENCE / len(senders))
-    late = Failure("not-copied", f"no acknowledgement within {LIMIT:g} s")
+    timeout = Failure("not-copied", f"no acknowledgement within {LIMIT:g} s")
     if patience.seconds < LIMIT or patience.left():
-        late = Failure("stopped", "the deadline passed before it was acknowledged")
+        timeout = Failure("stopped", "the deadline passed before it was acknowledged")
     for sender in senders:
         sender.producer.purge()
         for pair in sender.pairs:
-            outcomes.setdefault(pair, sender.met(pair) or late)
+            outcomes.setdefault(pair, sender.client_error(pair) or timeout)
     return outcomes
 
 
-def turns(pairs: Sequence[Pair], listeners: Mapping[int, str]) -> list[list[Pair]]:
-    """``pairs`` by the listener of their leader, and no two of one leader together.
+def batches(pairs: Sequence[Pair], listeners: Mapping[int, str]) -> list[list[Pair]]:
+    """Groups ``pairs`` by their leader's listener. Each group has a leader at most once.
 
-    A broker answers the requests of a connection one after the other: one that waits for a
-    follower would hold up the next.
+    A broker answers the requests of one connection in order, so a request that waits for a
+    follower would delay the next. ``listeners`` maps broker ids to listener names.
     """
-    turns: dict[tuple[str, int], list[Pair]] = {}
-    seen = Counter[int]()
+    by_leader: dict[tuple[str, int], list[Pair]] = {}
+    batch_count = Counter[int]()
     for leader, follower in pairs:
-        turns.setdefault((listeners[leader], seen[leader]), []).append((leader, follower))
-        seen[leader] += 1
-    return list(turns.values())
+        by_leader.setdefault((listeners[leader], batch_count[leader]), []).append(
+            (leader, follower)
+        )
+        batch_count[leader] += 1
+    return list(by_leader.values())
 
 
-def gone(
+def dead_broker_failures(
     outcomes: Mapping[Pair, Failure | None], addresses: Mapping[int, Address]
 ) -> dict[Pair, Failure | None]:
-    """Those uncopied of ``outcomes`` with a broker that died meanwhile: they tell nothing."""
-    uncopied = [
+    """New failures for uncopied pairs with a broker that has died: they prove nothing about
+    replication."""
+    uncopied_pairs = [
         pair
         for pair, outcome in outcomes.items()
-        if outcome is not None and outcome.error in _UNCOPIED
+        if outcome is not None and outcome.error in _UNCOPIED_ERRORS
     ]
-    ids = sorted({id for pair in uncopied for id in pair})
+    ids = sorted({id for pair in uncopied_pairs for id in pair})
     if not ids:
         return {}
     with ThreadPoolExecutor(min(CONNECTIONS, len(ids)), thread_name_prefix="replication") as pool:
-        alive = pool.map(lambda id: connects(addresses[id], CONNECT_SECONDS), ids)
-        dead = [id for id, is_alive in zip(ids, alive, strict=True) if not is_alive]
+        live_flags = pool.map(lambda id: connects(addresses[id], CONNECT_SECONDS), ids)
+        dead_ids = [id for id, is_alive in zip(ids, live_flags, strict=True) if not is_alive]
     return {
         pair: Failure("gone", f"broker {id} accepts no connection any more")
-        for id in dead
-        for pair in uncopied
+        for id in dead_ids
+        for pair in uncopied_pairs
         if id in pair
     }
 
 
 class _Sender:
-    """A producer of which each record goes to another leader, through one listener."""
+    """A producer for one listener. Each of its records goes to another leader."""
 
     def __init__(
         self,
@@ -200,30 +207,32 @@ class _Sender:
     ) -> None:
         self.pairs: list[Pair] = []
         self._outcomes = outcomes
-        # what is met at another broker says nothing about this one
+        # errors count for the broker at which they occurred
         self._errors = EachErrors((leader.broker, Errors(leader.address)) for leader in leaders)
         bootstrap = ",".join(str(target.address) for target in leaders)
         settings = {
             "acks": "all",
             "linger.ms": 0,
-            # longer than the outcome is waited for
+            # longer than `_send_all` waits
             "message.timeout.ms": int(2000 * LIMIT),
             "error_cb": self._errors,
         }
         self.producer = Producer(configuration(bootstrap, leaders[0].protocol, client) | settings)
 
-    def met(self, pair: Pair) -> Failure | None:
-        """What the client ran into on its way to the leader of ``pair``."""
+    def client_error(self, pair: Pair) -> Failure | None:
+        """The client's first error at the leader of ``pair``."""
         return self._errors[pair[0]].first()
 
     def send(self, topic: str, partition: int, pair: Pair) -> None:
         self.pairs.append(pair)
 
-        def ended(error: KafkaError | None, message: Message) -> None:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
             self._outcomes.setdefault(pair, None if error is None else failure_of(error))
 
         try:
-            self.producer.produce(topic, os.urandom(16), partition=partition, on_delivery=ended)
+            self.producer.produce(
+                topic, os.urandom(16), partition=partition, on_delivery=on_delivery
+            )
         except KafkaException as error:
             self._outcomes[pair] = failure_of(error)
 
@@ -231,33 +240,37 @@ class _Sender:
 def check_replication(
     outcomes: Mapping[Pair, Failure | None], contract: Contract, cells: Sequence[Cell] = ()
 ) -> tuple[Replication, ...]:
-    """A result for each pair of ``outcomes``; failures with one explanation have one cause. Pure.
+    """A result for each pair of ``outcomes``. Pairs with the same explanation share a cause.
 
-    A leader that none of its followers gets records from is to blame, else a follower that gets
-    them from no leader, else the pair alone. Where clients of that listener (``cells``) failed
-    to reach the leader as well, that is where to begin.
+    The cause is the leader if none of its followers copies; else the follower if it copies from no
+    leader; else the pair. If clients of the same listener failed to reach the leader too
+    (``cells``), the remedy says to begin there.
     """
-    known = {
+    client_failures = {
         cell.broker: f"{cell.failed_stage} ({cell.cause.kind})"
         for cell in cells
         if cell.listener == contract.inter_broker and cell.cause is not None
     }
-    uncopied = {
+    uncopied_pairs = {
         pair
         for pair, outcome in outcomes.items()
-        if outcome is not None and outcome.error in _UNCOPIED
+        if outcome is not None and outcome.error in _UNCOPIED_ERRORS
     }
 
     def cause(pair: Pair) -> Cause:
         leader, follower = pair
-        led = {outcome for outcome in outcomes if outcome[0] == leader}
-        followed = {outcome for outcome in outcomes if outcome[1] == follower}
-        if led <= uncopied and len(led) > 1:
-            return _unreplicated(sorted(led), contract, known)
-        return _unreplicated(sorted(followed) if followed <= uncopied else [pair], contract, known)
+        leader_pairs = {outcome for outcome in outcomes if outcome[0] == leader}
+        follower_pairs = {outcome for outcome in outcomes if outcome[1] == follower}
+        if leader_pairs <= uncopied_pairs and len(leader_pairs) > 1:
+            return _replication_cause(sorted(leader_pairs), contract, client_failures)
+        return _replication_cause(
+            sorted(follower_pairs) if follower_pairs <= uncopied_pairs else [pair],
+            contract,
+            client_failures,
+        )
 
     def result(pair: Pair, failure: Failure | None) -> Replication:
-        if pair in uncopied:
+        if pair in uncopied_pairs:
             return _result(pair, contract, Verdict.FAIL, cause(pair))
         if failure is None:
             return _result(pair, contract, Verdict.PASS)
@@ -267,35 +280,40 @@ def check_replication(
     return tuple(result(*outcome) for outcome in sorted(outcomes.items()))
 
 
-def _unreplicated(pairs: Sequence[Pair], contract: Contract, known: Mapping[int, str]) -> Cause:
-    """The cause of ``pairs``, which have one leader, or one follower, or are a single one.
+def _replication_cause(
+    pairs: Sequence[Pair], contract: Contract, client_failures: Mapping[int, str]
+) -> Cause:
+    """The cause of ``pairs``, which share a leader or a follower.
 
-    ``known`` says at which stage a client failed to reach a broker through the same listener.
+    ``client_failures`` maps broker ids to the stage at which a client of the same listener failed.
     """
     leaders = sorted({leader for leader, _ in pairs})
     followers = sorted({follower for _, follower in pairs})
     name = contract.inter_broker or "the inter-broker listener"
-    advertised = {id: f" ({at})" for place, id, at in contract.places if place.name == name}
-    whence = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
-    those, copy = _brokers(followers), "copies" if len(followers) == 1 else "copy"
+    advertised = {
+        id: f" ({address})" for place, id, address in contract.places if place.name == name
+    }
+    sources = " and ".join(f"broker {id}{advertised.get(id, '')}" for id in leaders)
+    follower_text, verb = _brokers(followers), "copies" if len(followers) == 1 else "copy"
     if len(leaders) > 1:
-        remedy = f"see what keeps {those} from the other brokers' {name}: its resolver, its routes,"
-        remedy += " firewalls, its credentials"
-    elif failed := known.get(leaders[0]):
-        remedy = f"begin with {name} of broker {leaders[0]}, which failed for clients at {failed}"
+        remedy = f"see what keeps {follower_text} from the other brokers' {name}: its resolver,"
+        remedy += " its routes, firewalls, its credentials"
+    elif client_failure := client_failures.get(leaders[0]):
+        remedy = f"begin with {name} of broker {leaders[0]}, which failed for clients at "
+        remedy += client_failure
     else:
-        remedy = f"see that {those} can connect to what broker {leaders[0]} advertises for {name}:"
-        remedy += " the name, the port, firewalls, the security protocol"
+        remedy = f"see that {follower_text} can connect to what broker {leaders[0]} advertises for "
+        remedy += f"{name}: the name, the port, firewalls, the security protocol"
     return Cause(
         kind=KIND,
-        observed=f"{_brokers(leaders)} acknowledged no record within {LIMIT:g} s that {those} had "
-        "to copy",
-        expected=f"{those} {copy} from {whence} through {name}",
-        remedy=f"{remedy}; the log of {those} says more (ReplicaFetcher)",
+        observed=f"{_brokers(leaders)} acknowledged no record within {LIMIT:g} s that "
+        f"{follower_text} had to copy",
+        expected=f"{follower_text} {verb} from {sources} through {name}",
+        remedy=f"{remedy}; the log of {follower_text} says more (ReplicaFetcher)",
     )
 
 
 def _brokers(ids: Sequence[int]) -> str:
     """`broker 1`, `brokers 1 and 2`, `brokers 1, 2 and 3`."""
-    *first, last = map(str, ids)
-    return f"brokers {', '.join(first)} and {last}" if first else f"broker {last}"
+    *first_ids, last_id = map(str, ids)
+    return f"brokers {', '.join(first_ids)} and {last_id}" if first_ids else f"broker {last_id}"

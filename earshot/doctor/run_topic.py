@@ -1,6 +1,6 @@
-"""A run's topic on a cluster of which a part may be dead, or die meanwhile.
+"""Creates and deletes the topic of a run, on a cluster whose brokers may be dead or die meanwhile.
 
-It is the run's own and gone afterwards, or one that runs share where no topic can be deleted.
+Each run has its own topic. If the cluster does not allow topics to be deleted, all runs share one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.metadata import admin_client, steer
 from earshot.validation.refusals import UNANSWERED
-from earshot.validation.shared_topic import ends, share_topic, shared_name
+from earshot.validation.shared_topic import end_offsets, share_topic, shared_name
 from earshot.validation.topic import (
     Replicas,
     TopicError,
@@ -32,33 +32,37 @@ from earshot.validation.topic import (
 )
 
 CREATE_TRIES: Final = (2.0, 4.0)
-"""Seconds of each attempt to create the topic: the broker that was asked may die meanwhile.
-A quorum that lives takes a fraction of a second."""
+"""Time limits (s) of the attempts to create the topic: the asked broker may die meanwhile.
+A working quorum needs a fraction of a second."""
 STEER_LIMIT: Final = 1.0
 """Seconds for finding a broker to ask."""
 CLEAN_UP_LIMIT: Final = 3.0
-"""Seconds for deleting the topic, beyond the deadline if need be."""
+"""Seconds for deleting the topic, also after the deadline."""
 
 
 @dataclass(frozen=True)
 class ReachedBrokers:
-    """Brokers that were reached through one listener: who can be asked to change the cluster."""
+    """The reachable brokers of one listener, for requests that change the cluster."""
 
     protocol: Protocol
     brokers: Mapping[int, Address]
     client: Mapping[str, str]
 
     @classmethod
-    def widest(cls, reached: Iterable[CellTarget], client: Mapping[str, str]) -> ReachedBrokers:
-        """By the listener through which most brokers of ``reached`` (at least one) were."""
+    def widest(cls, targets: Iterable[CellTarget], client: Mapping[str, str]) -> ReachedBrokers:
+        """The brokers of the listener that reaches most of ``targets`` (at least one)."""
         by_listener: dict[str, list[CellTarget]] = {}
-        for target in reached:
+        for target in targets:
             by_listener.setdefault(target.listener, []).append(target)
-        chosen = max(by_listener.values(), key=len)
-        return cls(chosen[0].protocol, {target.broker: target.address for target in chosen}, client)
+        listener_targets = max(by_listener.values(), key=len)
+        return cls(
+            listener_targets[0].protocol,
+            {target.broker: target.address for target in listener_targets},
+            client,
+        )
 
-    def steered(self, admin: AdminClient | None) -> AdminClient:
-        """``admin``, or a new client of them; its requests go to one that accepts connections."""
+    def steered_client(self, admin: AdminClient | None) -> AdminClient:
+        """``admin``, or a new client, steered to a broker that accepts connections now."""
         if admin is None:
             bootstrap = ",".join(map(str, self.brokers.values()))
             admin = admin_client(bootstrap, self.protocol, self.client)
@@ -72,7 +76,7 @@ class ReachedBrokers:
 
 @dataclass(frozen=True)
 class Partitions:
-    """Where the records of a run go, and the offset in each partition that its own begin at."""
+    """The partitions for the records of a run, and the first offset of the run in each."""
 
     topic: str
     numbers: tuple[int, ...]
@@ -81,21 +85,21 @@ class Partitions:
 
 @dataclass
 class RunTopic:
-    """One topic from its creation to its end; nothing here raises for what the cluster does."""
+    """The topic of one run. No method raises for a cluster's failure."""
 
     cluster: str
     run: str
     lifetime: float
-    """Seconds that the run takes at the most."""
+    """The longest duration of the run, in seconds."""
     access: ReachedBrokers
     end: Deadline
     suffix: Literal["", "-copies"] = ""
-    _created: Partitions | Failure | None = None
-    _kept: Failure | None = None
-    """Why topics stay on this cluster."""
-    _asked: bool = False
-    _sent: bool = False
-    """Whether a request to create the topic was sent that no broker has refused."""
+    _outcome: Partitions | Failure | None = None
+    _undeletable: Failure | None = None
+    """Why topics cannot be deleted on this cluster; None if they can."""
+    _is_deletion_known: bool = False
+    _may_exist: bool = False
+    """True if a request to create the topic was sent and not refused."""
     _admin: AdminClient | None = None
 
     def __post_init__(self) -> None:
@@ -103,77 +107,79 @@ class RunTopic:
         self._shared_name = shared_name(self.cluster) + self.suffix
 
     def create(self, replicas: Sequence[Replicas]) -> Partitions | Failure:
-        """A partition for each of ``replicas``, or why there is none.
+        """Creates a topic with a partition for each of ``replicas``.
 
-        A failure with the word `timeout` means that nothing changes the cluster at the moment:
-        its quorum is lost.
+        A failure with the error `timeout` means that the cluster has no quorum.
         """
-        self._created = Failure("timeout", "the deadline passed before the topic was created")
+        self._outcome = Failure("timeout", "the deadline passed before the topic was created")
         for limit in CREATE_TRIES:
-            left = self.end.left(limit)
-            if left < 0.1:
+            seconds_left = self.end.left(limit)
+            if seconds_left < 0.1:
                 break
             try:
-                self._created = self._create(replicas, left)
+                self._outcome = self._create(replicas, seconds_left)
                 break
             except TopicError as error:
-                self._created = error.failure
+                self._outcome = error.failure
                 if error.failure.error not in UNANSWERED:
                     break
-                self._admin = None  # the brokers that it knows have not answered
-        return self._created
+                self._admin = None  # its brokers did not answer
+        return self._outcome
 
-    def _steered(self) -> AdminClient:
-        """One client for all, as a login costs time; each time to a broker that is there."""
-        self._admin = self.access.steered(self._admin)
+    def _steered_client(self) -> AdminClient:
+        """The admin client, shared because a login takes time, steered to a reachable broker."""
+        self._admin = self.access.steered_client(self._admin)
         return self._admin
 
     def _create(self, replicas: Sequence[Replicas], limit: float) -> Partitions:
-        admin = self._steered()
-        if not self._asked:
-            self._kept = undeletable(admin, self._name, limit)
-            self._asked = True
-        if self._kept is None:
-            before, self._sent = self._sent, True
+        admin = self._steered_client()
+        if not self._is_deletion_known:
+            self._undeletable = undeletable(admin, self._name, limit)
+            self._is_deletion_known = True
+        if self._undeletable is None:
+            may_have_existed, self._may_exist = self._may_exist, True
             try:
                 create_topic(admin, self._name, replicas, limit)
             except TopicError as error:
                 if error.failure.error not in UNANSWERED:
-                    self._sent = before
+                    self._may_exist = may_have_existed
                 raise
             numbers = tuple(range(len(replicas)))
             return Partitions(self._name, numbers, dict.fromkeys(numbers, 0))
         numbers = share_topic(admin, self._shared_name, replicas, limit)
-        return Partitions(self._shared_name, numbers, ends(admin, self._shared_name, numbers))
+        return Partitions(
+            self._shared_name, numbers, end_offsets(admin, self._shared_name, numbers)
+        )
 
     def sweep(self) -> list[str]:
-        """Deletes what killed runs against this cluster left behind; returns the names."""
-        if self._kept is not None:
+        """Deletes expired topics of killed runs against this cluster. Returns their names."""
+        if self._undeletable is not None:
             return []
         limit = max(0.1, self.end.left(CLEAN_UP_LIMIT))
-        return delete_leftovers(self._steered(), self.cluster, limit)
+        return delete_leftovers(self._steered_client(), self.cluster, limit)
 
     def delete(self) -> str:
-        """Deletes the topic; a note for the report where it stays, else an empty text.
+        """Deletes the topic. Returns a note for the report if the topic remains, else "".
 
-        Also after a creation without an answer: the request may still be on its way, so that the
-        topic appears only after a first attempt found none to delete. A creation that was refused,
-        or never asked for, leaves nothing.
+        After a creation without an answer the request may still be pending, so the topic may appear
+        after the first attempt to delete it. Therefore a second attempt follows.
         """
-        if self._kept is not None:
-            stays = f"topic {self._shared_name} stays and every run uses it again"
-            why = f"as no topic can be deleted here ({self._kept.text})"
-            used = isinstance(self._created, Partitions)
-            return f"{stays}, {why}; its records are gone after an hour" if used else ""
-        if not self._sent:
+        if self._undeletable is not None:
+            kept_topic = f"topic {self._shared_name} stays and every run uses it again"
+            reason = f"as no topic can be deleted here ({self._undeletable.text})"
+            is_used = isinstance(self._outcome, Partitions)
+            return f"{kept_topic}, {reason}; its records are gone after an hour" if is_used else ""
+        if not self._may_exist:
             return ""  # it was never created
-        unsure = not isinstance(self._created, Partitions)
-        failure = delete_topic(self._steered(), self._name, 1.0 if unsure else CLEAN_UP_LIMIT)
-        if unsure and failure is None:
-            time.sleep(0.5)  # in which a request to create, sent before, has been carried out
-            failure = delete_topic(self._steered(), self._name, 1.0)
+        is_unsure = not isinstance(self._outcome, Partitions)
+        failure = delete_topic(
+            self._steered_client(), self._name, 1.0 if is_unsure else CLEAN_UP_LIMIT
+        )
+        if is_unsure and failure is None:
+            time.sleep(0.5)  # for the pending request
+            failure = delete_topic(self._steered_client(), self._name, 1.0)
         if failure is None:
             return ""
-        later = "the next run removes it when it has expired"
-        created = "may have been created, and " if unsure else ""
-        return f"topic {self._name} {created}could not be deleted ({failure.text}); {later}"
+        next_deletion = "the next run removes it when it has expired"
+        doubt = "may have been created, and " if is_unsure else ""
+        return f"topic {self._name} {doubt}could not be deleted ({failure.text}); {next_deletion}"

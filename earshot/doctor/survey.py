@@ -1,4 +1,4 @@
-"""Connects to every address in parallel, and derives from the results what is known of each broker.
+"""Connects to every address in parallel, and derives an observation per broker from the results.
 
 Only `connect_to_all` does input and output.
 """
@@ -26,12 +26,12 @@ from earshot.doctor.probe import (
     EXPLAIN_LIMIT,
     RESOLVE_LIMIT,
     Contact,
-    explained,
     reach,
     resolve,
     tls_context,
+    with_server_answers,
 )
-from earshot.doctor.spoken import SpokenSecurity, spoken
+from earshot.doctor.protocol_detection import DetectedProtocol, detect_protocol
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, unanswered
@@ -47,7 +47,7 @@ from earshot.validation.metadata import (
     identify,
     majority_cluster,
     match_listener,
-    unexpected,
+    unexpected_brokers,
 )
 from earshot.validation.result import Cell
 from earshot.validation.terms import Verdict
@@ -55,16 +55,16 @@ from earshot.validation.terms import Verdict
 ASK_LIMIT = 4.0
 """Seconds that a connected broker may take for its metadata."""
 USUAL_DEADLINE = 10.0
-"""The deadline, in seconds, for which the limits of resolving, connecting and asking are meant."""
+"""The deadline (s) for which the limits of resolving, connecting and asking are chosen."""
 MOST_TIMES = 6.0
 """The largest factor by which a longer deadline raises these limits."""
-SPOKEN_LIMIT = 2.0
+DETECT_LIMIT = 2.0
 """Seconds to detect the protocol of a listener that returned no metadata."""
-NATIVE_AT_ONCE = 2
-"""Clients of librdkafka that ask at the same time, each with a thread per broker that it learns of.
-They are used only for SASL mechanisms that earshot does not implement."""
+NATIVE_CLIENTS = 2
+"""The maximum number of librdkafka clients at the same time, each with a thread per broker. They
+are used only for SASL mechanisms that earshot does not implement."""
 NATIVE_CONNECTIONS = 3
-"""Clients of librdkafka that ask one address which broker it is."""
+"""The number of librdkafka clients that ask one address for its broker's id."""
 MOST_UNEXPECTED = 200
 """The maximum number of unexpected brokers of a listener that get a cell."""
 PATIENCE = 1.0
@@ -79,20 +79,20 @@ class AddressResult:
 
     contact: Contact
     reply: MetadataAnswer | Failure | None
-    waited: float = math.inf
+    seconds_left: float = math.inf
     """Seconds that were left for the last step: resolving, connecting or answering."""
-    answering: AnsweringBrokers = NOT_ASKED
+    answering_brokers: AnsweringBrokers = NOT_ASKED
     peer: ReachableAddress | None = None
     """To ask again; None if earshot does not implement the SASL mechanism."""
 
     @property
-    def undecided(self) -> str:
+    def inconclusive_reason(self) -> str:
         """Why the answer, or the missing answer, proves nothing; empty if it proves something."""
         contact = self.contact
         if isinstance(self.reply, Failure) and self.reply.error == "too-many":
             return f"{contact.address} was not looked at: {self.reply.text}"
         answers = [contact.security, self.reply]
-        silent = (
+        is_silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT
             or (
                 not contact.connected
@@ -100,9 +100,11 @@ class AddressResult:
             )
             or any(isinstance(answer, Failure) and answer.error == "timeout" for answer in answers)
         )
-        if not silent or self.waited >= PATIENCE:
+        if not is_silent or self.seconds_left >= PATIENCE:
             return ""
-        return f"the deadline left {self.waited:.1f} s for {contact.address}, which was silent"
+        return (
+            f"the deadline left {self.seconds_left:.1f} s for {contact.address}, which was silent"
+        )
 
     @property
     def answer(self) -> MetadataAnswer | None:
@@ -134,7 +136,7 @@ class _AddressCheck:
     login: Login | None
     context: ssl.SSLContext | None
     end: Deadline
-    turns: Semaphore = field(default_factory=lambda: Semaphore(NATIVE_AT_ONCE))
+    native_clients: Semaphore = field(default_factory=lambda: Semaphore(NATIVE_CLIENTS))
 
     def run(self, listener_address: ListenerAddress) -> AddressResult:
         address, protocol = listener_address
@@ -143,50 +145,52 @@ class _AddressCheck:
                 Contact(address, unanswered(address.host, SYSTEM_LABEL, 0.0)), None, 0.0
             )
         context = self.context if protocol.tls else None
-        times = min(MOST_TIMES, max(1.0, self.end.seconds / USUAL_DEADLINE))
-        left = self.end.left(RESOLVE_LIMIT * times)
-        lookup = resolve([address.host], left)[address.host]
-        lookup = explained(lookup, self.end.left(EXPLAIN_LIMIT))
+        factor = min(MOST_TIMES, max(1.0, self.end.seconds / USUAL_DEADLINE))
+        limit = self.end.left(RESOLVE_LIMIT * factor)
+        lookup = resolve([address.host], limit)[address.host]
+        lookup = with_server_answers(lookup, self.end.left(EXPLAIN_LIMIT))
         if not lookup.ok:
-            return AddressResult(Contact(address, lookup), None, left)
-        left = self.end.left(CONNECT_LIMIT * times)
-        contact = reach(address, lookup, context, max(0.05, left), self.end)
+            return AddressResult(Contact(address, lookup), None, limit)
+        limit = self.end.left(CONNECT_LIMIT * factor)
+        contact = reach(address, lookup, context, max(0.05, limit), self.end)
         answer: MetadataAnswer | Failure | None = None
-        answering, peer = NOT_ASKED, None
+        answering_brokers, peer = NOT_ASKED, None
         if contact.connected and not isinstance(contact.security, Failure):
             ips = lookup.addresses[len(contact.attempts) - 1 :][:MOST_IPS]
             peer = ReachableAddress(address, ips, context, self.login if protocol.sasl else None)
-            left = self.end.left(ASK_LIMIT * times)
-            native = protocol.sasl and self.login is None
-            answer, answering = (
-                self._ask_with_librdkafka(listener_address, left)
-                if native
-                else ask_address(peer, self.end.within(left))
+            limit = self.end.left(ASK_LIMIT * factor)
+            uses_librdkafka = protocol.sasl and self.login is None
+            answer, answering_brokers = (
+                self._ask_with_librdkafka(listener_address, limit)
+                if uses_librdkafka
+                else ask_address(peer, self.end.within(limit))
             )
-            peer = None if native else peer
+            peer = None if uses_librdkafka else peer
         failure = contact.security if isinstance(contact.security, Failure) else answer
         if isinstance(failure, Failure):
             contact, answer = _with_detected_protocol(contact, protocol, failure, answer, self.end)
-        return AddressResult(contact, answer, left, answering, peer)
+        return AddressResult(contact, answer, limit, answering_brokers, peer)
 
     def _ask_with_librdkafka(
         self, listener_address: ListenerAddress, limit: float
     ) -> tuple[MetadataAnswer | Failure, AnsweringBrokers]:
         """Asks with librdkafka, for SASL mechanisms that earshot does not implement."""
         address, protocol = listener_address
-        with self.turns:
+        with self.native_clients:
             answer = ask(address, protocol, self.client, limit, self.end.stop)
             if isinstance(answer, Failure) or not answer.brokers:
                 return answer, NOT_ASKED
-            own = (id for id, at in answer.brokers.items() if at == address)
-            candidate = next(own, min(answer.brokers))
-            left = self.end.left(IDENTIFY_LIMIT)
-            ids = [
-                identify(address, candidate, protocol, self.client, left)
+            own_ids = (
+                id for id, listed_address in answer.brokers.items() if listed_address == address
+            )
+            candidate = next(own_ids, min(answer.brokers))
+            identify_limit = self.end.left(IDENTIFY_LIMIT)
+            answers = [
+                identify(address, candidate, protocol, self.client, identify_limit)
                 for _ in range(NATIVE_CONNECTIONS)
             ]
-        known = tuple(id for id in ids if id is not None)
-        return answer, AnsweringBrokers(known, unknown="" if known else NOT_TOLD)
+        ids = tuple(id for id in answers if id is not None)
+        return answer, AnsweringBrokers(ids, unknown_reason="" if ids else NOT_TOLD)
 
 
 def _with_detected_protocol(
@@ -200,49 +204,61 @@ def _with_detected_protocol(
     if (
         failure.error == "no-login"
     ):  # the protocol is known, and a probe may fail without a certificate
-        return _speaks(contact, protocol, SpokenSecurity(protocol.tls, ())), answer
-    left = end.left(SPOKEN_LIMIT)
+        return _with_protocol_failure(contact, protocol, DetectedProtocol(protocol.tls, ())), answer
+    detect_limit = end.left(DETECT_LIMIT)
     # after these errors the server's protocol is known to be right, or cannot be detected
-    known = "certificate" in failure.error or failure.error in ("mechanism", "too-many", "http")
-    if known or left < PATIENCE:
+    is_certain = "certificate" in failure.error or failure.error in (
+        "mechanism",
+        "too-many",
+        "http",
+    )
+    if is_certain or detect_limit < PATIENCE:
         return contact, answer
     ip = contact.lookup.addresses[len(contact.attempts) - 1]
-    actual = spoken((ip, contact.address.port), left)
-    if actual.foreign is not None:
-        return replace(contact, security=None), actual.foreign
-    return _speaks(contact, protocol, actual), answer
+    detected = detect_protocol((ip, contact.address.port), detect_limit)
+    if detected.foreign is not None:
+        return replace(contact, security=None), detected.foreign
+    return _with_protocol_failure(contact, protocol, detected), answer
 
 
-def _speaks(contact: Contact, protocol: Protocol, actual: SpokenSecurity) -> Contact:
-    other = actual.other_than(protocol)
-    if not other:
+def _with_protocol_failure(
+    contact: Contact, protocol: Protocol, detected: DetectedProtocol
+) -> Contact:
+    difference = detected.other_than(protocol)
+    if not difference:
         return contact
-    return replace(contact, security=Failure("protocol", f"{other}, and this client {protocol}"))
+    return replace(
+        contact, security=Failure("protocol", f"{difference}, and this client {protocol}")
+    )
 
 
 def targets_of(contract: Contract) -> list[CellTarget]:
     """A target per listener and broker of ``contract``, listeners in order, brokers by id."""
     return [
-        CellTarget(it.name, it.protocol, id, address, it.scopes)
-        for it, id, address in contract.places
+        CellTarget(listener.name, listener.protocol, id, address, listener.scopes)
+        for listener, id, address in contract.places
     ]
 
 
 def bootstraps_of(contract: Contract) -> list[CellTarget]:
     """One target for each bootstrap address that is not a broker's own address."""
     return [
-        CellTarget(it.name, it.protocol, NO_ID, address, it.scopes)
-        for it, address in contract.bootstraps
+        CellTarget(listener.name, listener.protocol, NO_ID, address, listener.scopes)
+        for listener, address in contract.bootstraps
     ]
 
 
 def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarget]:
     """The targets of ``contract`` whose ``cells`` passed."""
-    passed = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
-    return [it for it in targets_of(contract) if (it.listener, it.broker) in passed]
+    passed_cells = {(cell.listener, cell.broker) for cell in cells if cell.verdict is Verdict.PASS}
+    return [
+        target
+        for target in targets_of(contract)
+        if (target.listener, target.broker) in passed_cells
+    ]
 
 
-def targets_seen(
+def targets_without_contract(
     seeds: Sequence[Address], protocol: Protocol, answers: Sequence[MetadataAnswer]
 ) -> list[CellTarget]:
     """Without a contract: a target per broker that ``answers`` advertise.
@@ -252,22 +268,24 @@ def targets_seen(
     """
     groups: list[tuple[list[Address], dict[int, Address], set[tuple[str, int, Address]]]] = []
     for answer in answers:
-        own = {(answer.cluster_id, *item) for item in answer.brokers.items()}
-        for asked, brokers, known in groups:
-            if own & known:
+        own_brokers = {(answer.cluster_id, *broker) for broker in answer.brokers.items()}
+        for asked, brokers, known_brokers in groups:
+            if own_brokers & known_brokers:
                 asked.append(answer.asked)
                 brokers.update({**answer.brokers, **brokers})
-                known |= own
+                known_brokers |= own_brokers
                 break
         else:
-            groups.append(([answer.asked], dict(answer.brokers), own))
+            groups.append(([answer.asked], dict(answer.brokers), own_brokers))
     targets = []
     for asked, brokers, _ in groups:
         name = ",".join(map(str, asked))
-        targets += [CellTarget(name, protocol, id, it) for id, it in sorted(brokers.items())]
-    listing = {answer.asked for answer in answers if answer.brokers}
-    rest = [seed for seed in seeds if seed not in listing]
-    return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in rest]
+        targets += [
+            CellTarget(name, protocol, id, address) for id, address in sorted(brokers.items())
+        ]
+    answered_seeds = {answer.asked for answer in answers if answer.brokers}
+    silent_seeds = [seed for seed in seeds if seed not in answered_seeds]
+    return targets + [CellTarget(str(seed), protocol, NO_ID, seed) for seed in silent_seeds]
 
 
 NO_ID = -1
@@ -285,54 +303,67 @@ def facts_of(
     ``seeds`` holds further answers by listener name, from addresses that the user gave.
     """
     answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
-    strange: set[Address] = set()
+    strange_addresses: set[Address] = set()
     for target in targets:
         answer = results[target.address, target.protocol].answer
-        if answer is not None and not _answers_as(contract, target, answer):
+        if answer is not None and not _other_listener(contract, target, answer):
             answers[target.listener].append(answer)
             if answer.brokers.get(target.broker) != target.address:
-                strange.add(answer.asked)  # the cell of this broker reports the difference
-    for name, given in seeds.items():
-        answers.setdefault(name, []).extend(given)
-    expected = contract.cluster_id if contract is not None else None
+                strange_addresses.add(
+                    answer.asked
+                )  # the cell of this broker reports the difference
+    for name, seed_answers in seeds.items():
+        answers.setdefault(name, []).extend(seed_answers)
+    contract_cluster = contract.cluster_id if contract is not None else None
     # answers of other listeners decide the cluster id only if this listener has none
-    answered = [answer for it in results.values() if (answer := it.answer) is not None]
-    cluster = expected or majority_cluster(chain(*answers.values())) or majority_cluster(answered)
-    ours = {
+    all_answers = [answer for it in results.values() if (answer := it.answer) is not None]
+    cluster = (
+        contract_cluster
+        or majority_cluster(chain(*answers.values()))
+        or majority_cluster(all_answers)
+    )
+    cluster_answers = {
         name: [answer for answer in group if answer.cluster_id == cluster]
         for name, group in answers.items()
     }
-    listing = {
-        name: {id for answer in group for id in answer.brokers} for name, group in ours.items()
+    listed_ids = {
+        name: {id for answer in group for id in answer.brokers}
+        for name, group in cluster_answers.items()
     }
-    comparable = {
-        name: {it.asked: it for it in group if it.brokers and it.asked not in strange}
-        for name, group in ours.items()
+    comparable_answers = {
+        name: {it.asked: it for it in group if it.brokers and it.asked not in strange_addresses}
+        for name, group in cluster_answers.items()
     }
     facts = []
     for target in targets:
         result = results[target.address, target.protocol]
-        own, name = result.answer, target.listener
-        seen = Observation(
+        own_answer, name = result.answer, target.listener
+        observation = Observation(
             target,
             contact=result.contact,
-            own=result.reply,
-            via=_best(ours[target.listener], target.broker) if own is None else None,
-            late=result.undecided,
-            answering=result.answering,
+            own_answer=result.reply,
+            other_answer=_best_answer(cluster_answers[target.listener], target.broker)
+            if own_answer is None
+            else None,
+            inconclusive_reason=result.inconclusive_reason,
+            answering_brokers=result.answering_brokers,
             peer=result.peer,
             cluster_id=cluster,
-            promised=expected is not None,
-            elsewhere=tuple(it for it in listing if it != name and target.broker in listing[it]),
-            answers_as=_answers_as(contract, target, own) if own else "",
-            disputed=tuple(
+            contract_names_cluster=contract_cluster is not None,
+            other_listeners=tuple(
+                it for it in listed_ids if it != name and target.broker in listed_ids[it]
+            ),
+            answering_listener=_other_listener(contract, target, own_answer) if own_answer else "",
+            conflicting_answers=tuple(
                 answer
-                for answer in comparable[name].values()
+                for answer in comparable_answers[name].values()
                 if answer.brokers.get(target.broker) != target.address
             ),
         )
-        facts.append(seen)
-    return facts + (_unexpected_brokers(contract, targets, ours) if contract is not None else [])
+        facts.append(observation)
+    return facts + (
+        _unexpected_brokers(contract, targets, cluster_answers) if contract is not None else []
+    )
 
 
 def failed_bootstraps(
@@ -348,22 +379,22 @@ def failed_bootstraps(
     return [
         fact
         for fact in facts
-        if not fact.surplus
+        if not fact.is_unexpected
         and (
-            not isinstance(fact.own, MetadataAnswer)
-            or fact.answers_as
-            or fact.own.cluster_id != fact.cluster_id
+            not isinstance(fact.own_answer, MetadataAnswer)
+            or fact.answering_listener
+            or fact.own_answer.cluster_id != fact.cluster_id
         )
     ]
 
 
-def _best(answers: Sequence[MetadataAnswer], broker: int) -> MetadataAnswer | None:
+def _best_answer(answers: Sequence[MetadataAnswer], broker: int) -> MetadataAnswer | None:
     """An answer of the listener that lists ``broker``, or any."""
-    listing = [answer for answer in answers if broker in answer.brokers]
-    return next(iter(listing or answers), None)
+    listing_answers = [answer for answer in answers if broker in answer.brokers]
+    return next(iter(listing_answers or answers), None)
 
 
-def _answers_as(contract: Contract | None, target: CellTarget, answer: MetadataAnswer) -> str:
+def _other_listener(contract: Contract | None, target: CellTarget, answer: MetadataAnswer) -> str:
     """Another listener of ``contract`` whose addresses ``answer`` gives, else an empty text."""
     if contract is None or not answer.brokers:
         return ""
@@ -376,11 +407,13 @@ def _unexpected_brokers(
     targets: Sequence[CellTarget],
     answers: Mapping[str, Sequence[MetadataAnswer]],
 ) -> list[Observation]:
-    problems = []
+    observations = []
     models = {target.listener: target for target in reversed(targets)}
     for name, group in answers.items():
-        known = [broker.id for broker in contract.brokers if name in broker.advertised]
-        for id, address in islice(unexpected(group, known).items(), MOST_UNEXPECTED):
+        known_ids = [broker.id for broker in contract.brokers if name in broker.advertised]
+        for id, address in islice(unexpected_brokers(group, known_ids).items(), MOST_UNEXPECTED):
             target = replace(models[name], broker=id, address=address)
-            problems.append(Observation(target, via=_best(group, id), surplus=True))
-    return problems
+            observations.append(
+                Observation(target, other_answer=_best_answer(group, id), is_unexpected=True)
+            )
+    return observations

@@ -74,10 +74,10 @@ class Recording:
         self._target = _folder(java, class_path, work)
         home = self._target.parent
         home.mkdir(parents=True, exist_ok=True)
-        for old in home.glob(f"{RECORDING}*"):
+        for old_file in home.glob(f"{RECORDING}*"):
             with contextlib.suppress(FileNotFoundError):  # another process may keep it just now
-                if time.time() - old.stat().st_mtime > ABANDONED_SECONDS:
-                    shutil.rmtree(old, ignore_errors=True)
+                if time.time() - old_file.stat().st_mtime > ABANDONED_SECONDS:
+                    shutil.rmtree(old_file, ignore_errors=True)
         self.folder = Path(tempfile.mkdtemp(prefix=RECORDING, dir=home))
 
     @property
@@ -99,9 +99,9 @@ class Recording:
         record = json.dumps(self._sources | {"size": size}, indent=2)
         cache.write(self.folder / SOURCES, f"{record}\n")
         cache.ensure(self._target, lambda fresh: _move(self.folder, fresh), _is_complete)
-        for other in self._target.parent.glob(f"*/{SOURCES}"):
-            if not _is_current(other):
-                shutil.rmtree(other.parent, ignore_errors=True)
+        for other_sources in self._target.parent.glob(f"*/{SOURCES}"):
+            if not _is_current(other_sources):
+                shutil.rmtree(other_sources.parent, ignore_errors=True)
         self.discard()
         return True
 

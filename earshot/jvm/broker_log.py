@@ -40,7 +40,7 @@ class _Error:
 
 
 def cause_of_end(log: str, console: str = "") -> str:
-    """Why the broker that wrote ``log`` ended, on one line; empty where nothing says so.
+    """The reason on one line why the broker that wrote ``log`` ended; empty if unknown.
 
     ``console`` is what its JVM printed. The log counts from the broker's last start. The first
     error that Kafka itself calls fatal counts; without one, what the JVM says; then the last error
@@ -53,12 +53,12 @@ def cause_of_end(log: str, console: str = "") -> str:
     printed = [line.strip() for line in console.splitlines() if _JVM.search(line.strip())]
     if printed:
         return " ".join(dict.fromkeys(printed[:2]))
-    thrown = [item for item in errors if item.exceptions]
+    thrown = [error for error in errors if error.exceptions]
     return str((thrown or errors)[-1]) if errors else ""
 
 
 def without_frames(text: str) -> list[str]:
-    """The lines of ``text`` that say something, without the frames of Java's stack traces."""
+    """The lines of ``text`` without blank lines and frames of Java's stack traces."""
     return [
         line.rstrip()
         for line in text.splitlines()

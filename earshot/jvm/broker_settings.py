@@ -1,4 +1,4 @@
-"""What Kafka's own parser says of brokers' settings, before a broker is started with them.
+"""Checks brokers' settings with Kafka's own parser, before a broker starts with them.
 
 `kafka.server.KafkaConfig` of the very version is asked, for all nodes in one JVM. It validates each
 value and how the values fit together; it opens no file and no port and looks no name up. What only
@@ -28,22 +28,22 @@ DEADLINE = 60
 
 @dataclass(frozen=True)
 class ParserAnswer:
-    """What one version of Kafka said."""
+    """The verdict of one version of Kafka."""
 
     refusals: Mapping[int, str] = field(default_factory=dict)
-    """Kafka's own message, by the id of each node whose settings it refuses."""
+    """Kafka's message for each node whose settings it refuses, by node id."""
     metadata_version: int | None = None
-    """The newest feature level `metadata.version` that it can read; None where it does not say."""
+    """The newest feature level `metadata.version` that this release supports; None if unknown."""
 
 
 def ask_kafka(
     java: Java, jars: Sequence[Path], properties: Mapping[int, str], deadline: float = DEADLINE
 ) -> ParserAnswer:
-    """What the Kafka in ``jars`` says of ``properties``: the text of a properties file by node id.
+    """The verdict of the Kafka in ``jars`` on ``properties``, the properties files by node id.
 
-    A class that a setting names is looked for among ``jars``: see `lacks_class`. The settings are
-    handed over by a pipe, as they may hold passwords. No process is left behind. Raises
-    EarshotError where Kafka cannot be asked, which says nothing about the settings.
+    A class in a setting is searched in ``jars``: see `lacks_class`. The settings are passed through
+    a pipe, because they may contain passwords. No process remains. Raises EarshotError if Kafka
+    cannot be asked, which proves nothing about the settings.
     """
     question = {
         "java": str(java.executable),
@@ -65,7 +65,7 @@ def ask_kafka(
 
 
 def lacks_class(refusal: str) -> bool:
-    """Whether ``refusal`` only says that a class is not among the jars that were asked.
+    """True if ``refusal`` only means that a class is not in the jars.
 
     Brokers that run from other jars than those (an image with plugins in it) may well have it.
     """

@@ -69,12 +69,12 @@ class Coordinate:
     @classmethod
     def parse(cls, text: str) -> Coordinate:
         """The coordinate ``group:artifact:version`` or ``group:artifact``; raises EarshotError."""
-        parts = text.split(":")
-        if len(parts) not in (2, 3) or not all(parts):
+        fields = text.split(":")
+        if len(fields) not in (2, 3) or not all(fields):
             raise EarshotError(
                 "Maven coordinate", observed=repr(text), allowed="group:artifact[:version]"
             )
-        return cls(*parts)
+        return cls(*fields)
 
 
 def kafka_broker_jars(version: str = KAFKA_VERSION, *, fetching: bool = True) -> tuple[Path, ...]:
@@ -104,13 +104,13 @@ def spark_jars(jars: Iterable[Path]) -> str:
     return _joined(jars, ",", "Spark's `spark.jars`")
 
 
-def _joined(jars: Iterable[Path], separator: str, by: str) -> str:
+def _joined(jars: Iterable[Path], separator: str, purpose: str) -> str:
     paths = [str(path) for path in jars]
     for path in paths:
         if separator in path:
             raise EarshotError(
                 f"jar {path}",
-                observed=f"its path has a {separator}, which ends an entry of {by}",
+                observed=f"its path has a {separator}, which ends an entry of {purpose}",
                 remedy="put it into another folder; earshot's own follow XDG_CACHE_HOME",
             )
     return separator.join(paths)
@@ -126,13 +126,15 @@ def fetch(
     ``ATTEMPTS`` other failures, where the jars are not cached and ``fetching`` is off, and where
     the cache cannot be written.
     """
-    wanted = [Coordinate.parse(text) for text in coordinates]
+    parsed_coordinates = [Coordinate.parse(text) for text in coordinates]
     excluded = [Coordinate.parse(text) for text in excludes]
-    digest = hashlib.sha256(repr((wanted, excluded)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr((parsed_coordinates, excluded)).encode()).hexdigest()[:8]
     folder = cache.root() / "jars" / f"{name}-{digest}"
     if fetching:
         try:
-            cache.ensure(folder, lambda fresh: _fetch(wanted, excluded, fresh), _is_intact)
+            cache.ensure(
+                folder, lambda fresh: _fetch(parsed_coordinates, excluded, fresh), _is_intact
+            )
         except OSError as reason:
             raise EarshotError(
                 f"jars of {name}",
@@ -151,18 +153,21 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
     settings, module = work / "settings.xml", work / "ivy.xml"
     settings.write_text(_settings_file(work / "cache"))
     module.write_text(_module_file(coordinates, excluded))
-    named = "jars of " + ", ".join(f"{it.group}:{it.artifact}:{it.version}" for it in coordinates)
+    subject = "jars of " + ", ".join(
+        f"{coordinate.group}:{coordinate.artifact}:{coordinate.version}"
+        for coordinate in coordinates
+    )
     command: list[str | Path] = [
-        find_java().executable, "-jar", _ivy_jar(named), "-settings", settings, "-ivy", module,
+        find_java().executable, "-jar", _ivy_jar(subject), "-settings", settings, "-ivy", module,
         "-confs", "default", "-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
     mirror, problem = "a mirror of Maven's central repository", ""
     for attempt in range(1, ATTEMPTS + 1):
         output = _run_ivy(command)
-        if lacking := _lacking(output or ()):
-            observed = f"the repository has no {', '.join(lacking)}"
+        if missing_jars := _missing_jars(output or ()):
+            observed = f"the repository has no {', '.join(missing_jars)}"
             remedy = f"check the version; {mirror} may be named in {REPOSITORY_VARIABLE}"
-            raise EarshotError(named, observed=observed, remedy=remedy)
+            raise EarshotError(subject, observed=observed, remedy=remedy)
         if any(os.strerror(errno.ENOSPC) in line for line in output or ()):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         problem = _first_damaged(folder) if output is None else _telling(output)
@@ -174,7 +179,7 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
             jar.unlink()
     else:
         remedy = f"check the network, or name {mirror} in {REPOSITORY_VARIABLE}"
-        raise EarshotError(named, observed=problem, remedy=remedy)
+        raise EarshotError(subject, observed=problem, remedy=remedy)
     shutil.rmtree(work)
     (folder / MANIFEST).write_text(json.dumps(_describe(folder), indent=2) + "\n")
 
@@ -203,11 +208,11 @@ def _run_ivy(command: Sequence[str | Path]) -> list[str] | None:
     return None if ivy.returncode == 0 else lines or [f"status {ivy.returncode}"]
 
 
-def _lacking(lines: Iterable[str]) -> list[str]:
-    """The modules that the repository answered it does not have: asking again changes nothing.
+def _missing_jars(lines: Iterable[str]) -> list[str]:
+    """The modules that the repository does not have, for which a retry is useless.
 
-    Ivy says "not found" of whatever it did not get; where a server or the network failed, it says
-    that as well.
+    Ivy reports "not found" for every jar that it did not get. A failure of a server or the network
+    is reported in addition, and then the result is empty.
     """
     if any(_NO_ANSWER.search(line) for line in lines):
         return []
@@ -216,7 +221,7 @@ def _lacking(lines: Iterable[str]) -> list[str]:
 
 
 def _telling(lines: Sequence[str]) -> str:
-    """Which of Ivy's lines say what failed."""
+    """The lines of Ivy's output with the failures."""
     words = ("not found", "FAILED", "download failed", "Exception", "SERVER ERROR")
     telling = [line for line in lines if any(word in line for word in words)]
     return "\n    ".join(dict.fromkeys(telling or lines[-5:]))

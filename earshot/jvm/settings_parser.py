@@ -96,10 +96,10 @@ def _refusal(gateway: JavaGateway, text: str) -> str:
         if java_gateway.is_instance_of(gateway, cause, "java.lang.Error"):
             raise  # of jars that do not fit together
         return str(cause.getMessage() or cause.toString())
-    return _lacking(gateway, properties)
+    return _missing_class(gateway, properties)
 
 
-def _lacking(gateway: JavaGateway, properties: Any) -> str:
+def _missing_class(gateway: JavaGateway, properties: Any) -> str:
     """The first class of `CLASSES` that is not among the jars, in Kafka's words for others."""
     loader = gateway.jvm.java.lang.ClassLoader.getSystemClassLoader()
     for key in CLASSES:

@@ -1,6 +1,6 @@
-"""A baseline: the mistakes there are when it is written, so that only new ones count.
+"""A baseline: a file with the current mistakes, so that only new ones count.
 
-A mistake is known again by its file, rule, subject and observed text, wherever its line has gone.
+A mistake is identified by its file, rule, subject and observed text, not by its line.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from earshot.reading import read_bytes
 
 IN_BASELINE = "in the baseline"
 MAX_PROBLEMS = 20
-"""Of them, so many are reported."""
+"""The maximum number of reported problems of a baseline file."""
 _FIELDS = ("file", "rule", "subject", "observed")
 _ALLOWED = "a file that --write-baseline wrote"
 
 
 @dataclass(frozen=True)
 class BaselineEntry:
-    """One mistake, by what stays the same when lines move."""
+    """One mistake, identified by fields that do not change when lines move."""
 
     file: str
-    """As it is called from the folder that earshot ran in."""
+    """The file's path relative to the folder in which earshot ran."""
     rule: str
     subject: str
     observed: str
     until: str = field(default="", compare=False)
-    """The last day on which it is ignored, as 2027-01-31; none means always."""
+    """The last day on which the mistake is ignored, such as 2027-01-31; empty for always."""
 
     @classmethod
     def of(cls, mistake: Mistake, root: Path) -> BaselineEntry:
-        """``mistake``, whose file is called as from ``root``."""
+        """The entry of ``mistake``, with its file relative to ``root``."""
         finding = mistake.finding
         return cls(
             relative(mistake.place.file, root), finding.rule, finding.subject, finding.observed
@@ -46,94 +46,102 @@ class BaselineEntry:
 
     @property
     def texts(self) -> dict[str, str]:
-        """What it is known by."""
+        """The identifying fields by name."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @property
     def fingerprint(self) -> str:
-        """64 hexadecimal digits, the same for the same four texts."""
+        """The SHA-256 of the identifying fields as hex."""
         texts = json.dumps([*self.texts.values()])
         return hashlib.sha256(texts.encode()).hexdigest()
 
 
-def recorded(
-    linted: Iterable[FileReport], root: Path, before: Collection[BaselineEntry] = ()
+def baseline_entries(
+    reports: Iterable[FileReport], root: Path, former_entries: Collection[BaselineEntry] = ()
 ) -> frozenset[BaselineEntry]:
-    """Every mistake that is not ignored otherwise; those of ``before`` keep their day."""
-    known = {entry: entry for entry in before}
-    problems = (
+    """Entries for all mistakes of ``reports`` that are not ignored.
+
+    Mistakes in ``former_entries`` keep their last day. Files are relative to ``root``.
+    """
+    entries_by_key = {entry: entry for entry in former_entries}
+    entries = (
         BaselineEntry.of(mistake, root)
-        for report in linted
+        for report in reports
         for mistake in report.mistakes
         if not mistake.ignored
     )
-    return frozenset(known.get(problem, problem) for problem in problems)
+    return frozenset(entries_by_key.get(entry, entry) for entry in entries)
 
 
-def as_text(mistakes: Collection[BaselineEntry]) -> str:
-    """``mistakes`` as the JSON that `read_baseline` reads, in an order that stays."""
+def as_text(entries: Collection[BaselineEntry]) -> str:
+    """``entries`` as JSON for `read_baseline`, sorted."""
     rows = [
-        mistake.texts | ({"until": mistake.until} if mistake.until else {})
-        for mistake in sorted(mistakes, key=lambda item: [*item.texts.values()])
+        entry.texts | ({"until": entry.until} if entry.until else {})
+        for entry in sorted(entries, key=lambda entry: [*entry.texts.values()])
     ]
     return json.dumps({"version": 1, "mistakes": rows}, indent=2) + "\n"
 
 
 def read_baseline(file: Path) -> frozenset[BaselineEntry]:
-    """The mistakes that ``file`` holds. Raises EarshotError."""
-    shown = f"--baseline {file}"
+    """The entries in ``file``. Raises EarshotError."""
+    option = f"--baseline {file}"
     try:
         document = json.loads(read_bytes(file))
     except OSError as reason:
         raise EarshotError(
-            shown,
+            option,
             observed=f"cannot be read ({reason.strerror})",
             remedy=f"earshot lint PATH --write-baseline {file}",
         ) from None
-    except (ValueError, RecursionError) as reason:  # no JSON, or no UTF-8 text
+    except (ValueError, RecursionError) as reason:  # not JSON, or not UTF-8
         raise EarshotError(
-            shown,
-            observed=f"is no JSON ({str(reason).partition('; use sys.')[0]})",
+            option,
+            observed=f"is not JSON ({str(reason).partition('; use sys.')[0]})",
             allowed=_ALLOWED,
         ) from None
     if not isinstance(document, Mapping):
-        raise EarshotError(shown, observed="holds no JSON object", allowed=_ALLOWED)
+        raise EarshotError(option, observed="is not a JSON object", allowed=_ALLOWED)
     rows = document.get("mistakes")
     problems = [f"{key}: unknown key" for key in document if key not in ("version", "mistakes")]
     if document.get("version") != 1 or isinstance(document.get("version"), bool):
-        problems.append("version: 1 is the only one there is")
+        problems.append("version: allowed is only 1")
     if not isinstance(rows, list):
-        problems.append("mistakes: no list")
+        problems.append("mistakes: not a list")
     for number, row in enumerate(rows if isinstance(rows, list) else ()):
         problems += [f"mistakes[{number}]{problem}" for problem in _problems(row)]
     if problems:
-        raise SpecError.of(shown, problems[:MAX_PROBLEMS])
+        raise SpecError.of(option, problems[:MAX_PROBLEMS])
     assert isinstance(rows, list)
     for row in rows:
         if "until" in row:
-            last_day(row["until"], f"{shown}: {row['rule']}, {row['subject']}")
+            last_day(row["until"], f"{option}: {row['rule']}, {row['subject']}")
     return frozenset(BaselineEntry(**row) for row in rows)
 
 
 def _problems(row: object) -> list[str]:
     if not isinstance(row, Mapping):
-        return [": no JSON object"]
+        return [": not a JSON object"]
     problems = [f".{key}: unknown key" for key in row if key not in (*_FIELDS, "until")]
     problems += [f".{key}: is missing" for key in _FIELDS if key not in row]
-    problems += [f".{key}: no text" for key in row if not isinstance(row[key], str)]
+    problems += [f".{key}: not text" for key in row if not isinstance(row[key], str)]
     return problems
 
 
 def with_baseline(
-    linted: FileReport, baseline: Collection[BaselineEntry], root: Path, today: date
+    report: FileReport, baseline: Collection[BaselineEntry], root: Path, today: date
 ) -> FileReport:
-    """``linted`` with the mistakes of ``baseline`` ignored, until their day where they have one."""
-    known = {entry: entry.until for entry in baseline}
+    """``report`` with the mistakes in ``baseline`` ignored, until their last day if they have one.
 
-    def checked(mistake: Mistake) -> Mistake:
-        until = known.get(BaselineEntry.of(mistake, root))
+    Files in ``baseline`` are relative to ``root``.
+    """
+    last_days = {entry: entry.until for entry in baseline}
+
+    def with_waiver(mistake: Mistake) -> Mistake:
+        until = last_days.get(BaselineEntry.of(mistake, root))
         if mistake.ignored or until is None:
             return mistake
-        return Waiver(IN_BASELINE, date.fromisoformat(until) if until else None).on(mistake, today)
+        return Waiver(IN_BASELINE, date.fromisoformat(until) if until else None).apply(
+            mistake, today
+        )
 
-    return replace(linted, mistakes=tuple(map(checked, linted.mistakes)))
+    return replace(report, mistakes=tuple(map(with_waiver, report.mistakes)))

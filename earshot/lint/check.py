@@ -1,7 +1,7 @@
-"""One file, checked by what it is: YAML of four kinds, properties, variables, or user data."""
+"""Checks one file by its form: YAML, properties, variables, user data, unit, devcontainer.json."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +13,13 @@ from earshot.checks.lone_settings import (
     open_in_properties,
 )
 from earshot.errors import EarshotError
-from earshot.lint.files import laid_over
+from earshot.lint.files import overlays_of
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
-from earshot.sources.bootstraps import uses_msk
+from earshot.rules import kl014_image
+from earshot.rules.registry import Finding
+from earshot.sources.bootstraps import bootstraps_alone, uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
 from earshot.sources.files import beside, text_of, variables_for
@@ -25,29 +27,34 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import read_yaml_documents, read_yaml_texts, untagged
+from earshot.yaml_document import (
+    read_yaml_documents,
+    read_yaml_texts,
+    repeated_keys,
+    untagged,
+)
 
-_NOT_COMPOSE = ("is no Compose file",)
-_ENDS = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
+_NOT_COMPOSE = ("is not a Compose file",)
+_EMPTY_END = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)
 """Empty documents at the end of a file."""
 _TEMPLATE = re.compile(
     r"^[ \t]*\{\{-? *(?:if|range|with|end|define|include|else)\b|^[ \t]*\{%", re.MULTILINE
 )
-"""Of Helm, or of Jinja, on a line of its own."""
-_CI = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
-"""In what may be a workflow."""
-_OF_REDPANDA = re.compile(r"^redpanda:", re.MULTILINE)
-_IN_DOCUMENTS = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
-"""In what may be a manifest, or several documents."""
+"""A statement of Helm or Jinja on its own line."""
+_CI_KEYS = re.compile(r"^jobs[ \t]*:|^[ \t]+script[ \t]*:", re.MULTILINE)
+"""Keys of CI files."""
+_REDPANDA_KEY = re.compile(r"^redpanda:", re.MULTILINE)
+_MANIFEST_SIGN = re.compile(r"^---(?:\s|$)|\bapiVersion\b", re.MULTILINE)
+"""Signs of a Kubernetes manifest, or of several documents."""
 
 
 def check(
     file: Path, variables: Mapping[str, str], options: FileOptions = NO_OPTIONS
 ) -> FileReport:
-    """What is wrong in ``file``; ``variables`` are those of the environment.
+    """Checks ``file``. ``variables`` are those of the environment.
 
-    What `docker compose` lays over it by itself is laid over it here, too. A file that has nothing
-    of Kafka has no kind. Raises EarshotError where it cannot be read.
+    Override files are merged into a Compose file as `docker compose` does. The report of a file
+    without Kafka has no `kind`. Raises EarshotError if the file cannot be read.
     """
     text = text_of(file)
     form = by_name(file.name)
@@ -72,37 +79,38 @@ def check(
         return _development_container(text, file, variables, options)
     if form is Form.YAML:
         return _yaml(text, file, variables, options)
-    return _of_unknown_form(text, file, variables, options)
+    return _unknown_form(text, file, variables, options)
 
 
 def _development_container(
     text: str, file: Path, variables: Mapping[str, str], options: FileOptions
 ) -> FileReport:
-    """What is wrong in the Compose files that a devcontainer.json names."""
+    """Checks the Compose files that a devcontainer.json names."""
     from earshot.lint import ci_files
 
     files = ci_files.compose_files(file, text)
     if files is None:
-        return FileReport(str(file), "", unchecked=("is no JSON, with or without comments",))
+        return FileReport(str(file), "", unchecked=("is not JSON, with or without comments",))
     if not files:
-        return FileReport(str(file), "", unchecked=("names no Compose file: it starts no broker",))
-    linted = check_together(files, variables, options)
-    kind = f"development container, with {', '.join(item.name for item in files)}"
-    return replace(linted, file=str(file), kind=kind if linted.kind else "")
+        reason = "names no Compose file, so it starts no broker"
+        return FileReport(str(file), "", unchecked=(reason,))
+    report = check_together(files, variables, options)
+    kind = f"development container, with {', '.join(compose_file.name for compose_file in files)}"
+    return replace(report, file=str(file), kind=kind if report.kind else "")
 
 
-def _of_unknown_form(
+def _unknown_form(
     text: str, file: Path, variables: Mapping[str, str], options: FileOptions
 ) -> FileReport:
-    """A file whose name and content say nothing: YAML, or not read."""
+    """Checks a file of unknown form as YAML. Other content is not checked."""
     try:
-        linted = _yaml(text, file, variables, options)
+        report = _yaml(text, file, variables, options)
     except EarshotError:
-        linted = FileReport(str(file), "")
-    if linted.kind or linted.unchecked not in ((), _NOT_COMPOSE):
-        return linted
-    why = "holds no properties, variables, services or resources of a broker that earshot reads"
-    return FileReport(str(file), "", unchecked=(why,))
+        report = FileReport(str(file), "")
+    if report.kind or report.unchecked not in ((), _NOT_COMPOSE):
+        return report
+    reason = "contains no properties, variables, services or resources of a broker"
+    return FileReport(str(file), "", unchecked=(reason,))
 
 
 def check_compose(
@@ -112,29 +120,48 @@ def check_compose(
     options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
 ) -> FileReport:
-    """What is wrong in ``text``, were it the content of a Compose ``file`` below those ``over`` it,
-    each as its text and name. Raises EarshotError."""
-    shown = str(file)
-    for content, name in ((text, shown), *over):
+    """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
+    and name) are merged. Raises EarshotError."""
+    file_name = str(file)
+    for content, name in ((text, file_name), *over):
         if not is_compose(content, name):
-            return _other_than_compose(content, name)
+            return _report_without_compose(content, name)
     compose = _compose(text, file, variables, over)
-    services = _running(compose, options)
-    asks_cloud = ".amazonaws.com" in text and uses_msk(services)
-    if not (brokers_among(services) or redpanda_among(services) or asks_cloud):
-        none = "no service of it is known to run a Kafka broker"
-        why = (*_unknown_images(services), *_not_included(compose), none)
-        return FileReport(shown, "", unchecked=why)
-    findings = mistakes(services)
-    unknown = [*_unknown(compose), *_not_included(compose), *_unknown_images(services)]
+    services = _started_services(compose, options)
+    has_msk_client = ".amazonaws.com" in text and uses_msk(services)
+    findings = mistakes(services) if bootstraps_alone(services) else ()
+    if not (findings or brokers_among(services) or redpanda_among(services) or has_msk_client):
+        no_broker = "no service of it is known to run a Kafka broker"
+        reasons = (*_unknown_images(services), *_not_included(compose), no_broker)
+        return FileReport(file_name, "", unchecked=reasons)
+    findings = findings or mistakes(services)
+    if not compose.has_unique_keys:
+        findings = (*_repeated(text, file_name), *findings)
+    unchecked = [*_unknown_values(compose), *_not_included(compose), *_unknown_images(services)]
     included = [(content, str(file.parent / path)) for content, path in compose.included]
-    files = ((text, shown), *over, *included)
+    files = ((text, file_name), *over, *included)
     places = in_files(files, (*findings, *advice_on_services(services, findings)))
-    placed = tuple(Mistake(item, place) for item, place in places)
-    others = [name for _, name in files[1:]]
-    kind = f"Compose file, with {', '.join(others)}" if others else "Compose file"
-    open_ends = tuple(f"service {name}: {why}" for name, why in open_listeners(services))
-    return FileReport(shown, kind, placed, tuple(unknown), open_listeners=open_ends)
+    placed_mistakes = tuple(Mistake(finding, place) for finding, place in places)
+    other_files = [name for _, name in files[1:]]
+    kind = f"Compose file, with {', '.join(other_files)}" if other_files else "Compose file"
+    open_ends = tuple(f"service {name}: {reasons}" for name, reasons in open_listeners(services))
+    return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
+
+
+def _repeated(text: str, file_name: str) -> Iterator[Finding]:
+    """A finding for the first key below `services` that occurs twice: Compose refuses the file."""
+    for section, *path in repeated_keys(text, file_name):
+        if section == "services" and path:
+            key = ".".join(path[1:] or path)
+            yield kl014_image.RULE.finding(
+                f"{key} occurs twice, and docker compose refuses the file",
+                "every key once",
+                container=path[0],
+                remedy=f"delete one {path[-1]}",
+                inputs=(path[-1],),
+                source="https://docs.docker.com/reference/compose-file/",
+            )
+            return
 
 
 def services_in(
@@ -144,11 +171,12 @@ def services_in(
     options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
 ) -> tuple[Service, ...]:
-    """The services that run of a Compose ``file`` with ``text``. Raises EarshotError."""
+    """The started services of a Compose ``file`` with content ``text``, into which the files of
+    ``over`` (text and name) are merged. Raises EarshotError."""
     for content, name in ((text, str(file)), *over):
         if not is_compose(content, name):
-            raise EarshotError(name, observed="is no Compose file", allowed="a Compose file")
-    return _running(_compose(text, file, variables, over), options)
+            raise EarshotError(name, observed="is not a Compose file", allowed="a Compose file")
+    return _started_services(_compose(text, file, variables, over), options)
 
 
 def _compose(
@@ -164,23 +192,23 @@ def _compose(
     )
 
 
-def _running(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
+def _started_services(compose: Compose, options: FileOptions) -> tuple[Service, ...]:
     return tuple(
-        replace(item, release=options.release)
-        for item in started_services(compose.services, options.profiles)
+        replace(service, release=options.release)
+        for service in started_services(compose.services, options.profiles)
     )
 
 
 def check_together(
     files: Sequence[Path], variables: Mapping[str, str], options: FileOptions
 ) -> FileReport:
-    """Compose files of which each is laid over those before it; the first gives the name.
+    """Checks Compose ``files`` as one: each is merged into those before it.
 
-    Raises EarshotError where one cannot be read.
+    The report has the name of the first. Raises EarshotError if a file cannot be read.
     """
-    first, *others = files
-    over = [(text_of(item), str(item)) for item in others]
-    return check_compose(text_of(first), first, variables, options, over)
+    base, *overlays = files
+    over = [(text_of(overlay), str(overlay)) for overlay in overlays]
+    return check_compose(text_of(base), base, variables, options, over)
 
 
 def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
@@ -189,51 +217,53 @@ def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:
     findings = mistakes_in_properties(text, options.release) or advice_in_properties(
         text, options.release
     )
-    placed = tuple(
+    placed_mistakes = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
     open_ends = tuple(open_in_properties(text))
-    return FileReport(file_name, "properties file", placed, open_listeners=open_ends)
+    return FileReport(file_name, "properties file", placed_mistakes, open_listeners=open_ends)
 
 
 def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOptions) -> FileReport:
-    shown, text = str(file), _ENDS.sub("", text)
-    if _TEMPLATE.search(text) or _is_cut_by_braces(text, shown):
-        why = "is a template: check what it renders (`helm template`, `docker compose config`)"
-        return FileReport(shown, "", unchecked=(why,))
-    if _IN_DOCUMENTS.search(text):
+    file_name, text = str(file), _EMPTY_END.sub("", text)
+    if _TEMPLATE.search(text) or _is_cut_by_braces(text, file_name):
+        reason = "is a template: check what it renders (`helm template`, `docker compose config`)"
+        return FileReport(file_name, "", unchecked=(reason,))
+    if _MANIFEST_SIGN.search(text):
         from earshot.lint.other_files import check_manifest, is_manifest  # slow to import
 
-        documents = read_yaml_documents(text, shown, unique=False)
+        documents = read_yaml_documents(text, file_name, unique=False)
         if is_manifest(documents):
-            return check_manifest(text, shown, documents, options)
+            return check_manifest(text, file_name, documents, options)
         if len(documents) > 1:
             return FileReport(
-                shown, "", unchecked=("holds several YAML documents: no Compose file",)
+                file_name, "", unchecked=("contains several YAML documents: not a Compose file",)
             )
-    if _CI.search(text):
+    if _CI_KEYS.search(text):
         from earshot.lint import ci_files
 
-        document = untagged(read_yaml_texts(text, shown, unique=False))
+        document = untagged(read_yaml_texts(text, file_name, unique=False))
         if ci_files.is_workflow(file.name, document):
-            return ci_files.check_workflow(text, shown, document, options)
-    above = laid_over(file)
-    if above and not is_compose(text, shown):
-        above = ()
-    over = [(text_of(item), str(item)) for item in above]
-    fit = [item for item in over if is_compose(*item)]
-    linted = check_compose(text, file, variables, options, fit)
-    left_out = tuple(
-        f"{Path(item[1]).name} names no service: it is left out, and `docker compose` lays it over "
-        "this"
-        for item in over
-        if item not in fit
+            return ci_files.check_workflow(text, file_name, document, options)
+    overlays = overlays_of(file)
+    if overlays and not is_compose(text, file_name):
+        overlays = ()
+    over = [(text_of(overlay), str(overlay)) for overlay in overlays]
+    compose_overlays = [overlay for overlay in over if is_compose(*overlay)]
+    report = check_compose(text, file, variables, options, compose_overlays)
+    skipped_overlays = tuple(
+        f"{Path(overlay[1]).name} names no service: it is not read, although `docker compose` "
+        "merges it into this file"
+        for overlay in over
+        if overlay not in compose_overlays
     )
-    return replace(linted, unchecked=(*linted.unchecked, *left_out)) if linted.kind else linted
+    return (
+        replace(report, unchecked=(*report.unchecked, *skipped_overlays)) if report.kind else report
+    )
 
 
 def _is_cut_by_braces(text: str, file_name: str) -> bool:
-    """Whether it is no YAML, and `{{` says that something shall yet become of it."""
+    """True if ``text`` is not YAML and contains `{{`: a template."""
     if "{{" not in text:
         return False
     try:
@@ -243,8 +273,8 @@ def _is_cut_by_braces(text: str, file_name: str) -> bool:
     return False
 
 
-def _other_than_compose(text: str, file_name: str) -> FileReport:
-    if _OF_REDPANDA.search(text):
+def _report_without_compose(text: str, file_name: str) -> FileReport:
+    if _REDPANDA_KEY.search(text):
         from earshot.lint import other_files
 
         return other_files.redpanda(text, file_name)
@@ -252,31 +282,31 @@ def _other_than_compose(text: str, file_name: str) -> FileReport:
 
 
 def _not_included(compose: Compose) -> list[str]:
-    """The files under `include` that were not read, each as a reason."""
-    why = "check it by itself, or the output of `docker compose config`"
-    return [f"includes {path}, which is not read here: {why}" for path in compose.not_included]
+    """A reason for each file under `include` that was not read."""
+    remedy = "check it separately, or the output of `docker compose config`"
+    return [f"includes {path}, which is not read here: {remedy}" for path in compose.not_included]
 
 
 def _unknown_images(services: Sequence[Service]) -> list[str]:
-    """Brokers, by the name of their image, whose advertised addresses are unknown."""
+    """A reason for each service whose image looks like a broker that earshot does not know."""
     return [
-        f"service {service.name}: {service.container.image} looks like a broker, and what it makes "
-        "of its variables is not known"
+        f"service {service.name}: {service.container.image} looks like a broker, but how it reads "
+        "its variables is unknown"
         for service in services
         if not service.command and may_be_broker(service.container)
     ]
 
 
-def _unknown(compose: Compose) -> list[str]:
-    """What the file leaves open, each once."""
-    notes = [f"{name} is not set: what depends on it is not known" for name in compose.missing]
+def _unknown_values(compose: Compose) -> list[str]:
+    """A reason for each unknown value of the file."""
+    notes = [f"{name} is not set: values that depend on it are unknown" for name in compose.missing]
     notes += [
-        f"{expression}: another tool has to replace it, and it is not known"
+        f"{expression}: unknown, because another tool replaces it"
         for expression in compose.malformed
     ]
     for service in compose.services:
         notes += [
-            f"service {service.name}: {what} could not be read"
-            for what in service.container.unknown
+            f"service {service.name}: {setting} could not be read"
+            for setting in service.container.unknown
         ]
     return notes

@@ -1,6 +1,6 @@
-"""Workflows, development containers and Podman's units: what is wrong in the containers they start.
+"""Checks the containers of CI workflows, development containers and Podman units.
 
-Each is checked as the same containers in a Compose file are.
+They are checked like containers in a Compose file.
 """
 
 import json
@@ -31,65 +31,68 @@ _COMMA = re.compile(r",(\s*[}\]])")
 
 
 def is_workflow(name: str, document: object) -> bool:
-    """Whether a YAML file of this name is a GitHub workflow, or GitLab's CI."""
+    """True if a YAML file of this name and content is a GitHub workflow or a GitLab CI file."""
     return ".gitlab-ci" in name or bool(github_jobs(document))
 
 
 def check_workflow(text: str, file_name: str, document: object, options: FileOptions) -> FileReport:
-    """What is wrong in the services of each job."""
+    """Checks the services of each job."""
     is_gitlab = ".gitlab-ci" in Path(file_name).name
     jobs = gitlab_jobs(document) if is_gitlab else github_jobs(document)
-    by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
-    unknown: list[str] = []
+    findings_by_place: dict[tuple[str, Keys], tuple[Finding, list[Keys]]] = {}
+    unchecked: list[str] = []
     open_ends: list[str] = []
     has_broker = False
     for job in jobs:
-        services = _of_release(job.services, options)
+        services = _with_release(job.services, options)
         if not _has_broker(services):
             continue
         has_broker = True
         findings = mistakes(services)
         for finding in (*findings, *advice_on_services(services, findings)):
             paths = list(_paths(job, finding))
-            by_place.setdefault((finding.line, paths[0]), (finding, paths))
-        unknown += (
-            f"job {job.name}, service {service.name}: {what} could not be read"
+            findings_by_place.setdefault((finding.line, paths[0]), (finding, paths))
+        unchecked += (
+            f"job {job.name}, service {service.name}: {setting} could not be read"
             for service in services
-            for what in service.container.unknown
+            for setting in service.container.unknown
         )
-        unknown += _without_client(job.name, deployment(services))
+        unchecked += _unusable_brokers(job.name, deployment(services))
         open_ends += (
-            f"job {job.name}, service {name}: {why}" for name, why in open_listeners(services)
+            f"job {job.name}, service {name}: {reason}" for name, reason in open_listeners(services)
         )
     if not has_broker:
         return FileReport(file_name, "", unchecked=_NO_BROKER)
-    placed = tuple(
-        Mistake(item, place) for item, place in at_paths(text, file_name, by_place.values())
+    placed_mistakes = tuple(
+        Mistake(finding, place)
+        for finding, place in at_paths(text, file_name, findings_by_place.values())
     )
     kind = "GitLab CI" if is_gitlab else "GitHub workflow"
     return FileReport(
         file_name,
         kind,
-        placed,
-        tuple(dict.fromkeys(unknown)),
+        placed_mistakes,
+        tuple(dict.fromkeys(unchecked)),
         open_listeners=tuple(dict.fromkeys(open_ends)),
     )
 
 
-def _without_client(job: str, whole: Deployment) -> Iterator[str]:
-    """For a job in a container that names no broker: the brokers that it could not use.
+def _unusable_brokers(job: str, job_deployment: Deployment) -> Iterator[str]:
+    """A reason for each broker that a job in a container could not use, if the job names no broker.
 
-    Its program may have the address in its code. Steps on the machine are no such job: loopback
-    leads them to published ports.
+    The job's program may contain the address. Jobs that run on the machine are not concerned: for
+    them loopback leads to published ports.
     """
-    if JOB not in whole.containers or any(it.service == JOB for it in whole.bootstraps):
+    if JOB not in job_deployment.containers or any(
+        entry.service == JOB for entry in job_deployment.bootstraps
+    ):
         return
-    for broker in whole.brokers:
-        hosts = [it.advertised and it.advertised.host for it in broker.for_clients]
+    for broker in job_deployment.brokers:
+        hosts = [entry.advertised and entry.advertised.host for entry in broker.for_clients]
         if hosts and all(host and is_loopback(host) for host in hosts):
             yield (
-                f"job {job}: names no broker; a client in its container that connects to "
-                f"{broker.service} is sent to {hosts[0]}, which is its own container"
+                f"job {job}: names no broker; {broker.service} sends a client in its container to "
+                f"{hosts[0]}, which is that container itself"
             )
 
 
@@ -105,56 +108,60 @@ def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
 
 
 def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
-    """What is wrong in one of Podman's units; those beside it are the containers that it meets."""
-    shown = str(file)
+    """Checks a Podman unit. The other units of its folder are the containers around it."""
+    file_name = str(file)
     units = {file.name: text}
-    for other in sorted(file.parent.glob("*")):
-        if other.suffix in ENDINGS and other.name != file.name and other.is_file():
-            units[other.name] = text_of(other)
-    services = _of_release(read_units(units), options)
+    for sibling in sorted(file.parent.glob("*")):
+        if sibling.suffix in ENDINGS and sibling.name != file.name and sibling.is_file():
+            units[sibling.name] = text_of(sibling)
+    services = _with_release(read_units(units), options)
     container_name = name_of(file.name, text)
-    brokers = {item.name for item in (*brokers_among(services), *redpanda_among(services))}
+    brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
     if not brokers:
-        return FileReport(shown, "", unchecked=_NO_BROKER)
+        return FileReport(file_name, "", unchecked=_NO_BROKER)
     findings = mistakes(services)
-    listed = [
-        it
-        for it in (*findings, *advice_on_services(services, findings))
-        if it.container == container_name
+    unit_findings = [
+        finding
+        for finding in (*findings, *advice_on_services(services, findings))
+        if finding.container == container_name
     ]
-    placed = tuple(Mistake(item, _line(text, shown, item)) for item in listed)
-    unknown = [
-        f"{what} could not be read"
+    placed_mistakes = tuple(
+        Mistake(broker, _place_of(text, file_name, broker)) for broker in unit_findings
+    )
+    unchecked = [
+        f"{setting} could not be read"
         for service in services
         if service.name == container_name
-        for what in service.container.unknown
+        for setting in service.container.unknown
     ]
-    open_ends = tuple(why for name, why in open_listeners(services) if name == container_name)
-    return FileReport(shown, "Podman unit", placed, tuple(unknown), open_listeners=open_ends)
+    open_ends = tuple(reason for name, reason in open_listeners(services) if name == container_name)
+    return FileReport(
+        file_name, "Podman unit", placed_mistakes, tuple(unchecked), open_listeners=open_ends
+    )
 
 
-def _line(text: str, file_name: str, finding: Finding) -> Place:
+def _place_of(text: str, file_name: str, finding: Finding) -> Place:
     names = {name for key in finding.inputs for name in spellings(key)}
     keys = {"ports": "PublishPort", "command": "Exec", "image": "Image"}
     prefixes = [f"{name}=" for name in names] + [
         f"{keys[name]}=" for name in finding.inputs if name in keys
     ]
     for number, line in enumerate(text.splitlines(), 1):
-        if any(item in line for item in prefixes):
+        if any(prefix in line for prefix in prefixes):
             return Place(file_name, number, len(line) - len(line.lstrip()) + 1)
     return Place(file_name, 1, 1)
 
 
 def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
-    """The Compose files of a devcontainer.json, None where it cannot be read; its comments are
-    passed over."""
-    plain = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
+    """The Compose files that a devcontainer.json (JSON with comments) names; None if it cannot be
+    read."""
+    without_comments = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
     try:
-        document = json.loads(plain)
+        document = json.loads(without_comments)
     except ValueError:
         return None
-    listed = document.get("dockerComposeFile") if isinstance(document, dict) else None
-    names = listed if isinstance(listed, list) else [listed] if isinstance(listed, str) else []
+    value = document.get("dockerComposeFile") if isinstance(document, dict) else None
+    names = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     return tuple(file.parent / str(name) for name in names)
 
 
@@ -162,5 +169,5 @@ def _has_broker(services: Sequence[Service]) -> bool:
     return bool(brokers_among(services) or redpanda_among(services))
 
 
-def _of_release(services: Iterable[Service], options: FileOptions) -> tuple[Service, ...]:
+def _with_release(services: Iterable[Service], options: FileOptions) -> tuple[Service, ...]:
     return tuple(replace(service, release=options.release) for service in services)

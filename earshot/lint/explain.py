@@ -1,4 +1,4 @@
-"""The walk of one client of a Compose file or a Kubernetes manifest, hop by hop."""
+"""Prints the walk of a client in a Compose file or Kubernetes manifest, hop by hop."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.lint.check import services_in
-from earshot.lint.files import laid_over
+from earshot.lint.files import overlays_of
 from earshot.lint.model import FileOptions
 from earshot.sources.deployment import deployment
 from earshot.sources.files import text_of
@@ -20,26 +20,28 @@ from earshot.topology.ways import Answer, Hop
 from earshot.yaml_document import read_yaml_documents
 
 MACHINE = "host"
-"""What the user calls the machine, whose clients come in by published ports."""
+"""The name of the machine as a client, which connects to published ports."""
 _CODES = {Answer.YES: 0, Answer.NO: 1, Answer.UNKNOWN: 3}
 
 
-def explained(
+def explain_client(
     files: Sequence[Path],
     client: str,
     options: FileOptions,
     variables: Mapping[str, str] = os.environ,
 ) -> tuple[str, int]:
-    """The walks of ``client`` in a manifest or Compose ``files`` laid over each other, and the
-    exit code.
+    """The walks of ``client`` as text, and the exit code (0 yes, 1 no, 3 unknown).
 
-    Raises EarshotError where a file cannot be read, or has no such client.
+    ``files`` are a manifest, or Compose files of which each is merged into those before it. Raises
+    EarshotError if a file cannot be read, or has no such client.
     """
-    whole = _in_manifest(files, options) or _in_compose(files, options, variables)
-    walks = [walk(whole, item) for item in _clients(whole, client)]
+    deployment_model = _in_manifest(files, options) or _in_compose(files, options, variables)
+    walks = [walk(deployment_model, bootstrap) for bootstrap in _clients(deployment_model, client)]
     if not walks:
-        raise _no_walk(whole, client)
-    code = max((_CODES[client_walk.answer] for client_walk in walks), key=lambda it: (it == 1, it))
+        raise _no_walk(deployment_model, client)
+    code = max(
+        (_CODES[client_walk.answer] for client_walk in walks), key=lambda code: (code == 1, code)
+    )
     return "\n\n".join("\n".join(_lines(client_walk)) for client_walk in walks) + "\n", code
 
 
@@ -56,30 +58,37 @@ def _in_manifest(files: Sequence[Path], options: FileOptions) -> Deployment | No
 def _in_compose(
     files: Sequence[Path], options: FileOptions, variables: Mapping[str, str]
 ) -> Deployment:
-    first, *others = files
-    over = others or list(laid_over(first))
-    texts = [(text_of(file), str(file)) for file in over]
-    return deployment(services_in(text_of(first), first, variables, options, texts))
+    base, *given_overlays = files
+    overlays = given_overlays or list(overlays_of(base))
+    texts = [(text_of(file), str(file)) for file in overlays]
+    return deployment(services_in(text_of(base), base, variables, options, texts))
 
 
-def _clients(whole: Deployment, client: str) -> list[Bootstrap]:
-    named = [bootstrap for bootstrap in whole.bootstraps if bootstrap.service == client]
-    if named or client != MACHINE or client in whole.containers:
-        return named
-    if isinstance(whole, PodDeployment):
-        return list(whole.node_port_clients())
-    return list(clients_by_published_ports(whole))
+def _clients(deployment: Deployment, client: str) -> list[Bootstrap]:
+    named_clients = [
+        bootstrap for bootstrap in deployment.bootstraps if bootstrap.service == client
+    ]
+    if named_clients or client != MACHINE or client in deployment.containers:
+        return named_clients
+    if isinstance(deployment, PodDeployment):
+        return list(deployment.node_port_clients())
+    return list(clients_by_published_ports(deployment))
 
 
-def _no_walk(whole: Deployment, client: str) -> EarshotError:
-    """Why no walk of ``client`` can be shown, and the clients with walks."""
-    named = (item.service for item in whole.bootstraps if item.service != OUTSIDE)
-    names = [*dict.fromkeys(named), *([MACHINE] if _clients(whole, MACHINE) else [])]
-    observed = "no client in the file has this name, or its addresses are not known"
-    if client == MACHINE and client not in whole.containers:
-        unread = [broker.service for broker in whole.brokers if broker.endpoints is None]
+def _no_walk(deployment: Deployment, client: str) -> EarshotError:
+    """The error for ``client`` without a walk, with the clients that have one."""
+    services = (
+        bootstrap.service for bootstrap in deployment.bootstraps if bootstrap.service != OUTSIDE
+    )
+    names = [*dict.fromkeys(services), *([MACHINE] if _clients(deployment, MACHINE) else [])]
+    observed = "no client in the file has this name, or its addresses are unknown"
+    if client == MACHINE and client not in deployment.containers:
+        unread_brokers = [
+            broker.service for broker in deployment.brokers if broker.endpoints is None
+        ]
         observed = "no known port of the machine leads to a listener"
-        observed += f"; the listeners of {', '.join(unread)} are not known" if unread else ""
+        if unread_brokers:
+            observed += f"; the listeners of {', '.join(unread_brokers)} are unknown"
     allowed = ", ".join(names) or "a file with clients, or with a published port of a broker"
     return EarshotError(f"--explain {client}", observed=observed, allowed=allowed)
 
@@ -88,15 +97,16 @@ def _lines(client_walk: Walk) -> Iterator[str]:
     client = client_walk.client
     place = "the machine" if client.service == HOST else client.service
     yield f"{place}, {client.setting}: {client_walk.answer}"
-    for entrance in client_walk.connections:
-        yield f"  {entrance.trace.address}: {entrance.answer}"
-        yield from _hops(entrance.hops, "    ")
-        for sent in entrance.sent:
-            to = "not known" if sent.trace is None else str(sent.trace.address)
-            if sent.trace is not None and sent.broker.container.advertises_address:
-                to = f"its container's address, port {sent.trace.address.port}"
-            yield f"    {sent.listener} advertises {sent.broker.service} at {to}: {sent.answer}"
-            yield from _hops(sent.hops, "      ")
+    for connection in client_walk.connections:
+        yield f"  {connection.trace.address}: {connection.answer}"
+        yield from _hops(connection.hops, "    ")
+        for advertised in connection.sent:
+            address = "not known" if advertised.trace is None else str(advertised.trace.address)
+            if advertised.trace is not None and advertised.broker.container.advertises_address:
+                address = f"its container's address, port {advertised.trace.address.port}"
+            place = f"{advertised.broker.service} at {address}"
+            yield f"    {advertised.listener} advertises {place}: {advertised.answer}"
+            yield from _hops(advertised.hops, "      ")
 
 
 def _hops(hops: Sequence[Hop], indent: str) -> Iterator[str]:

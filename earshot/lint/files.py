@@ -1,8 +1,8 @@
-"""Which files are looked at: those that are named, and in folders those that may hold Kafka.
+"""Chooses the files to check: those that the user names, and in folders those that mention Kafka.
 
-Compose files belong together without being named: a base, and what is laid over it. Source:
-https://docs.docker.com/compose/how-tos/multiple-compose-files/merge/, the names that compose-go
-looks for, in its order, and `COMPOSE_FILE` of a `.env`:
+A Compose file and its override files are checked together. Sources:
+https://docs.docker.com/compose/how-tos/multiple-compose-files/merge/, compose-go for the names and
+their order, and for `COMPOSE_FILE` in a `.env`:
 https://docs.docker.com/compose/how-tos/environment-variables/envvars/#compose_file.
 """
 
@@ -19,28 +19,30 @@ from earshot.reading import open_regular
 from earshot.sources.files import variables_for
 
 MAX_BYTES = 2_000_000
-"""Larger files of a folder are data; one that is named is checked all the same."""
+"""Larger files in a folder are skipped as data. A file that the user names is always checked."""
 SEARCHED_BYTES = 1_000_000
 MAX_NAMES = 200_000
-"""Files and folders in one folder that is named, all levels together."""
-_WORD = re.compile(rb"kafka|listeners", re.IGNORECASE)
-_OF_COMPOSE = "holds variables: checked with the Compose file that names it, or where it is named"
+"""The maximum number of files and folders below a folder that the user names."""
+_KAFKA_WORD = re.compile(rb"kafka|listeners", re.IGNORECASE)
+_VARIABLES_REASON = (
+    "contains variables: checked with the Compose file that names it, or if named itself"
+)
 _PACKAGES = "node_modules"
 _READ_THOUGH_HIDDEN = (".github", ".devcontainer")
 BASES = ("compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml")
-"""What `docker compose` takes where no file is named: the first that is there."""
+"""The files that `docker compose` reads by default: the first that exists."""
 OVERRIDES = (
     "compose.override.yml",
     "compose.override.yaml",
     "docker-compose.override.yml",
     "docker-compose.override.yaml",
 )
-"""What it lays over that: the first of these."""
+"""The override files that `docker compose` merges into it: the first that exists."""
 
 
 @dataclass(frozen=True)
 class ChosenFiles:
-    """The files to check, those of them that are ``named``, and the others, each with why."""
+    """The files to check; those of them that the user ``named``; and the others, with reasons."""
 
     files: tuple[Path, ...]
     passed_over: tuple[FileReport, ...]
@@ -48,36 +50,44 @@ class ChosenFiles:
 
 
 def choose(paths: Sequence[Path]) -> ChosenFiles:
-    """The files that ``paths`` name or hold, each once, those of a folder in the order of names.
+    """The files in ``paths``, each once; files in a folder are sorted by name.
 
-    In place of a file that `docker compose` lays over another there is that other one.
+    An override file of `docker compose` is replaced by its base file.
 
-    Raises EarshotError for a path that does not exist or cannot be read, and for a folder that
-    holds more than `MAX_NAMES`.
+    Raises EarshotError for a path that does not exist or cannot be read, and for a folder with more
+    than `MAX_NAMES` entries.
     """
     chosen: dict[str, tuple[Path, str]] = {}
     given_keys: set[str] = set()
     for path in paths:
         is_folder = _is_folder(path)
-        for file, why in _below(path) if is_folder else ((path, ""),):
+        for file, reason in _files_below(path) if is_folder else ((path, ""),):
             key = os.path.normpath(file.absolute())
             if not is_folder:
                 given_keys.add(key)
-            if key not in chosen or (chosen[key][1] and not why):  # it is named, so it is checked
-                chosen[key] = file, why
-    for key, (file, why) in list(chosen.items()):
+            if key not in chosen or (
+                chosen[key][1] and not reason
+            ):  # it is named, so it is checked
+                chosen[key] = file, reason
+    for key, (file, reason) in list(chosen.items()):
         base = base_of(file)
         if base is not None:
-            if not why:
-                below = os.path.normpath(base.absolute())
-                chosen[below] = base, ""
-                given_keys |= {below} if key in given_keys else set()
-            how = f"is laid over {base.name} as `docker compose` does, and checked with it"
-            chosen[key] = file, how
+            if not reason:
+                base_key = os.path.normpath(base.absolute())
+                chosen[base_key] = base, ""
+                given_keys |= {base_key} if key in given_keys else set()
+            overlay_reason = f"is merged into {base.name} by `docker compose`, and checked with it"
+            chosen[key] = file, overlay_reason
     return ChosenFiles(
-        tuple(file for file, why in chosen.values() if not why),
-        tuple(FileReport(str(file), "", unchecked=(why,)) for file, why in chosen.values() if why),
-        frozenset(file for key, (file, why) in chosen.items() if key in given_keys and not why),
+        tuple(file for file, reason in chosen.values() if not reason),
+        tuple(
+            FileReport(str(file), "", unchecked=(reason,))
+            for file, reason in chosen.values()
+            if reason
+        ),
+        frozenset(
+            file for key, (file, reason) in chosen.items() if key in given_keys and not reason
+        ),
     )
 
 
@@ -90,26 +100,27 @@ def _is_folder(path: Path) -> bool:
     raise EarshotError(f"path {path}", observed="does not exist", allowed="a file or a folder")
 
 
-def _below(root: Path) -> Iterator[tuple[Path, str]]:
-    """Files below ``root``, and why they are passed over; folders that are passed over as well."""
-    ahead, count = _names(root), 0
-    while ahead:
+def _files_below(root: Path) -> Iterator[tuple[Path, str]]:
+    """The files below ``root`` with the reason to pass them over (empty to check them), and the
+    folders that are passed over."""
+    stack, count = _names(root), 0
+    while stack:
         count += 1
         if count > MAX_NAMES:
             raise EarshotError(
                 f"folder {root}",
-                observed=f"holds more than {MAX_NAMES:,} files and folders",
-                remedy="name the files, or the folders in it that hold them",
+                observed=f"contains more than {MAX_NAMES:,} files and folders",
+                remedy="name the files, or the folders that contain them",
             )
-        path = ahead.pop()
+        path = stack.pop()
         try:
             if not path.is_dir():
                 if is_looked_for(path.name):
-                    yield path, _against(path)
-            elif why := _against_folder(path):
-                yield path, why
+                    yield path, _skip_reason(path)
+            elif reason := _folder_skip_reason(path):
+                yield path, reason
             else:
-                ahead += _names(path)
+                stack += _names(path)
         except EarshotError as error:
             yield path, error.observed
         except OSError as reason:
@@ -117,31 +128,31 @@ def _below(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _names(folder: Path) -> list[Path]:
-    """What is in ``folder``, the last name first."""
+    """The entries of ``folder`` in reverse order."""
     try:
         return sorted(folder.iterdir(), reverse=True)
     except OSError as reason:
         raise _unreadable(folder, reason) from None
 
 
-def _against_folder(path: Path) -> str:
+def _folder_skip_reason(path: Path) -> str:
     if path.is_symlink():
         return "is a symbolic link to a folder"
     if path.name.startswith(".") and path.name not in _READ_THOUGH_HIDDEN:
         return "is a hidden folder"
-    return "holds packages of others" if path.name == _PACKAGES else ""
+    return "contains packages of others" if path.name == _PACKAGES else ""
 
 
-def _against(path: Path) -> str:
-    if not path.is_file():  # a pipe may never end; a link may lead nowhere
-        return "is no regular file"
+def _skip_reason(path: Path) -> str:
+    if not path.is_file():  # a pipe may never end; a link may be broken
+        return "is not a regular file"
     if path.stat().st_size > MAX_BYTES:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
     if by_name(path.name) is Form.DEVELOPMENT_CONTAINER:
-        return ""  # its Compose file says which Kafka it starts
+        return ""  # its Compose file mentions Kafka
     with open_regular(path) as file:
-        if _WORD.search(file.read(SEARCHED_BYTES)):
-            return _OF_COMPOSE if by_name(path.name) is Form.VARIABLES else ""
+        if _KAFKA_WORD.search(file.read(SEARCHED_BYTES)):
+            return _VARIABLES_REASON if by_name(path.name) is Form.VARIABLES else ""
     return f'has neither "kafka" nor "listeners" in its first {SEARCHED_BYTES // 1_000_000} MB'
 
 
@@ -149,43 +160,44 @@ def _unreadable(path: Path, reason: OSError) -> EarshotError:
     return EarshotError(f"path {path}", observed=f"cannot be read ({reason.strerror})")
 
 
-def laid_over(file: Path) -> tuple[Path, ...]:
-    """What `docker compose` lays over ``file`` in its folder, if it takes that file at all."""
-    together = _together(file)
-    return together[1:] if together[:1] == (file,) else ()
+def overlays_of(file: Path) -> tuple[Path, ...]:
+    """The files that `docker compose` merges into ``file`` by default; none if it does not read
+    ``file`` by default."""
+    compose_set = _compose_set(file)
+    return compose_set[1:] if compose_set[:1] == (file,) else ()
 
 
 def base_of(file: Path) -> Path | None:
-    """What `docker compose` lays ``file`` over, if it takes that file at all."""
-    together = _together(file)
-    return together[0] if file in together[1:] else None
+    """The file into which `docker compose` merges ``file`` by default, or None."""
+    compose_set = _compose_set(file)
+    return compose_set[0] if file in compose_set[1:] else None
 
 
-def _together(file: Path) -> tuple[Path, ...]:
-    """What `docker compose` takes in the folder of ``file`` where none is named: the base first."""
+def _compose_set(file: Path) -> tuple[Path, ...]:
+    """The files that `docker compose` reads by default in the folder of ``file``, base first."""
     if file.suffix not in (".yml", ".yaml"):
         return ()
-    if named := _named(file):
-        return named
-    base = _first(file, BASES)
-    files = (base, _first(file, OVERRIDES)) if base is not None else ()
+    if named_files := _compose_file_variable(file):
+        return named_files
+    base = _first_existing(file, BASES)
+    files = (base, _first_existing(file, OVERRIDES)) if base is not None else ()
     return tuple(file for file in files if file is not None)
 
 
-def _named(file: Path) -> tuple[Path, ...]:
-    """What `COMPOSE_FILE` names in the `.env` beside ``file``; none unless all of them are there,
-    the first beside it, too."""
+def _compose_file_variable(file: Path) -> tuple[Path, ...]:
+    """The files in `COMPOSE_FILE` of the `.env` next to ``file``; none if one is missing, or if the
+    first is in another folder."""
     try:
         variables = variables_for(file, {})
     except EarshotError:
-        return ()  # reported where the file is checked
-    listed = variables.get("COMPOSE_FILE", "")
-    names = listed.split(variables.get("COMPOSE_PATH_SEPARATOR") or ":")
+        return ()  # the check of the file reports it
+    value = variables.get("COMPOSE_FILE", "")
+    names = value.split(variables.get("COMPOSE_PATH_SEPARATOR") or ":")
     files = tuple(file.parent / name.strip() for name in names if name.strip())
     is_there = files and all(file.is_file() for file in files)
     return files if is_there and files[0].parent == file.parent else ()
 
 
-def _first(beside: Path, names: Iterable[str]) -> Path | None:
-    paths = (beside.with_name(name) for name in names)
+def _first_existing(sibling: Path, names: Iterable[str]) -> Path | None:
+    paths = (sibling.with_name(name) for name in names)
     return next((path for path in paths if path.is_file()), None)

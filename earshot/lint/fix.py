@@ -1,8 +1,8 @@
-"""Lines written into a Compose file at their places; comments and formatting stay as they are.
+"""Writes fixes into a Compose file without changing comments and formatting.
 
-A value is replaced, and a variable is put below another, by its position in the text. Where a place
-is not certain nothing is written: a value with variables, over several lines, behind an anchor, or
-shared by an alias, and what a merge key (`<<`) or another file brings.
+Values are replaced, and variables are added below others, by their position in the text. Uncertain
+places are not changed: a value with variables, on several lines, behind an anchor, shared by an
+alias, or from a merge key (`<<`) or another file.
 """
 
 import re
@@ -21,56 +21,60 @@ from earshot.yaml_document import read_yaml_texts, yaml_nodes
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:@,\[\]-]*", re.ASCII)
 _QUOTED = re.compile(r"[^\"'\\\n\r]*")
-_OTHER_BREAKS = re.compile(r"\r(?!\n)|[\x85\u2028\u2029\ufeff]")
-_WRITTEN = ("environment", "ports", "command", "entrypoint")
+_UNUSUAL_BREAKS = re.compile(r"\r(?!\n)|[\x85\u2028\u2029\ufeff]")
+_EDITED_KEYS = ("environment", "ports", "command", "entrypoint")
 Edit = tuple[int, int, str]
-"""From and to which character of the text, and what comes there."""
-
-
+"""The start and end of the replaced characters, and the new text."""
 MAX_FIXED = 50
-"""Mistakes of one file; each is checked by itself."""
+"""The maximum number of fixes per file. Each is checked separately."""
 
 
 @dataclass(frozen=True)
 class FixedFile:
-    """A file's text with lines written into it, and the mistakes that these cure."""
+    """A file's new text, and the mistakes that it fixes."""
 
     text: str
-    cured: tuple[Mistake, ...]
+    fixed_mistakes: tuple[Mistake, ...]
 
 
 class _NotCertainError(Exception):
     """A line has no place, or more than one."""
 
 
-def fixed(text: str, file_name: str, checked: Callable[[str], FileReport]) -> FixedFile:
-    """``text`` without the mistakes that have one remedy alone, as far as its lines have a place.
+def fix_text(text: str, file_name: str, check: Callable[[str], FileReport]) -> FixedFile:
+    """``text`` without the mistakes that have a single remedy, if the place of its lines is
+    certain.
 
-    ``checked`` checks a text of it: what is written has to cure its mistake, and to make none.
+    ``check`` returns the report of a changed text. A fix is kept only if its mistake is gone and no
+    new one is added.
     """
-    linted = checked(text)
-    cured: list[Mistake] = []
-    tried: set[Finding] = set()
-    while len(cured) < MAX_FIXED:
-        for mistake in linted.mistakes:
+    report = check(text)
+    fixed_mistakes: list[Mistake] = []
+    tried_findings: set[Finding] = set()
+    while len(fixed_mistakes) < MAX_FIXED:
+        for mistake in report.mistakes:
             finding = mistake.finding
-            if mistake.ignored or not finding.is_only_way or finding in tried:
+            if mistake.ignored or not finding.is_only_way or finding in tried_findings:
                 continue
-            tried.add(finding)
-            new = with_lines(text, file_name, finding.lines)
-            after = checked(new) if new is not None else None
-            if new is None or after is None or not _is_better(linted, after, mistake):
+            tried_findings.add(finding)
+            new_text = with_lines(text, file_name, finding.lines)
+            new_report = check(new_text) if new_text is not None else None
+            if (
+                new_text is None
+                or new_report is None
+                or not _is_better(report, new_report, mistake)
+            ):
                 continue
-            cured.append(mistake)
-            text, linted = new, after
+            fixed_mistakes.append(mistake)
+            text, report = new_text, new_report
             break
         else:
             break
-    return FixedFile(text, tuple(cured))
+    return FixedFile(text, tuple(fixed_mistakes))
 
 
-def _is_better(before: FileReport, after: FileReport, cured: Mistake) -> bool:
-    kinds = [
+def _is_better(old_report: FileReport, new_report: FileReport, fixed_mistake: Mistake) -> bool:
+    keys = [
         {
             (
                 mistake.finding.rule,
@@ -78,47 +82,45 @@ def _is_better(before: FileReport, after: FileReport, cured: Mistake) -> bool:
                 mistake.finding.observed,
                 bool(mistake.ignored),
             )
-            for mistake in linted.mistakes
-            if mistake is not cured
+            for mistake in report.mistakes
+            if mistake is not fixed_mistake
         }
-        for linted in (before, after)
+        for report in (old_report, new_report)
     ]
-    return kinds[1] <= kinds[0]
+    return keys[1] <= keys[0]
 
 
 def with_lines(text: str, file_name: str, lines: Sequence[LineToWrite]) -> str | None:
-    """``text`` with ``lines``, or None where the place of one of them is not certain."""
-    if _OTHER_BREAKS.search(text):
-        return None  # lines would be counted in another way than by YAML
+    """``text`` with ``lines``, or None if the place of one of them is uncertain."""
+    if _UNUSUAL_BREAKS.search(text):
+        return None  # YAML counts lines differently
     try:
         source = _Source(text, file_name)
         edits = sorted(source.edit(line) for line in lines)
-        new = source.with_edits(edits)
-        return new if _is_the_same_elsewhere(text, new, lines) else None
+        new_text = source.with_edits(edits)
+        return new_text if _changes_nothing_else(text, new_text, lines) else None
     except (_NotCertainError, EarshotError):
         return None
 
 
-def difference(before: str, after: str, file_name: str) -> str:
-    """The change of ``before`` as a unified diff; possible secrets are shown as `***`.
-
-    The lines around it are left out: which of them hold a secret is not certain.
-    """
+def difference(old_text: str, new_text: str, file_name: str) -> str:
+    """A unified diff without context lines, which might contain secrets. Possible secrets in
+    changed lines are shown as `***`."""
     import difflib  # slow to import, and rarely needed
 
     lines = difflib.unified_diff(
-        _shown(before), _shown(after), file_name, f"{file_name} (fixed)", n=0
+        _masked_lines(old_text), _masked_lines(new_text), file_name, f"{file_name} (fixed)", n=0
     )
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _shown(text: str) -> list[str]:
+def _masked_lines(text: str) -> list[str]:
     lines = text.split("\n")
     return [masked(lines, number) for number in range(1, len(lines) + 1)]
 
 
 class _Source:
-    """The nodes of a file and their places in it."""
+    """The YAML nodes of a file with their positions."""
 
     def __init__(self, text: str, file_name: str) -> None:
         self.text = text
@@ -128,38 +130,38 @@ class _Source:
             self.starts.append(self.starts[-1] + len(line) + 1)
         root = yaml_nodes(text, file_name)
         self.uses = Counter(_ids(root))
-        top = _entries(root)
-        self.services = _entries(top["services"][1] if "services" in top else root)
+        top_level = _entries(root)
+        self.services = _entries(top_level["services"][1] if "services" in top_level else root)
 
     def edit(self, line: LineToWrite) -> Edit:
-        """Where ``line`` comes, and how it is written there. Raises _NotCertainError."""
+        """The edit that writes ``line``. Raises _NotCertainError."""
         if line.service not in self.services:
             raise _NotCertainError
-        parts = _entries(self._own(self.services[line.service][1]))
+        service = _entries(self._unshared(self.services[line.service][1]))
         if line.setting == "ports":
-            return self._port(self._own(_value(parts, "ports")), line)
+            return self._port(self._unshared(_value(service, "ports")), line)
         if line.setting == "command":
-            keys = (key for key in ("command", "entrypoint") if key in parts)
-            return self._within([self._own(parts[key][1]) for key in keys], line)
-        environment = self._own(_value(parts, "environment"))
+            keys = (key for key in ("command", "entrypoint") if key in service)
+            return self._part_of_value([self._unshared(service[key][1]) for key in keys], line)
+        environment = self._unshared(_value(service, "environment"))
         if isinstance(environment, yaml.MappingNode):
             return self._variable(environment, line)
         if isinstance(environment, yaml.SequenceNode):
-            return self._item(environment, line)
+            return self._list_entry(environment, line)
         raise _NotCertainError
 
     def with_edits(self, edits: Sequence[Edit]) -> str:
-        """The text with ``edits``, which are in order. Raises _NotCertainError where they meet."""
-        parts, at = [], 0
-        for start, end, new in edits:
-            if start < at:
+        """The text with ``edits``, which are sorted. Raises _NotCertainError if they overlap."""
+        chunks, position = [], 0
+        for start, end, new_text in edits:
+            if start < position:
                 raise _NotCertainError
-            parts += [self.text[at:start], new]
-            at = end
-        return "".join([*parts, self.text[at:]])
+            chunks += [self.text[position:start], new_text]
+            position = end
+        return "".join([*chunks, self.text[position:]])
 
-    def _own(self, node: yaml.Node) -> yaml.Node:
-        """``node``, if no other value in the file repeats it."""
+    def _unshared(self, node: yaml.Node) -> yaml.Node:
+        """``node``, if no alias in the file refers to it. Raises _NotCertainError otherwise."""
         if self.uses[id(node)] != 1:
             raise _NotCertainError
         return node
@@ -171,28 +173,28 @@ class _Source:
             return self._scalar(entries[line.setting][1], line, is_flow=is_flow)
         for key, value in entries.values():
             row = key.start_mark.line
-            before = self.lines[row][: key.start_mark.column]
-            if not before.strip() and value.end_mark.line == row and not line.replaces:
-                new = f"{before}{line.setting}: {_written(line.value, '', False)}"
-                return self._below(row, new)
+            indent = self.lines[row][: key.start_mark.column]
+            if not indent.strip() and value.end_mark.line == row and not line.replaces:
+                new_line = f"{indent}{line.setting}: {_scalar_text(line.value, '', False)}"
+                return self._insert_below(row, new_line)
         raise _NotCertainError
 
-    def _item(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:
-        named = [
+    def _list_entry(self, environment: yaml.SequenceNode, line: LineToWrite) -> Edit:
+        matching_entries = [
             entry
             for entry in environment.value
             if str(entry.value).partition("=")[0] == line.setting
         ]
-        if len(named) == 1:
+        if len(matching_entries) == 1:
             is_flow = bool(environment.flow_style)
-            return self._scalar(named[0], line, f"{line.setting}=", is_flow=is_flow)
+            return self._scalar(matching_entries[0], line, f"{line.setting}=", is_flow=is_flow)
         for entry in environment.value:
             row = entry.start_mark.line
-            before = self.lines[row][: entry.start_mark.column]
-            is_line = re.fullmatch(r"\s*-\s+", before) and entry.end_mark.line == row
-            if not named and is_line and not line.replaces:
-                new = _written(f"{line.setting}={line.value}", entry.style, False)
-                return self._below(row, f"{before}{new}")
+            indent = self.lines[row][: entry.start_mark.column]
+            is_line = re.fullmatch(r"\s*-\s+", indent) and entry.end_mark.line == row
+            if not matching_entries and is_line and not line.replaces:
+                new_entry = _scalar_text(f"{line.setting}={line.value}", entry.style, False)
+                return self._insert_below(row, f"{indent}{new_entry}")
         raise _NotCertainError
 
     def _port(self, ports: yaml.Node, line: LineToWrite) -> Edit:
@@ -206,31 +208,31 @@ class _Source:
         ]
         if len(nodes) != 1:
             raise _NotCertainError
-        whole = LineToWrite(line.service, line.setting, line.value)
-        return self._scalar(nodes[0], whole, quotes='"', is_flow=bool(ports.flow_style))
+        new_port = LineToWrite(line.service, line.setting, line.value)
+        return self._scalar(nodes[0], new_port, quotes='"', is_flow=bool(ports.flow_style))
 
     def _scalar(
         self,
         node: yaml.Node,
         line: LineToWrite,
-        ahead: str = "",
+        prefix: str = "",
         quotes: str = "",
         *,
         is_flow: bool,
     ) -> Edit:
-        """A scalar on one line, whose value is written out in full."""
-        start, end = self._range(self._own(node))
+        """The edit of a scalar on one line."""
+        start, end = self._range(self._unshared(node))
         raw = self.text[start:end]
         if not isinstance(node, yaml.ScalarNode) or "\n" in raw or raw[:1] in ("&", "!", "*", ""):
             raise _NotCertainError
         if line.replaces:
-            return self._within([node], line)
+            return self._part_of_value([node], line)
         if "$" in node.value:
             raise _NotCertainError
-        return start, end, _written(f"{ahead}{line.value}", node.style or quotes, is_flow)
+        return start, end, _scalar_text(f"{prefix}{line.value}", node.style or quotes, is_flow)
 
-    def _within(self, nodes: Iterable[yaml.Node], line: LineToWrite) -> Edit:
-        """The only node in ``nodes`` that contains the replaced text."""
+    def _part_of_value(self, nodes: Iterable[yaml.Node], line: LineToWrite) -> Edit:
+        """The edit of the only occurrence of the replaced text in ``nodes``."""
         matches = []
         for node in nodes:
             start, end = self._range(node)
@@ -243,12 +245,12 @@ class _Source:
             raise _NotCertainError
         return *matches[0], line.value
 
-    def _below(self, row: int, new: str) -> Edit:
-        at = self.starts[row + 1]
-        end = "\r\n" if self.lines[row].endswith("\r") else "\n"
-        if at > len(self.text):  # the last line has no end
-            return len(self.text), len(self.text), f"{end}{new}"
-        return at, at, f"{new}{end}"
+    def _insert_below(self, row: int, new_line: str) -> Edit:
+        position = self.starts[row + 1]
+        line_end = "\r\n" if self.lines[row].endswith("\r") else "\n"
+        if position > len(self.text):  # the last line has no end
+            return len(self.text), len(self.text), f"{line_end}{new_line}"
+        return position, position, f"{new_line}{line_end}"
 
     def _range(self, node: yaml.Node) -> tuple[int, int]:
         marks = node.start_mark, node.end_mark
@@ -256,8 +258,8 @@ class _Source:
         return start, end
 
 
-def _written(value: str, quotes: str | None, is_flow: bool) -> str:
-    """``value`` as a scalar: plain where it is safe, in ``quotes`` where there are some."""
+def _scalar_text(value: str, quotes: str | None, is_flow: bool) -> str:
+    """``value`` as a YAML scalar: in ``quotes`` if given, plain if that is safe, else quoted."""
     if quotes in ('"', "'"):
         if not _QUOTED.fullmatch(value):
             raise _NotCertainError
@@ -267,11 +269,11 @@ def _written(value: str, quotes: str | None, is_flow: bool) -> str:
     is_plain = _PLAIN.fullmatch(value.replace("=", "")) and not value.isdigit()
     if is_plain and not (is_flow and set(",[]") & set(value)):
         return value
-    return _written(value, '"', is_flow)
+    return _scalar_text(value, '"', is_flow)
 
 
 def _ids(node: yaml.Node | None) -> Iterator[int]:
-    """The id of every node, once for each time it appears in the document."""
+    """The `id` of every node, once per occurrence in the document."""
     if node is None:
         return
     yield id(node)
@@ -285,7 +287,7 @@ def _ids(node: yaml.Node | None) -> Iterator[int]:
 
 
 def _entries(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    """What a map itself says: no merge keys, and no key that occurs twice."""
+    """The own entries of a map, without merge keys and repeated keys."""
     if not isinstance(node, yaml.MappingNode):
         return {}
     keys = Counter(str(key.value) for key, _ in node.value)
@@ -309,17 +311,17 @@ def _port_of(node: yaml.ScalarNode) -> object:
         return None
 
 
-def _is_the_same_elsewhere(before: str, after: str, lines: Sequence[LineToWrite]) -> bool:
-    """Whether only what ``lines`` are about says something else in ``after``."""
-    touched = {line.service for line in lines}
-    rest = []
-    for text in (before, after):
+def _changes_nothing_else(old_text: str, new_text: str, lines: Sequence[LineToWrite]) -> bool:
+    """True if ``new_text`` differs only in the edited keys of the services of ``lines``."""
+    services_changed = {line.service for line in lines}
+    documents = []
+    for text in (old_text, new_text):
         document = read_yaml_texts(text, "", unique=False)
         services = document.get("services", document) if isinstance(document, dict) else {}
-        for name in touched:
+        for name in services_changed:
             section = services.get(name)
             if not isinstance(section, dict):
                 return False
-            services[name] = {key: section[key] for key in section if key not in _WRITTEN}
-        rest.append(document)
-    return rest[0] == rest[1]
+            services[name] = {key: section[key] for key in section if key not in _EDITED_KEYS}
+        documents.append(document)
+    return documents[0] == documents[1]

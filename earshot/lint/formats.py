@@ -1,4 +1,4 @@
-"""What the result can be written as. `render` chooses the writer and loads no other."""
+"""The report formats of `earshot lint`. `render` imports only the module of the chosen format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LintFormat(StrEnum):
-    """What `earshot lint` writes; each is a module here with a function of that name."""
+    """A report format. Each has a module in this package with a function of its name."""
 
     TEXT = "text"
     JSON = "json"
@@ -32,11 +32,11 @@ SUFFIXES = {
 
 
 def render(outcome: Outcome, format: LintFormat, terminal: Terminal | None = None) -> str:
-    """``outcome`` as ``format``; ``terminal`` says what text may use (default: plain ASCII)."""
+    """``outcome`` as ``format``. ``terminal`` has the style of text (default: plain ASCII)."""
     if format is LintFormat.TEXT:
         from earshot.lint.text import text
 
         return text(outcome, terminal)
     module = importlib.import_module(f"earshot.lint.{format}")
-    written: str = getattr(module, format)(outcome)
-    return written
+    report: str = getattr(module, format)(outcome)
+    return report

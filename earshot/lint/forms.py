@@ -1,7 +1,7 @@
-"""The form of a file that is named or found: properties, variables or YAML.
+"""The form of a file: properties, variables, YAML, Podman unit or devcontainer.json.
 
 The name decides, without the endings of templates and copies (`server.properties.j2`,
-`.env.example`). Where it does not, the content does: a `kafka.conf` holds properties, an
+`.env.example`). For other names the content decides: a `kafka.conf` may contain properties, an
 `/etc/default/kafka` variables.
 """
 
@@ -32,26 +32,26 @@ class Form(Enum):
     VARIABLES = auto()
     YAML = auto()
     UNIT = auto()
-    """Of Podman, for systemd."""
+    """A Podman unit for systemd."""
     DEVELOPMENT_CONTAINER = auto()
 
 
 def by_name(name: str) -> Form | None:
-    """The form that the name of a file says."""
-    plain = _without(name.lower(), (*_TEMPLATES, *_SAMPLES, *_COPIES))
-    if plain.endswith(PROPERTIES):
+    """The form of a file by its name, or None."""
+    stem = _without_endings(name.lower(), (*_TEMPLATES, *_SAMPLES, *_COPIES))
+    if stem.endswith(PROPERTIES):
         return Form.PROPERTIES
-    if is_env_file(plain) or plain == "env":
+    if is_env_file(stem) or stem == "env":
         return Form.VARIABLES
-    if plain.endswith(UNITS):
+    if stem.endswith(UNITS):
         return Form.UNIT
-    if plain in DEVELOPMENT_CONTAINERS:
+    if stem in DEVELOPMENT_CONTAINERS:
         return Form.DEVELOPMENT_CONTAINER
-    return Form.YAML if plain.endswith(YAML) else None
+    return Form.YAML if stem.endswith(YAML) else None
 
 
 def is_looked_for(name: str) -> bool:
-    """True if a file of this name in a folder is checked, or counted as passed over."""
+    """True if a file of this name in a folder is checked or counted as passed over."""
     lower = name.lower()
     if lower.endswith(_COPIES):
         return False
@@ -59,15 +59,17 @@ def is_looked_for(name: str) -> bool:
 
 
 def by_content(text: str) -> Form | None:
-    """The form of a text with properties or variables of a broker; None for another."""
-    assigned = dict(_ASSIGNED.findall(text))
-    if is_broker_configuration(assigned) and is_broker_configuration(read_properties(text).values):
+    """The form of a text with properties or variables of a broker, or None."""
+    assignments = dict(_ASSIGNED.findall(text))
+    if is_broker_configuration(assignments) and is_broker_configuration(
+        read_properties(text).values
+    ):
         return Form.PROPERTIES
-    return Form.VARIABLES if is_broker("", assigned) else None
+    return Form.VARIABLES if is_broker("", assignments) else None
 
 
-def _without(name: str, endings: tuple[str, ...]) -> str:
-    """``name`` without any of ``endings``, however many it has."""
+def _without_endings(name: str, endings: tuple[str, ...]) -> str:
+    """``name`` without all its ``endings``."""
     while ending := next((ending for ending in endings if name.endswith(ending)), ""):
         name = name.removesuffix(ending)
     return name

@@ -1,9 +1,9 @@
-"""The result as workflow commands of GitHub Actions, which shows them beside the lines.
+"""Writes the result as workflow commands of GitHub Actions, which shows them at the lines.
 
-The escapes are those of actions/toolkit (`packages/core/src/command.ts`).
+Source of the escapes: actions/toolkit (`packages/core/src/command.ts`).
 """
 
-from earshot.lint.model import FailedFile, Mistake, Outcome, said
+from earshot.lint.model import FailedFile, Mistake, Outcome, summary_line
 from earshot.report.visible import visible
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -12,13 +12,12 @@ _IN_PROPERTIES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(outcome: Outcome) -> str:
-    """A command for each file that could not be checked, or was not judged as a
-    whole, and for each mistake
-    that is not ignored; then the summary."""
+    """A command for each failed or incomplete file, and for each mistake that is not ignored; then
+    the summary."""
     lines = [_failed(failure, outcome) for failure in outcome.failed]
     lines += [
-        _command("error", {"file": outcome.relative(file.file), "title": kind}, ", ".join(why))
-        for file, kind, why in outcome.incomplete
+        _command("error", {"file": outcome.relative(file.file), "title": kind}, ", ".join(reasons))
+        for file, kind, reasons in outcome.incomplete
     ]
     lines += [_mistake(mistake, outcome) for mistake in outcome.mistakes if not mistake.ignored]
     return "\n".join([*lines, f"earshot lint: {outcome.headline}"]) + "\n"
@@ -36,14 +35,14 @@ def _mistake(mistake: Mistake, outcome: Outcome) -> str:
     properties |= {key: str(number) for key, number in numbers.items() if number}
     properties["title"] = f"{finding.rule} {finding.subject}"
     message = (
-        f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}\n"
+        f"{summary_line(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}\n"
         f"source: {finding.source}"
     )
     return _command(_COMMANDS[mistake.level], properties, message)
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:
-    listed = ",".join(
+    property_text = ",".join(
         f"{key}={visible(text).translate(_IN_PROPERTIES)}" for key, text in properties.items()
     )
-    return f"::{name} {listed}::{visible(message).translate(_IN_MESSAGES)}"
+    return f"::{name} {property_text}::{visible(message).translate(_IN_MESSAGES)}"

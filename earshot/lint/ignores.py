@@ -1,4 +1,4 @@
-"""Mistakes that the user ignores: by a comment in the file, or by an option for one run."""
+"""Ignores mistakes: by a comment in the file, or by an option for one run."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,106 +19,105 @@ _NAME = re.compile(r"(KL\d+)\b")
 
 
 def rules_named(texts: Collection[str], where: str) -> frozenset[str]:
-    """The ids in ``texts``, such as `KL006,KL014`; ``where`` names their place in messages.
+    """The rule ids in ``texts``, such as `KL006,KL014`. ``where`` is their place, for messages.
 
-    Raises EarshotError for an id that no rule has.
+    Raises EarshotError for an unknown id.
     """
     if not texts:
         return frozenset()
     from earshot.rules.evaluate import RULES  # all rules: slow to import
 
-    known = [rule.id for rule in RULES]
-    wanted = [rule_id for text in texts for rule_id in _IDS.split(text.strip().upper())]
-    unknown = sorted({rule_id for rule_id in wanted if rule_id not in known})
-    if unknown:
-        names = ", ".join(rule_id or repr(rule_id) for rule_id in unknown)
+    known_ids = [rule.id for rule in RULES]
+    rule_ids = [rule_id for text in texts for rule_id in _IDS.split(text.strip().upper())]
+    unknown_ids = sorted({rule_id for rule_id in rule_ids if rule_id not in known_ids})
+    if unknown_ids:
+        names = ", ".join(rule_id or repr(rule_id) for rule_id in unknown_ids)
         raise EarshotError(
             where,
             observed=f"there is no rule {names}",
-            allowed=", ".join(known),
+            allowed=", ".join(known_ids),
         )
-    return frozenset(wanted)
+    return frozenset(rule_ids)
 
 
-def of_rules(linted: FileReport, select: Collection[str], ignore: Collection[str]) -> FileReport:
-    """``linted`` with the rules of ``select`` alone, where that names any, less those of
-    ``ignore``."""
+def with_rules(report: FileReport, select: Collection[str], ignore: Collection[str]) -> FileReport:
+    """``report`` with the mistakes of the rules ``select`` (all if empty), without ``ignore``."""
 
     def counts(rule: str) -> bool:
         return (not select or rule in select) and rule not in ignore
 
     return replace(
-        linted,
-        mistakes=tuple(mistake for mistake in linted.mistakes if counts(mistake.finding.rule)),
+        report,
+        mistakes=tuple(mistake for mistake in report.mistakes if counts(mistake.finding.rule)),
         unchecked=tuple(
             text
-            for text in linted.unchecked
-            if (begin := _NAME.match(text)) is None or counts(begin[1])
+            for text in report.unchecked
+            if (rule_name := _NAME.match(text)) is None or counts(rule_name[1])
         ),
     )
 
 
 @dataclass(frozen=True)
 class Waiver:
-    """Why a mistake is ignored, and the last day on which it is; none means always."""
+    """Why a mistake is ignored, and the last day on which it is; None for always."""
 
     reason: str
     until: date | None = None
 
-    def on(self, mistake: Mistake, today: date) -> Mistake:
-        """``mistake`` ignored, or with word of a waiver whose day has passed."""
+    def apply(self, mistake: Mistake, today: date) -> Mistake:
+        """``mistake`` as ignored, or with a note that the waiver has expired."""
         if self.until is not None and self.until < today:
             return replace(mistake, expired=f"was ignored until {self.until}: {self.reason}")
         return replace(mistake, ignored=self.reason)
 
 
 def last_day(text: str, where: str) -> date:
-    """The day that `until=2027-01-31` names. Raises EarshotError, which names ``where``."""
+    """The day in `until=2027-01-31`. Raises EarshotError, with ``where`` as the place."""
     try:
         if _DAY.fullmatch(text):
             return date.fromisoformat(text)
     except ValueError:
         pass
     raise EarshotError(
-        where, observed=f"until={text} is no day", allowed="a day such as until=2027-01-31"
+        where, observed=f"until={text} is not a day", allowed="a day such as until=2027-01-31"
     )
 
 
-def with_comments(linted: FileReport, lines: Lines, today: date) -> FileReport:
-    """``linted`` with the reasons of comments `# earshot: ignore=KL006 reason`, each on the line of
-    the mistake or, alone on its line, right above it.
+def with_comments(report: FileReport, lines: Lines, today: date) -> FileReport:
+    """``report`` with comments `# earshot: ignore=KL006 reason` applied. A comment is on the line
+    of the mistake, or on its own line directly above.
 
-    One with `until=` and a day before ``today`` ignores nothing any more. Raises EarshotError for a
-    comment that names a rule that there is not, or no day.
+    A comment with an `until=` before ``today`` has expired. Raises EarshotError for a comment with
+    an unknown rule or an invalid day.
     """
-    files = dict.fromkeys([linted.file, *(mistake.place.file for mistake in linted.mistakes)])
-    ignored = {file: _comments(file, lines(file)) for file in files}
+    files = dict.fromkeys([report.file, *(mistake.place.file for mistake in report.mistakes)])
+    waivers_by_file = {file: _waivers_by_line(file, lines(file)) for file in files}
 
-    def checked(mistake: Mistake) -> Mistake:
-        comments = ignored[mistake.place.file].get(mistake.place.line, {})
-        waiver = comments.get(mistake.finding.rule)
-        return mistake if waiver is None or mistake.ignored else waiver.on(mistake, today)
+    def with_waiver(mistake: Mistake) -> Mistake:
+        waivers = waivers_by_file[mistake.place.file].get(mistake.place.line, {})
+        waiver = waivers.get(mistake.finding.rule)
+        return mistake if waiver is None or mistake.ignored else waiver.apply(mistake, today)
 
-    return replace(linted, mistakes=tuple(map(checked, linted.mistakes)))
+    return replace(report, mistakes=tuple(map(with_waiver, report.mistakes)))
 
 
-def _comments(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
-    """By line of a file: the rules that are ignored there, each with the reason."""
+def _waivers_by_line(file: str, lines: Sequence[str]) -> Mapping[int, Mapping[str, Waiver]]:
+    """The waivers by line number and rule id."""
     waivers: dict[int, dict[str, Waiver]] = {}
-    waiting: dict[str, Waiver] = {}
+    pending_waivers: dict[str, Waiver] = {}
     for number, line in enumerate(lines, start=1):
-        reasons = dict(_reasons(Place(file, number), line))
+        reasons = dict(_waivers_in(Place(file, number), line))
         if line.lstrip().startswith("#"):
-            waiting |= reasons
+            pending_waivers |= reasons
             waivers[number] = reasons
         else:
-            # in properties a value goes on to the end of its line
-            waivers[number] = waiting | ({} if file.endswith(".properties") else reasons)
-            waiting = {}
+            # in properties a `#` after a value is part of the value
+            waivers[number] = pending_waivers | ({} if file.endswith(".properties") else reasons)
+            pending_waivers = {}
     return waivers
 
 
-def _reasons(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:
+def _waivers_in(place: Place, line: str) -> Iterator[tuple[str, Waiver]]:
     match = _COMMENT.search(line)
     if match is not None:
         reason = (match["reason"] or "").strip() or NO_REASON

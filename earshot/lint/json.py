@@ -1,4 +1,4 @@
-"""The result as one JSON document."""
+"""Writes the result as one JSON document."""
 
 import json as encoder
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from earshot.lint.model import FileReport, Mistake, Outcome
 
 
 def json(outcome: Outcome) -> str:
-    """``outcome`` with every file: checked, passed over, not judged, or failed; unknown numbers are
+    """``outcome`` with every file: checked, passed over, not judged, or failed. Unknown numbers are
     null."""
     counts = outcome.counts
     document = {
@@ -34,17 +34,17 @@ def json(outcome: Outcome) -> str:
     return encoder.dumps(document, indent=2) + "\n"
 
 
-def _skipped(linted: FileReport) -> dict[str, Any]:
-    return {"file": linted.file, "why": list(linted.unchecked)}
+def _skipped(report: FileReport) -> dict[str, Any]:
+    return {"file": report.file, "why": list(report.unchecked)}
 
 
-def _file(linted: FileReport) -> dict[str, Any]:
+def _file(report: FileReport) -> dict[str, Any]:
     return {
-        "file": linted.file,
-        "kind": linted.kind,
-        "mistakes": [_mistake(mistake) for mistake in linted.mistakes],
-        "not_checked": list(linted.unchecked),
-        "open_listeners": list(linted.open_listeners),
+        "file": report.file,
+        "kind": report.kind,
+        "mistakes": [_mistake(mistake) for mistake in report.mistakes],
+        "not_checked": list(report.unchecked),
+        "open_listeners": list(report.open_listeners),
     }
 
 

@@ -1,15 +1,15 @@
-"""The result as JUnit XML: a suite per file, a case per mistake; a file without any is one case.
+"""Writes the result as JUnit XML: a suite per file, a case per mistake, or one case if it has none.
 
-The shape is that of `earshot.report.junit`. A case fails for an error alone, as the exit code does;
-a warning or a note passes, with its text as output. What is ignored is skipped, with its reason. A
-file that could not be checked is an error, and so is a named one that was not judged, or in part:
-services take a skipped case as harmless. Files that were found and skipped are one suite, a case
-per reason.
+The format is that of `earshot.report.junit`. Only an error fails its case, as for the exit code. A
+warning or note passes, with its text as output. An ignored mistake is skipped, with its reason. A
+file that could not be checked is an error. So is a named file that was not judged or judged in
+part, because CI services treat skipped cases as harmless. Files that were passed over are one
+suite, with a case per reason.
 """
 
 import xml.etree.ElementTree as ET
 
-from earshot.lint.model import Mistake, Outcome, said
+from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.lint.text import unchecked
 from earshot.report.visible import visible
 
@@ -20,12 +20,14 @@ def junit(outcome: Outcome) -> str:
     """``outcome`` as one XML document."""
     root = ET.Element("testsuites", name="earshot lint")
     for file in outcome.checked:
-        clean = _case(file.file, f"{file.kind}: no mistake")
-        _suite(root, file.file, [_mistake(mistake) for mistake in file.mistakes] or [clean])
-    for failed in outcome.failed:
-        _suite(root, failed.file, [_error(failed.file, failed.error.line, "unreadable")])
-    for file, kind, why in outcome.incomplete:
-        _suite(root, file.file, [_error(file.file, ", ".join(why), kind)])
+        clean_case = _case(file.file, f"{file.kind}: no mistake")
+        _suite(root, file.file, [_mistake(mistake) for mistake in file.mistakes] or [clean_case])
+    for failed_file in outcome.failed:
+        _suite(
+            root, failed_file.file, [_error(failed_file.file, failed_file.error.line, "unreadable")]
+        )
+    for file, kind, reasons in outcome.incomplete:
+        _suite(root, file.file, [_error(file.file, ", ".join(reasons), kind)])
     if outcome.passed_over:
         _suite(root, "passed over", [_skipped(reason) for reason in unchecked(outcome.passed_over)])
     for name in ("tests", *_NUMBERS):
@@ -47,7 +49,7 @@ def _mistake(mistake: Mistake) -> ET.Element:
     finding, place = mistake.finding, mistake.place
     line = f" line {place.line}" if place.line else ""
     case = _case(place.file, f"{finding.rule}{line} {finding.subject}")
-    message = " ".join(visible(said(mistake)).split())
+    message = " ".join(visible(summary_line(mistake)).split())
     if mistake.ignored:
         ET.SubElement(case, "skipped", message=visible(mistake.ignored))
     elif mistake.is_error:

@@ -1,8 +1,8 @@
-"""The result as GitHub-flavoured Markdown, for the summary page of a CI run."""
+"""Writes the result as GitHub-flavoured Markdown, for the summary page of a CI run."""
 
 from collections.abc import Iterable, Iterator
 
-from earshot.lint.model import FileReport, Mistake, Outcome, observed
+from earshot.lint.model import FileReport, Mistake, Outcome, observed_text
 from earshot.lint.text import open_listeners, unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict
@@ -14,7 +14,7 @@ _MARKS = {
     "note": MARKS[Verdict.INCONCLUSIVE],
 }
 _VERDICTS = {0: Verdict.PASS, 1: Verdict.FAIL}
-"""By exit code; others are inconclusive."""
+"""Verdicts by exit code. Other codes are inconclusive."""
 
 
 def markdown(outcome: Outcome) -> str:
@@ -37,19 +37,20 @@ def markdown(outcome: Outcome) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _file(linted: FileReport) -> Iterator[str]:
-    yield f"## {escape(linted.file)} ({escape(linted.kind)})"
-    counted = [mistake for mistake in linted.mistakes if not mistake.ignored]
-    if counted:
+def _file(report: FileReport) -> Iterator[str]:
+    yield f"## {escape(report.file)} ({escape(report.kind)})"
+    counted_mistakes = [mistake for mistake in report.mistakes if not mistake.ignored]
+    if counted_mistakes:
         yield ""
         yield _row(_HEAD)
         yield _row(["---"] * len(_HEAD))
-        yield from (_row(_fields(mistake, linted.file)) for mistake in counted)
-    if len(counted) < len(linted.mistakes):
+        yield from (_row(_fields(mistake, report.file)) for mistake in counted_mistakes)
+    if len(counted_mistakes) < len(report.mistakes):
         yield ""
-    for it in linted.mistakes:
-        if it.ignored:
-            yield f"- {_line(it, linted.file)} {it.finding.rule} ignored: {escape(it.ignored)}"
+    for mistake in report.mistakes:
+        if mistake.ignored:
+            subject = f"{_line(mistake, report.file)} {mistake.finding.rule}"
+            yield f"- {subject} ignored: {escape(mistake.ignored)}"
 
 
 def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:
@@ -58,7 +59,7 @@ def _fields(mistake: Mistake, file: str) -> tuple[str, ...]:
         _line(mistake, file),
         _MARKS[mistake.level],
         f"[{finding.rule}]({finding.source})",
-        *map(escape, (finding.subject, observed(mistake), finding.expected, finding.fix)),
+        *map(escape, (finding.subject, observed_text(mistake), finding.expected, finding.fix)),
     )
 
 

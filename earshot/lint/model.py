@@ -1,7 +1,4 @@
-"""What `earshot lint` says of the files it was given.
-
-All formats are made from an `Outcome`: every file with what became of it, its name and its lines.
-"""
+"""The result of `earshot lint`, from which all report formats are made."""
 
 import os
 from collections import Counter
@@ -16,7 +13,7 @@ from earshot.rules.registry import Finding, Severity
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a mistake: a file, and line and column in it, both from 1; 0 if not known."""
+    """The place of a mistake: a file, line and column. Both count from 1; 0 if unknown."""
 
     file: str
     line: int = 0
@@ -25,8 +22,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One finding at its place; ``ignored`` holds the reason where it is ignored, and
-    ``expired`` says that it was ignored until a day that has passed."""
+    """A finding at its place.
+
+    ``ignored`` is the reason if it is ignored. ``expired`` is a note if it was ignored until a day
+    that has passed.
+    """
 
     finding: Finding
     place: Place
@@ -35,12 +35,12 @@ class Mistake:
 
     @property
     def is_error(self) -> bool:
-        """Counts for the exit code: certain, an error, and not ignored."""
+        """True if it counts for the exit code: a certain error that is not ignored."""
         return self.finding.is_certain_error and not self.ignored
 
     @property
     def level(self) -> str:
-        """`error` or `warning`; `note` where a value is not known."""
+        """`error`, `warning`, or `note` if a value is unknown."""
         if self.finding.is_certain_error:
             return "error"
         return "warning" if self.finding.severity is Severity.WARNING else "note"
@@ -48,12 +48,12 @@ class Mistake:
 
 @dataclass(frozen=True)
 class FileReport:
-    """One file: what it was taken for, what is wrong in it, and what could not be checked.
+    """The result for one file.
 
-    ``kind`` is such as "Compose file" or "properties file"; where it is empty the file was passed
-    over, and ``unchecked`` says why. ``open_listeners`` says why listeners of its brokers are not
-    known: then it is judged in part. ``is_named`` is true for a file that the user named: to pass
-    it over in silence would be a false pass.
+    ``kind`` is, for example, "Compose file"; it is empty if the file was not checked, and
+    ``unchecked`` has the reasons. ``open_listeners`` has the reasons why listeners of its brokers
+    are unknown; then the file is judged in part. ``is_named`` is True for a file that the user
+    named: it must not be passed over silently.
     """
 
     file: str
@@ -66,10 +66,10 @@ class FileReport:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """What the user states of the files beyond their content.
+    """Options that describe the files.
 
-    ``release`` is Kafka's (major, minor) where a file shows none; of ``profiles`` those services
-    run that Compose would start, all of them where none is named.
+    ``release`` is Kafka's (major, minor) for files that do not show it. ``profiles`` are the active
+    Compose profiles; without any, the services of all profiles count as started.
     """
 
     release: tuple[int, int] | None = None
@@ -78,18 +78,18 @@ class FileOptions:
 
 NO_OPTIONS = FileOptions()
 Lines = Callable[[str], Sequence[str]]
-"""The lines of a file by its name, without their ends; none where it cannot be read."""
+"""Returns the lines of a file by its name, without line ends; none if it cannot be read."""
 
 
 def relative(file: str, root: Path) -> str:
-    """``file`` as it is called from ``root``, with slashes; whole where it is not below that."""
+    """``file`` relative to ``root``, with slashes; absolute if it is not below ``root``."""
     path = Path(os.path.normpath(root / file))
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 @dataclass(frozen=True)
 class FailedFile:
-    """A file that could not be checked, and why."""
+    """A file that could not be checked, with the error."""
 
     file: str
     error: EarshotError
@@ -97,55 +97,56 @@ class FailedFile:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one run over ``linted``, those that were passed over among them.
+    """The result of one run.
 
-    ``lines`` gives the lines of a file by its name; ``root`` is the folder that names begin in.
+    ``reports`` include files that were passed over. ``lines`` returns the lines of a file by its
+    name. Names are relative to ``root``.
     """
 
-    linted: Sequence[FileReport]
+    reports: Sequence[FileReport]
     failed: Sequence[FailedFile]
     root: Path
     lines: Lines
 
     @property
     def checked(self) -> tuple[FileReport, ...]:
-        return tuple(item for item in self.linted if item.kind)
+        return tuple(report for report in self.reports if report.kind)
 
     @property
     def passed_over(self) -> tuple[FileReport, ...]:
-        """Files and folders that were found in a folder, and not checked."""
-        return tuple(item for item in self.linted if not (item.kind or item.is_named))
+        """Files and folders below a named folder that were not checked."""
+        return tuple(report for report in self.reports if not (report.kind or report.is_named))
 
     @property
     def not_judged(self) -> tuple[FileReport, ...]:
-        """Files that the user named, and that were not checked."""
-        return tuple(item for item in self.linted if item.is_named and not item.kind)
+        """Files that the user named and that were not checked."""
+        return tuple(report for report in self.reports if report.is_named and not report.kind)
 
     @property
     def judged_in_part(self) -> tuple[FileReport, ...]:
-        """Files with a broker whose listeners are not known."""
-        return tuple(item for item in self.checked if item.open_listeners)
+        """Files with a broker whose listeners are unknown."""
+        return tuple(report for report in self.checked if report.open_listeners)
 
     @property
     def incomplete(self) -> tuple[tuple[FileReport, str, tuple[str, ...]], ...]:
-        """The files that the user named and that end a run with 3: what each is, and why."""
-        none = [(item, "not judged", item.unchecked) for item in self.not_judged]
-        part = [
-            (item, "judged in part", item.open_listeners)
-            for item in self.judged_in_part
-            if item.is_named
+        """The named files that cause exit code 3, each with its state and the reasons."""
+        not_judged = [(report, "not judged", report.unchecked) for report in self.not_judged]
+        in_part = [
+            (report, "judged in part", report.open_listeners)
+            for report in self.judged_in_part
+            if report.is_named
         ]
-        return (*none, *part)
+        return (*not_judged, *in_part)
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
-        """Those of all files, the ignored ones included."""
-        return tuple(mistake for item in self.linted for mistake in item.mistakes)
+        """The mistakes of all files, including ignored ones."""
+        return tuple(mistake for report in self.reports for mistake in report.mistakes)
 
     @property
     def exit_code(self) -> int:
-        """2 for a file that could not be read, else 1 for an error that counts, else 3 for a named
-        file that was not judged, or in part only, else 0."""
+        """2 if a file could not be checked, else 1 if there is an error that is not ignored, else 3
+        if a named file was not judged or only in part, else 0."""
         if self.failed:
             return 2
         if any(mistake.is_error for mistake in self.mistakes):
@@ -154,18 +155,18 @@ class Outcome:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many there are of `error`, `warning`, `note`, and apart from these of `ignored`."""
+        """The number of mistakes by level (`error`, `warning`, `note`), and of `ignored` ones."""
         return Counter("ignored" if mistake.ignored else mistake.level for mistake in self.mistakes)
 
     @property
     def headline(self) -> str:
         """`3 files checked: 2 errors, 0 warnings; 12 passed over; 1 not judged: FILE (WHY)`."""
         counts = self.counts
-        parts = [counted(counts[level], level) for level in ("error", "warning")]
-        parts += [counted(counts["note"], "note")] if counts["note"] else []
+        parts = [count_of(counts[level], level) for level in ("error", "warning")]
+        parts += [count_of(counts["note"], "note")] if counts["note"] else []
         parts += [f"{counts['ignored']} ignored"] if counts["ignored"] else []
-        checked = f"{counted(len(self.checked), 'file')} checked: {', '.join(parts)}"
-        texts = [checked if self.checked else "nothing to check"]
+        checked_text = f"{count_of(len(self.checked), 'file')} checked: {', '.join(parts)}"
+        texts = [checked_text if self.checked else "nothing to check"]
         if self.passed_over:
             texts.append(f"{len(self.passed_over)} passed over")
         if self.failed:
@@ -178,33 +179,39 @@ class Outcome:
         return "; ".join(texts)
 
     def _reasons(self, kind: str) -> str:
-        """The named files of one ``kind``, by the reason."""
-        pairs = ((shortened(why), file.file) for file, it, why in self.incomplete if it == kind)
-        return ", ".join(f"{shortened(files)} ({why})" for why, files in by_key(pairs).items())
+        """The named files of one ``kind`` (`not judged`, `judged in part`), by reason."""
+        pairs = (
+            (shortened(reasons), file.file)
+            for file, kind_of_report, reasons in self.incomplete
+            if kind_of_report == kind
+        )
+        return ", ".join(
+            f"{shortened(files)} ({reasons})" for reasons, files in by_key(pairs).items()
+        )
 
     def relative(self, file: str) -> str:
-        """``file`` as it is called from the folder that earshot runs in, with slashes."""
+        """``file`` relative to `root`, with slashes."""
         return relative(file, self.root)
 
 
-def counted(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def where(mistake: Mistake) -> str:
-    """`compose.yml:14:7`, as far as it is known."""
+    """`compose.yml:14:7`, without unknown numbers."""
     place = mistake.place
     numbers = (place.line, place.column) if place.line else ()
     return ":".join([place.file, *(str(number) for number in numbers if number)])
 
 
-def said(mistake: Mistake) -> str:
-    """The subject, and what was observed: `broker 1, listener EXTERNAL: advertises localhost`."""
-    return f"{mistake.finding.subject}: {observed(mistake)}"
+def summary_line(mistake: Mistake) -> str:
+    """The subject and the observed value: `broker 1, listener EXTERNAL: advertises localhost`."""
+    return f"{mistake.finding.subject}: {observed_text(mistake)}"
 
 
-def observed(mistake: Mistake) -> str:
-    """What was observed, and that it was ignored for a time, where it was."""
+def observed_text(mistake: Mistake) -> str:
+    """The observed value, with a note if a waiver has expired."""
     expired = f" ({mistake.expired})" if mistake.expired else ""
     return f"{mistake.finding.observed}{expired}"

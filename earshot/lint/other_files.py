@@ -1,5 +1,5 @@
-"""Files of variables for a container, user data of an instance, Redpanda's own file, and Kubernetes
-resources: their pods, and what Strimzi shall make of them."""
+"""Checks environment files, user data, redpanda.yaml, and Kubernetes manifests with pods or Strimzi
+resources."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,78 +34,88 @@ from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brok
 from earshot.sources.workloads import KIND_OF
 
 ADVERTISED = "advertised_kafka_api"
-"""Of Redpanda."""
-_STATEMENT = re.compile(r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE)
-"""Of a template, on a line where an assignment would be."""
-_READ = "read are files in a cloud-config, here-documents in a script"
+"""Redpanda's setting for advertised addresses."""
+_TEMPLATE_STATEMENT = re.compile(
+    r"^\s*(?:\{%|\{\{[-#]? *(?:if|range|with|end)\b|<%(?!=))", re.MULTILINE
+)
+"""A template statement at the beginning of a line."""
+_READ_PLACES = "earshot reads files in a cloud-config and here-documents in a script"
 
 
-def variables(text: str, file_name: str, known: Mapping[str, str], release: Release) -> FileReport:
-    """What is wrong in a file of variables; those ``known`` are of the environment.
+def variables(
+    text: str, file_name: str, environment: Mapping[str, str], release: Release
+) -> FileReport:
+    """Checks an environment file. ``environment`` has the variables of the environment.
 
-    Raises EarshotError where it is none.
+    Raises EarshotError if ``text`` is not an environment file.
     """
-    if _STATEMENT.search(text):
+    if _TEMPLATE_STATEMENT.search(text):
         return FileReport(file_name, "", unchecked=("is a template: check what it renders",))
-    values = read_env_file(text, file_name, Variables(known, keep=True))
+    values = read_env_file(text, file_name, Variables(environment, keep=True))
     if not are_of_broker(values):
         return FileReport(file_name, "", unchecked=("sets no variables of a broker",))
     mistakes = mistakes_in_variables(values, release) or advice_in_variables(values, release)
-    placed = tuple(Mistake(mistake, in_env_file(text, file_name, mistake)) for mistake in mistakes)
+    placed_mistakes = tuple(
+        Mistake(mistake, in_env_file(text, file_name, mistake)) for mistake in mistakes
+    )
     open_ends = tuple(open_in_variables(values))
-    return FileReport(file_name, "environment file", placed, open_listeners=open_ends)
+    return FileReport(file_name, "environment file", placed_mistakes, open_listeners=open_ends)
 
 
 def user_data(text: str, file_name: str, release: Release) -> FileReport:
-    """What is wrong in the properties of brokers that the user data of an instance write."""
-    written = broker_files(text)
-    if not written:
-        why = "sets up no broker"
+    """Checks the broker properties that the user data of an instance writes."""
+    properties_files = broker_files(text)
+    if not properties_files:
+        reason = "sets up no broker"
         if speaks_of_brokers(text):
-            why = f"sets advertised.listeners in a way that is not read here ({_READ})"
-        return FileReport(file_name, "", unchecked=(why,))
-    findings = mistakes_in_user_data(written, release) or advice_in_user_data(written, release)
-    placed = tuple(
+            reason = f"sets advertised.listeners in a way that is not read ({_READ_PLACES})"
+        return FileReport(file_name, "", unchecked=(reason,))
+    findings = mistakes_in_user_data(properties_files, release) or advice_in_user_data(
+        properties_files, release
+    )
+    placed_mistakes = tuple(
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
-    unknown = tuple(dict.fromkeys(it for file in written for it in _unknown(file)))
-    open_ends = tuple(open_in_user_data(written))
-    return FileReport(file_name, "user data", placed, unknown, open_listeners=open_ends)
+    unchecked = tuple(
+        dict.fromkeys(text for file in properties_files for text in _unknown_values(file))
+    )
+    open_ends = tuple(open_in_user_data(properties_files))
+    return FileReport(file_name, "user data", placed_mistakes, unchecked, open_listeners=open_ends)
 
 
 def redpanda(text: str, file_name: str) -> FileReport:
-    """What is wrong in a redpanda.yaml by itself: reachability takes more than that file."""
+    """Checks the settings of a redpanda.yaml. Reachability needs more than this file."""
     listeners = listeners_in(text)
     if not listeners:
-        why = f"advertises no address of its own ({ADVERTISED}): flags say it, or a Compose file"
-        return FileReport(file_name, "", unchecked=(why,))
-    placed = (
+        reason = f"advertises no address ({ADVERTISED}): flags or a Compose file may"
+        return FileReport(file_name, "", unchecked=(reason,))
+    placed_mistakes = (
         Mistake(refusal, in_properties(text, file_name, refusal))
         for refusal in redpanda_refusals(listeners, ADVERTISED)
     )
-    return FileReport(file_name, "Redpanda's settings", tuple(placed))
+    return FileReport(file_name, "Redpanda's settings", tuple(placed_mistakes))
 
 
-def _unknown(file: UserDataFile) -> Iterator[str]:
+def _unknown_values(file: UserDataFile) -> Iterator[str]:
     path = file.path or "the properties"
     if not file.whole:
-        yield f"{path}: its earlier content is not known"
+        yield f"{path}: its earlier content is unknown"
     for key in file.computed:
-        what = "the host" if key in file.places else key
-        yield f"{path}: {what} is not known, the instance computes {file.shown(key)}"
+        unknown_part = "the host" if key in file.places else key
+        yield f"{path}: {unknown_part} is not known, the instance computes {file.shown(key)}"
 
 
 def is_manifest(documents: Sequence[object]) -> bool:
-    """Whether one of the documents is a resource."""
+    """True if one of the documents is a Kubernetes resource."""
     return any(resources(documents))
 
 
 def check_manifest(
     text: str, file_name: str, documents: Sequence[object], options: FileOptions
 ) -> FileReport:
-    """The pods of a file, and what Strimzi shall make of it.
+    """Checks the pods and the Strimzi resources of a manifest.
 
-    Raises EarshotError for a list that Kubernetes refuses because it is none.
+    Raises EarshotError if a value that must be a list is not a list.
     """
     manifest = read_manifest(documents).with_release(options.release)
     kafkas = read_strimzi(documents)
@@ -122,8 +132,10 @@ def check_manifest(
         for mistake in kubernetes.mistakes(manifest)
     ]
     mistakes += kubernetes.refused_values(manifest, text, file_name)
-    paths = {f"Kafka {item.kafka.name}": item.path for item in kafkas}
-    facts = ClusterFacts(plan=None, strimzi=tuple(item.kafka for item in kafkas))
+    paths = {f"Kafka {kafka_resource.kafka.name}": kafka_resource.path for kafka_resource in kafkas}
+    facts = ClusterFacts(
+        plan=None, strimzi=tuple(kafka_resource.kafka for kafka_resource in kafkas)
+    )
     mistakes += [
         (finding, of_resource(paths[finding.resource], finding))
         for finding in kl018_strimzi.RULE.findings(facts)
@@ -134,31 +146,45 @@ def check_manifest(
         for finding in advice_on_services(services, [finding for finding, _ in mistakes])
         if finding.container in containers
     ]
-    placed = tuple(Mistake(item, place) for item, place in at_paths(text, file_name, mistakes))
-    what = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
-    open_ends = [f"Kafka {item.kafka.name}: {item.open}" for item in kafkas if item.open]
-    at_run_time = {item.name: item.at_run_time for item in manifest.brokers}
-    open_ends += [f"container {name}: {why}" for name, why in open_listeners(services, at_run_time)]
-    left_open = [
-        f"Kafka {item.kafka.name}: {text}"
-        for item in kafkas
-        for listener in item.kafka.listeners
+    placed_mistakes = tuple(
+        Mistake(kafka_resource, place)
+        for kafka_resource, place in at_paths(text, file_name, mistakes)
+    )
+    kind_of_file = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
+    open_ends = [
+        f"Kafka {kafka_resource.kafka.name}: {kafka_resource.open}"
+        for kafka_resource in kafkas
+        if kafka_resource.open
+    ]
+    at_run_time = {
+        kafka_resource.name: kafka_resource.at_run_time for kafka_resource in manifest.brokers
+    }
+    open_ends += [
+        f"container {name}: {reason}" for name, reason in open_listeners(services, at_run_time)
+    ]
+    unknown_addresses = [
+        f"Kafka {kafka_resource.kafka.name}: {text}"
+        for kafka_resource in kafkas
+        for listener in kafka_resource.kafka.listeners
         if (text := listener.address_of_node)
     ]
-    left_open += [
-        f"kind {kind} is unknown to Kubernetes, and read as {right}"
-        for _, item in resources(documents)
-        if (right := KIND_OF.get((kind := str(item.get("kind"))).lower(), kind)) != kind
+    unknown_addresses += [
+        f"kind {kind} is unknown to Kubernetes, and read as {known_kind}"
+        for _, kafka_resource in resources(documents)
+        if (known_kind := KIND_OF.get((kind := str(kafka_resource.get("kind"))).lower(), kind))
+        != kind
     ]
-    unknown = (*_unknown_of(manifest), *left_open)
-    return FileReport(file_name, what, placed, unknown, open_listeners=tuple(open_ends))
+    unchecked = (*_unknown_in_pods(manifest), *unknown_addresses)
+    return FileReport(
+        file_name, kind_of_file, placed_mistakes, unchecked, open_listeners=tuple(open_ends)
+    )
 
 
-def _unknown_of(manifest: Manifest) -> Iterator[str]:
-    """What the pods leave open, each once."""
+def _unknown_in_pods(manifest: Manifest) -> Iterator[str]:
+    """A reason for each unknown value of the pods."""
     for broker in manifest.brokers:
         container = broker.service.container
-        for what in container.unknown:
-            yield f"container {broker.name}: {what} could not be read"
+        for setting in container.unknown:
+            yield f"container {broker.name}: {setting} could not be read"
         if names := hidden_variables(container):
-            yield f"container {broker.name}: the file alone does not say {', '.join(names)}"
+            yield f"container {broker.name}: the file does not contain {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""The line and column of the value that a finding is about."""
+"""Finds the line and column of the value that a finding is about."""
 
 from __future__ import annotations
 
@@ -21,52 +21,60 @@ if TYPE_CHECKING:
 def in_files(
     files: Sequence[tuple[str, str]], findings: Iterable[Finding]
 ) -> Iterator[tuple[Finding, Place]]:
-    """Each finding with the place of the variable, or of the service, that it names.
+    """Yields each finding with the place of its variable, or else of its service.
 
-    The Compose ``files`` (text and name) are laid over each other: the last that sets what a
-    finding names counts, else the first that has its service.
+    Each of the Compose ``files`` (text and name) is merged into those before it. The place is in
+    the last file that sets the variable, else in the first file with the service.
     """
     all_findings = list(findings)
-    read = [(_services(yaml_nodes(text, shown)), shown) for text, shown in files if all_findings]
+    parsed_files = [
+        (_services(yaml_nodes(text, file_name)), file_name)
+        for text, file_name in files
+        if all_findings
+    ]
     for finding in all_findings:
-        holders = [node for node in reversed(read) if _is_set(node[0], finding)]
-        places = [_place(services, finding, shown) for services, shown in (*holders, *read)]
+        files_with_setting = [node for node in reversed(parsed_files) if _is_set(node[0], finding)]
+        places = [
+            _place(services, finding, file_name)
+            for services, file_name in (*files_with_setting, *parsed_files)
+        ]
         yield finding, next((place for place in places if place.line), Place(files[0][1]))
 
 
 def in_properties(text: str, file_name: str, finding: Finding) -> Place:
-    """The last line that sets what the finding is about, as Kafka takes the last."""
+    """The last line that sets the property of the finding: Kafka uses the last value."""
     return _last_line(text, file_name, finding.inputs)
 
 
 def in_env_file(text: str, file_name: str, finding: Finding) -> Place:
-    """The same in a file of variables."""
+    """Like `in_properties`, for an environment file."""
     return _last_line(text, file_name, {name for key in finding.inputs for name in spellings(key)})
 
 
 def _last_line(text: str, file_name: str, names: Collection[str]) -> Place:
     place = Place(file_name)
     for number, line in enumerate(text.splitlines(), 1):
-        own = line.strip().removeprefix("export ").lstrip()
-        if re.split(r"[=:\s]", own, maxsplit=1)[0] in names:
-            place = Place(file_name, number, len(line.rstrip()) - len(own) + 1)
+        assignment = line.strip().removeprefix("export ").lstrip()
+        if re.split(r"[=:\s]", assignment, maxsplit=1)[0] in names:
+            place = Place(file_name, number, len(line.rstrip()) - len(assignment) + 1)
     return place
 
 
 def at_paths(
     text: str, file_name: str, findings: Iterable[tuple[Finding, Iterable[Keys]]]
 ) -> Iterator[tuple[Finding, Place]]:
-    """Each finding with the first of its paths that is there, in a file of several documents."""
+    """Yields each finding with the place of its first existing path, in a file with several
+    documents."""
     all_findings = list(findings)
     documents = yaml_nodes_of_documents(text, file_name) if all_findings else []
     for finding, paths in all_findings:
         nodes = (_node(documents, path) for path in paths)
         node = next((node for node in nodes if node is not None), None)
-        yield finding, Place(file_name) if node is None else _at(node, file_name)
+        yield finding, Place(file_name) if node is None else _place_of_node(node, file_name)
 
 
 def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
-    """Where a finding about ``container`` may be shown: its variable, its key, or the container."""
+    """The possible paths of a finding about ``container``: its variable, its key, the container."""
     for name in finding.inputs:
         for variable in spellings(name):
             if variable in container.variables:
@@ -81,7 +89,7 @@ def of_container(container: PodContainer, finding: Finding) -> Iterator[Keys]:
 
 
 def of_resource(path: Keys, finding: Finding) -> Iterator[Keys]:
-    """Where a finding may be shown whose inputs are such as `spec.kafka.listeners[0].port`."""
+    """The possible paths of a finding with inputs such as `spec.kafka.listeners[0].port`."""
     for name in finding.inputs:
         keys = (int(key) if key.isdecimal() else key for key in re.findall(r"[^.\[\]]+", name))
         yield (*path, *keys)
@@ -89,23 +97,23 @@ def of_resource(path: Keys, finding: Finding) -> Iterator[Keys]:
 
 
 def _node(documents: Sequence[yaml.Node], path: Keys) -> yaml.Node | None:
-    """The key that ``path`` leads to, or the item of a list."""
+    """The key or list item at ``path``, or None."""
     key, value = None, None
-    for part in path:
+    for step in path:
         if value is None and key is None:
-            key = value = documents[part] if isinstance(part, int) else None
-        elif isinstance(part, int):
-            listed = value.value if isinstance(value, yaml.SequenceNode) else []
-            key = value = listed[part] if part < len(listed) else None
+            key = value = documents[step] if isinstance(step, int) else None
+        elif isinstance(step, int):
+            entries = value.value if isinstance(value, yaml.SequenceNode) else []
+            key = value = entries[step] if step < len(entries) else None
         else:
-            key, value = dict(_pairs(value)).get(part, (None, None))
+            key, value = dict(_pairs(value)).get(step, (None, None))
         if value is None:
             return None
     return key
 
 
 def _is_set(services: dict[str, tuple[yaml.Node, yaml.Node]], finding: Finding) -> bool:
-    """Whether the service of a finding has what it names."""
+    """True if the service of the finding sets one of its inputs."""
     _, section = services.get(finding.container, (None, None))
     return section is not None and any(_setting(section, name) for name in finding.inputs)
 
@@ -119,19 +127,23 @@ def _place(
     for name in finding.inputs:
         node = _setting(section, name)
         if node is not None:
-            return _at(node, file_name)
-    return _at(key, file_name)
+            return _place_of_node(node, file_name)
+    return _place_of_node(key, file_name)
 
 
 def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
     """The node of a key of the service, or of the variable that sets a property."""
-    parts = dict(_pairs(section))
-    if name in parts:
-        return parts[name][0]
-    if name == "advertised.listeners" and "command" in parts and _advertises(parts["command"][1]):
-        return parts["command"][0]
+    keys_of_service = dict(_pairs(section))
+    if name in keys_of_service:
+        return keys_of_service[name][0]
+    if (
+        name == "advertised.listeners"
+        and "command" in keys_of_service
+        and _advertises(keys_of_service["command"][1])
+    ):
+        return keys_of_service["command"][0]
     variables = spellings(name)
-    environment = parts.get("environment")
+    environment = keys_of_service.get("environment")
     if environment is None:
         return None
     if isinstance(environment[1], yaml.SequenceNode):
@@ -144,34 +156,34 @@ def _setting(section: yaml.Node, name: str) -> yaml.Node | None:
 
 
 def _advertises(command: yaml.Node) -> bool:
-    """Whether a flag there says what is advertised, as Redpanda's or `--override` do."""
-    parts = command.value if isinstance(command, yaml.SequenceNode) else [command]
-    return any("advertise" in str(part.value) for part in parts)
+    """True if a flag in ``command`` sets the advertised address (Redpanda, `--override`)."""
+    words = command.value if isinstance(command, yaml.SequenceNode) else [command]
+    return any("advertise" in str(word.value) for word in words)
 
 
 def _services(root: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-    top = dict(_pairs(root))
-    services = dict(_pairs(top["services"][1] if "services" in top else root))
+    top_level = dict(_pairs(root))
+    services = dict(_pairs(top_level["services"][1] if "services" in top_level else root))
     by_name = dict(services)
-    for key, section in services.values():  # findings may call it by its container's name
-        named = dict(_pairs(section)).get("container_name")
-        if named is not None:
-            by_name.setdefault(str(named[1].value), (key, section))
+    for key, section in services.values():  # findings may use the container's name
+        container_name = dict(_pairs(section)).get("container_name")
+        if container_name is not None:
+            by_name.setdefault(str(container_name[1].value), (key, section))
     return by_name
 
 
 def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.Node]]]:
-    """The entries of a map, what counts last: those that it merges (`<<`) before its own."""
+    """The entries of a map: first those of merge keys (`<<`), then its own, which win."""
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:
         if key.value == "<<":
-            merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
-            for merged_node in reversed(merged):  # of several the first counts
+            merged_nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            for merged_node in reversed(merged_nodes):  # of several the first counts
                 yield from _pairs(merged_node)
     for key, value in node.value:
         yield str(key.value), (key, value)
 
 
-def _at(node: yaml.Node, file_name: str) -> Place:
+def _place_of_node(node: yaml.Node, file_name: str) -> Place:
     return Place(file_name, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -1,6 +1,6 @@
-"""The result as SARIF 2.1.0 (OASIS), which code scanning services read.
+"""Writes the result as SARIF 2.1.0 (OASIS), for code scanning services.
 
-Files are named from the folder that earshot ran in, the root of a checkout as a rule. Section
+File names are relative to the folder in which earshot ran, usually the root of a checkout. Section
 numbers are those of the standard.
 """
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from earshot import __version__
 from earshot.lint.baseline import IN_BASELINE, BaselineEntry
-from earshot.lint.model import Mistake, Outcome, said
+from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.report.visible import visible
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Rule
@@ -23,7 +23,7 @@ _INDEX = {rule.id: index for index, rule in enumerate(RULES)}
 
 
 def sarif(outcome: Outcome) -> str:
-    """``outcome`` as one run with every rule; what is ignored is a suppressed result."""
+    """``outcome`` as one run with every rule. Ignored mistakes are suppressed results."""
     notes = [("error", str(failure.error), failure.file) for failure in outcome.failed]
     notes += [("note", text, file.file) for file in outcome.checked for text in file.unchecked]
     notes += [
@@ -32,13 +32,13 @@ def sarif(outcome: Outcome) -> str:
         for text in file.open_listeners
     ]
     notes += [
-        (level, f"{word}: {text}", item.file)
-        for level, word, listed in (
+        (level, f"{state}: {text}", report.file)
+        for level, state, reports in (
             ("error", "not judged", outcome.not_judged),
             ("note", "passed over", outcome.passed_over),
         )
-        for item in listed
-        for text in item.unchecked
+        for report in reports
+        for text in report.unchecked
     ]
     run = {
         "tool": {
@@ -80,7 +80,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
     finding = mistake.finding
     index = {"ruleIndex": _INDEX[finding.rule]} if finding.rule in _INDEX else {}
-    text = f"{said(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}"
+    text = f"{summary_line(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}"
     place = mistake.place
     return {
         "ruleId": finding.rule,
@@ -89,7 +89,7 @@ def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
         "message": {"text": visible(text)},
         "locations": [_location(outcome, place.file, place.line, place.column)],
         "partialFingerprints": {FINGERPRINT: BaselineEntry.of(mistake, outcome.root).fingerprint},
-        # 3.27.23: of all results or of none; an empty list says that this one counts
+        # 3.27.23: all results must have it; an empty list means not suppressed
         "suppressions": [_suppression(mistake.ignored)] if mistake.ignored else [],
     }
 
@@ -109,7 +109,7 @@ def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[st
 
 def _location(outcome: Outcome, file: str, line: int = 0, column: int = 0) -> dict[str, Any]:
     name = outcome.relative(file)
-    # what is no UTF-8 goes by its bytes
+    # names that are not UTF-8 are encoded by their bytes
     uri = quote(name, errors="surrogateescape")
     artifact = (
         {"uri": f"file://{uri}"}

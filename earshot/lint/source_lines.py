@@ -1,4 +1,4 @@
-"""The line of a mistake as it may be shown: with a caret, and without anybody's password."""
+"""Shows the line of a mistake with a caret, and with secrets masked."""
 
 import io
 import re
@@ -12,53 +12,50 @@ from earshot.reading import open_regular, read_all
 from earshot.report.visible import visible
 
 MAX_CHARACTERS = 10_000
-"""A longer line is data, and not shown."""
+"""Longer lines are data, and are not shown."""
 _CUT = "..."
 _VALUE = re.compile(r"\s*(?:-\s+)?[\"']?value[\"']?\s*:\s*")
-"""Of a pair of lines, as in a manifest: `name: KAFKA_SSL_KEY_PASSWORD`, `value: x`."""
-_MARKED = re.compile(r"(?:[&!]\S*(?:\s+|$))*(?:#.*)?")
+"""The second of a pair of lines in a manifest: `name: KAFKA_SSL_KEY_PASSWORD`, `value: x`."""
+_NO_VALUE = re.compile(r"(?:[&!]\S*(?:\s+|$))*(?:#.*)?")
 _KEY_OR_ITEM = re.compile(r"\s*(-\s|[\w.\"'-]+\s*[:=])")
 
 
 class SourceLines:
-    """The lines of files below ``root`` by name, read once; of what cannot be read there are none.
-
-    Call it with a name.
-    """
+    """Returns the lines of files below ``root`` when called with a name. Each file is read once;
+    an unreadable file has no lines."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._read: dict[str, tuple[str, ...]] = {}
+        self._lines_by_file: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, file: str) -> Sequence[str]:
-        if file not in self._read:
-            self._read[file] = _lines(self._root / file)
-        return self._read[file]
+        if file not in self._lines_by_file:
+            self._lines_by_file[file] = _lines(self._root / file)
+        return self._lines_by_file[file]
 
 
 def excerpt(lines: Sequence[str], place: Place, width: int) -> list[str]:
-    """The line of ``place`` with its number, and a caret below its column where that is shown.
+    """The line of ``place`` with its number, and a caret below the column.
 
-    Nothing where the line is not known; a line longer than ``width`` is cut to what is around the
-    column.
+    Empty if the line is unknown. A line longer than ``width`` is cut around the column.
     """
     if not 1 <= place.line <= len(lines):
         return []
-    full = masked(lines, place.line)
-    column = min(place.column, len(full) + 1) - 1 if place.column else -1
-    if place.column > len(full) and full.endswith(MASK):
-        column = -1  # it was in what is masked
-    text, caret = _window(full, column, max(20, width - len(str(place.line)) - 6))
+    masked_line = masked(lines, place.line)
+    column = min(place.column, len(masked_line) + 1) - 1 if place.column else -1
+    if place.column > len(masked_line) and masked_line.endswith(MASK):
+        column = -1  # the column is in the masked part
+    text, caret = _window(masked_line, column, max(20, width - len(str(place.line)) - 6))
     number = str(place.line)
-    shown = [f"  {number} | {visible(text)}".rstrip()]
+    excerpt_lines = [f"  {number} | {visible(text)}".rstrip()]
     if column >= 0:
-        ahead = "".join(char if char == "\t" else " " for char in visible(text[:caret]))
-        shown.append(f"  {' ' * len(number)} | {ahead}^")
-    return shown
+        indent = "".join(char if char == "\t" else " " for char in visible(text[:caret]))
+        excerpt_lines.append(f"  {' ' * len(number)} | {indent}^")
+    return excerpt_lines
 
 
 def masked(lines: Sequence[str], number: int) -> str:
-    """The line ``number``, counted from 1, with `MASK` for what may be a secret in it."""
+    """The line ``number`` (from 1), with `MASK` for possible secrets."""
     line = lines[number - 1].rstrip()
     blanks = line[: len(line) - len(line.lstrip())]
     if len(line) > MAX_CHARACTERS or _within_a_secret(lines, number - 1):
@@ -71,40 +68,46 @@ def masked(lines: Sequence[str], number: int) -> str:
 
 
 def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None:
-    """The length of the line before a value that follows the name of a secret."""
-    before, after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
-    beside = () if lines[index].lstrip().startswith("-") else before
-    own = (*beside, *(line for line in after if not line.lstrip().startswith("-")))
-    named = any(SECRET_NAME.search(line, 0, MAX_CHARACTERS) for line in own)
-    return _VALUE.match(lines[index].rstrip()) if named else None
+    """Matches the line up to its value, if the line before or after has the name of a secret."""
+    lines_before, lines_after = lines[max(0, index - 1) : index], lines[index + 1 : index + 2]
+    name_before = () if lines[index].lstrip().startswith("-") else lines_before
+    pair_lines = (
+        *name_before,
+        *(line for line in lines_after if not line.lstrip().startswith("-")),
+    )
+    is_secret = any(SECRET_NAME.search(line, 0, MAX_CHARACTERS) for line in pair_lines)
+    return _VALUE.match(lines[index].rstrip()) if is_secret else None
 
 
 def _within_a_secret(lines: Sequence[str], index: int) -> bool:
-    """Whether a line above begins a value that goes on here, and its name is a secret's."""
-    own = _KEY_OR_ITEM.match(lines[index]) is not None
-    for above, is_parent in _beginnings(lines, index):
-        match = before_secret(above, MAX_CHARACTERS)
+    """True if the line continues a value whose name, on a line above, is that of a secret."""
+    has_own_key = _KEY_OR_ITEM.match(lines[index]) is not None
+    for line_above, is_parent in _lines_it_continues(lines, index):
+        match = before_secret(line_above, MAX_CHARACTERS)
         if match is None:
             continue
-        begins_here = not _MARKED.fullmatch(above[match.end() :])
-        if begins_here or (is_parent and not own):
+        has_value = not _NO_VALUE.fullmatch(line_above[match.end() :])
+        if has_value or (is_parent and not has_own_key):
             return True
     return False
 
 
-def _beginnings(lines: Sequence[str], index: int) -> Iterator[tuple[str, bool]]:
-    """Lines above that line ``index`` is a part of, from the nearest up, and whether it is that."""
+def _lines_it_continues(lines: Sequence[str], index: int) -> Iterator[tuple[str, bool]]:
+    """Yields the lines above that line ``index`` belongs to, nearest first, with True for its
+    parent."""
     depth, is_parent = _depth(lines[index]), True
-    adjoins = True
-    for above in reversed(lines[:index]):
-        goes_on = adjoins and above.rstrip().endswith(("\\", ":"))
-        adjoins = adjoins and above.rstrip().endswith("\\")  # of properties: so may the one before
-        if not above.strip() or above.lstrip().startswith("#"):
+    is_adjacent = True
+    for line_above in reversed(lines[:index]):
+        is_continued = is_adjacent and line_above.rstrip().endswith(("\\", ":"))
+        is_adjacent = is_adjacent and line_above.rstrip().endswith(
+            "\\"
+        )  # in properties, the line before may be continued too
+        if not line_above.strip() or line_above.lstrip().startswith("#"):
             continue
-        if _depth(above) < depth or goes_on:
-            yield above.rstrip(), is_parent
-            depth, is_parent = min(depth, _depth(above)), False
-        if not depth and not adjoins:
+        if _depth(line_above) < depth or is_continued:
+            yield line_above.rstrip(), is_parent
+            depth, is_parent = min(depth, _depth(line_above)), False
+        if not depth and not is_adjacent:
             return
 
 
@@ -113,18 +116,18 @@ def _depth(line: str) -> int:
 
 
 def _window(line: str, column: int, width: int) -> tuple[str, int]:
-    """``line`` cut to ``width`` around ``column``, and where that is in it."""
+    """``line`` cut to ``width`` around ``column``, and the new column."""
     if len(line) <= width:
         return line, column
     start = min(max(0, column - width // 2), len(line) - width)
-    before, after = (_CUT if start else ""), (_CUT if start + width < len(line) else "")
-    return f"{before}{line[start : start + width]}{after}", column - start + len(before)
+    cut_before, cut_after = (_CUT if start else ""), (_CUT if start + width < len(line) else "")
+    return f"{cut_before}{line[start : start + width]}{cut_after}", column - start + len(cut_before)
 
 
 def _lines(file: Path) -> tuple[str, ...]:
     try:
-        with open_regular(file) as opened:
-            text = read_all(opened).decode("utf-8", "replace")
+        with open_regular(file) as stream:
+            text = read_all(stream).decode("utf-8", "replace")
         return tuple(io.StringIO(text, newline=None).read().split("\n"))
     except (OSError, ValueError):
         return ()

@@ -1,31 +1,31 @@
-"""The result for a reader: by file, each mistake with its line, and a summary at the end.
+"""Writes the result as text: by file, each mistake with its line, and a summary at the end.
 
-Mistakes of several containers that read the same are one block, with a heading for each.
+Mistakes with the same text in several containers are one block, with a heading for each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from earshot.lint.model import FileReport, Mistake, Outcome, counted, observed, where
+from earshot.lint.model import FileReport, Mistake, Outcome, count_of, observed_text, where
 from earshot.lint.source_lines import excerpt
 from earshot.listeners.listed import by_key
 from earshot.report.terminal import Terminal
 from earshot.report.visible import one_line
 from earshot.validation.terms import Verdict
 
-SHOWN = 3
-"""So many names of files that are alike are written out."""
-_INK = {"error": Verdict.FAIL, "warning": Verdict.INCONCLUSIVE, "note": Verdict.SKIP}
+MAX_FILES_SHOWN = 3
+"""The maximum number of file names in a line with one reason."""
+_TINTS = {"error": Verdict.FAIL, "warning": Verdict.INCONCLUSIVE, "note": Verdict.SKIP}
 _LABELS = ("observed", "expected", "fix", "source")
 
 
 def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
-    """``outcome`` for a reader; ``terminal`` says what may be used (default: plain ASCII)."""
-    ink = terminal or Terminal()
+    """``outcome`` as text. ``terminal`` has the style (default: plain ASCII)."""
+    style = terminal or Terminal()
     blocks = [
-        block for file in outcome.checked if file.mistakes for block in _file(file, outcome, ink)
+        block for file in outcome.checked if file.mistakes for block in _file(file, outcome, style)
     ]
     blocks += [
-        [ink.bold(title), *(f"- {one_line(line)}" for line in lines)]
+        [style.bold(title), *(f"- {one_line(line)}" for line in lines)]
         for title, lines in (
             ("not checked", unchecked(outcome.checked)),
             ("passed over", unchecked(outcome.passed_over)),
@@ -35,40 +35,40 @@ def text(outcome: Outcome, terminal: Terminal | None = None) -> str:
         )
         if lines
     ]
-    blocks.append([ink.bold(one_line(outcome.headline))])
+    blocks.append([style.bold(one_line(outcome.headline))])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def unchecked(linted: Iterable[FileReport]) -> list[str]:
-    """One line for each reason, with the files that it holds for."""
-    return _by_reason((reason, item.file) for item in linted for reason in item.unchecked)
+def unchecked(reports: Iterable[FileReport]) -> list[str]:
+    """One line for each reason, with its files."""
+    return _by_reason((reason, report.file) for report in reports for reason in report.unchecked)
 
 
 def open_listeners(outcome: Outcome) -> list[str]:
-    """One line for each reason why listeners are not known, with the files that it holds for."""
+    """One line for each reason why listeners are unknown, with its files."""
     files = outcome.judged_in_part
-    return _by_reason((reason, item.file) for item in files for reason in item.open_listeners)
+    return _by_reason((reason, report.file) for report in files for reason in report.open_listeners)
 
 
 def _by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{reason} ({_names(listed)})" for reason, listed in by_key(pairs).items()]
+    return [f"{reason} ({_names(files)})" for reason, files in by_key(pairs).items()]
 
 
 def _names(files: Sequence[str]) -> str:
-    if len(files) > SHOWN:
-        return f"{counted(len(files), 'file')}, {files[0]} the first"
+    if len(files) > MAX_FILES_SHOWN:
+        return f"{count_of(len(files), 'file')}, {files[0]} the first"
     return ", ".join(files)
 
 
-def _file(linted: FileReport, outcome: Outcome, ink: Terminal) -> Iterator[list[str]]:
-    yield [ink.bold(one_line(f"{linted.file} ({linted.kind})"))]
-    alike = by_key(
+def _file(report: FileReport, outcome: Outcome, style: Terminal) -> Iterator[list[str]]:
+    yield [style.bold(one_line(f"{report.file} ({report.kind})"))]
+    groups = by_key(
         ((mistake.level, _facts(mistake)), mistake)
-        for mistake in linted.mistakes
+        for mistake in report.mistakes
         if not mistake.ignored
     )
-    yield from (list(_block(mistakes, outcome, ink)) for mistakes in alike.values())
-    ignored = [mistake for mistake in linted.mistakes if mistake.ignored]
+    yield from (list(_block(mistakes, outcome, style)) for mistakes in groups.values())
+    ignored = [mistake for mistake in report.mistakes if mistake.ignored]
     if ignored:
         yield [
             one_line(f"{where(mistake)}: {mistake.finding.rule} ignored: {mistake.ignored}")
@@ -76,22 +76,22 @@ def _file(linted: FileReport, outcome: Outcome, ink: Terminal) -> Iterator[list[
         ]
 
 
-def _block(mistakes: Sequence[Mistake], outcome: Outcome, ink: Terminal) -> Iterator[str]:
-    first = mistakes[0]
+def _block(mistakes: Sequence[Mistake], outcome: Outcome, style: Terminal) -> Iterator[str]:
+    first_mistake = mistakes[0]
     for mistake in mistakes:
-        level = ink.tint(mistake.level, _INK[mistake.level])
-        named = f"{mistake.finding.rule}, {one_line(mistake.finding.subject)}"
-        yield f"{one_line(where(mistake))}: {level} {named}"
-    yield from excerpt(outcome.lines(first.place.file), first.place, ink.width)
+        level = style.tint(mistake.level, _TINTS[mistake.level])
+        rule_and_subject = f"{mistake.finding.rule}, {one_line(mistake.finding.subject)}"
+        yield f"{one_line(where(mistake))}: {level} {rule_and_subject}"
+    yield from excerpt(outcome.lines(first_mistake.place.file), first_mistake.place, style.width)
     width = max(map(len, _LABELS))
-    for label, fact in _facts(first):
-        yield ink.field(label, fact, width)
+    for label, fact in _facts(first_mistake):
+        yield style.field(label, fact, width)
 
 
 def _facts(mistake: Mistake) -> tuple[tuple[str, str], ...]:
-    """What is said of it below its line, each with its label."""
+    """The facts below a mistake's line, with their labels."""
     finding = mistake.finding
-    written = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
-    facts = (observed(mistake), finding.expected, finding.remedy, finding.source)
-    named = [*zip(_LABELS, facts, strict=True)]
-    return (*named[:-1], *written, named[-1])
+    lines_to_write = [("write" if not i else "", str(line)) for i, line in enumerate(finding.lines)]
+    facts = (observed_text(mistake), finding.expected, finding.remedy, finding.source)
+    labelled_facts = [*zip(_LABELS, facts, strict=True)]
+    return (*labelled_facts[:-1], *lines_to_write, labelled_facts[-1])

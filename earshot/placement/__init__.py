@@ -1,4 +1,4 @@
-"""From a cluster's spec to its plan where it will run: what the program deploys, the CLI shows."""
+"""Plans a cluster's listeners for its placement; for the program and the CLI."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ __all__ = ["PlacementPlan", "plan_stack"]
 
 
 def plan_stack(spec: Spec, stack: str, state: Path) -> PlacementPlan:
-    """The plan of ``spec`` as stack ``stack``; ``state`` is where the stack's data may lie.
+    """The plan of ``spec`` as stack ``stack``. ``state`` is the folder of the stack's data.
 
-    On AWS no name is known yet, and markers are in their place. Raises EarshotError.
+    On AWS the names are unknown (`UnknownHost`). Raises EarshotError.
     """
     planned: PlacementPlan = PLACEMENTS[spec.placement].module(__name__).planned(spec, stack, state)
     return planned

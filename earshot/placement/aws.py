@@ -1,4 +1,4 @@
-"""The plan of brokers that are EC2 instances: their names, their groups, and what AWS declares."""
+"""Plans brokers on EC2 instances: their names, security groups, and the names that AWS declares."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,18 +34,19 @@ from earshot.user_data.render import MOUNT, user_data
 
 LOG_DIR = f"{MOUNT}/data"
 VALIDATOR = "validator"
-"""What the validator in the VPC and its security group are called."""
+"""The name of the validator in the VPC, and of its security group."""
 ELASTIC_QUOTA = 5
-"""Elastic IPs per region that AWS allows before one asks for more:
+"""AWS's default quota of Elastic IPs per region:
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/elastic-ip-addresses-eip.html"""
 
 HostOrMarker = str | UnknownHost
-"""A value, or the marker of the resource that has yet to yield it."""
+"""A value, or a marker for the resource that will provide it."""
 
 
 @dataclass(frozen=True)
 class ProvisionedNames:
-    """What AWS gave one node before it starts; the public half is None without an Elastic IP."""
+    """The names and addresses that AWS assigned to one node. Public ones are None without an
+    Elastic IP."""
 
     private_name: HostOrMarker
     private_address: HostOrMarker
@@ -60,8 +61,8 @@ class ProvisionedNames:
     @property
     def addresses(self) -> tuple[str, ...]:
         """The known addresses."""
-        both = (self.private_address, *self.elastic)
-        return tuple(address for address in both if isinstance(address, str))
+        all_addresses = (self.private_address, *self.elastic)
+        return tuple(address for address in all_addresses if isinstance(address, str))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +98,8 @@ def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
             record = f"the record of {spec.name_of(id)}"
             private = UnknownHost(what=f"{record} in the private zone")
             public = UnknownHost(what=f"{record} in the public zone")
-        both = (public, elastic) if spec.is_public(id) else (None, None)
-        names_by_id[id] = ProvisionedNames(private, interface, *both)
+        public_names = (public, elastic) if spec.is_public(id) else (None, None)
+        names_by_id[id] = ProvisionedNames(private, interface, *public_names)
     return names_by_id
 
 
@@ -131,7 +132,7 @@ def plan_aws(
     provisioned = unknown_names(spec) if provisioned is None else provisioned
     attributes = dns or VpcDns(support=True, hostnames=True)
     for id, node_names in provisioned.items():
-        _check_given(spec.name_of(id), node_names, attributes)
+        _check_dns_names(spec.name_of(id), node_names, attributes)
     names = {id: _names(node_names, spec.zone_of[id]) for id, node_names in provisioned.items()}
     secured_plan = secured(
         plan(spec, names, _balancer(spec, balancer)), spec.security, root, SECRETS
@@ -160,7 +161,7 @@ def plan_aws(
 
 
 def node_user_data(
-    planned: AwsPlan,
+    aws_plan: AwsPlan,
     spec: AwsSpec,
     stack: str,
     id: int,
@@ -170,11 +171,13 @@ def node_user_data(
     versions: SecretVersions = NO_SECRETS,
     leaving: Collection[str] = (),
 ) -> str:
-    """What the instance of node ``id`` of ``stack`` boots with; ``volume`` is the id of its data
-    volume, ``parameter`` the SSM parameter that it reports in, ``versions`` those of its secrets of
-    `security`, and ``leaving`` are listeners whose clients it reports, where the text has room for
-    that. Raises EarshotError."""
-    node = planned.plan.node(id)
+    """The user data of node ``id`` of ``stack``.
+
+    ``volume`` is the id of its data volume, ``parameter`` the SSM parameter for its reports, and
+    ``versions`` are those of its secrets of `security`. ``leaving`` are names of listeners whose
+    clients it reports, if the user data has room for that. Raises EarshotError.
+    """
+    node = aws_plan.plan.node(id)
     boot = Boot(
         system=System.AMAZON_LINUX_2023,
         archive=spec.archive,
@@ -184,7 +187,7 @@ def node_user_data(
         heap=spec.heap,
         secrets=tuple(
             ssm_secret(name, source, spec.region)
-            for name, source in _pinned(spec, stack, id, versions).items()
+            for name, source in _versioned_parameters(spec, stack, id, versions).items()
         ),
         version=versions.digest,
         makes_users=spec.security is not None and makes_users(spec, id),
@@ -197,25 +200,33 @@ def node_user_data(
         ready_seconds=spec.ready_seconds,
     )
     try:
-        return user_data(planned.plan, node, boot)
+        return user_data(aws_plan.plan, node, boot)
     except EarshotError:
         if not boot.leaving:
             raise
-        # a change must not end because there is no room to watch it
-        return user_data(planned.plan, node, boot.model_copy(update={"leaving": {}}))
+        # a lack of room for this report must not stop a change
+        return user_data(aws_plan.plan, node, boot.model_copy(update={"leaving": {}}))
 
 
 def parameters_of(spec: AwsSpec, stack: str, id: int) -> dict[str, str]:
-    """By the file of node ``id`` of ``stack``, the SSM parameter that it alone, and who makes the
-    stack, may read."""
-    given = {name: source.replace("{id}", str(id)) for name, source in spec.secrets.items()}
+    """The SSM parameters for node ``id`` of ``stack``, by file name. Only this node, and the user
+    who deploys the stack, may read them."""
+    user_parameters = {
+        name: source.replace("{id}", str(id)) for name, source in spec.secrets.items()
+    }
     secrets = node_secrets(spec, id)
-    return given | {name: secret_parameter(stack, what) for name, what in secrets.items()}
+    return user_parameters | {
+        name: secret_parameter(stack, parameter) for name, parameter in secrets.items()
+    }
 
 
-def _pinned(spec: AwsSpec, stack: str, id: int, versions: SecretVersions) -> dict[str, str]:
-    """By file, the parameter with the number of its version, as `ssm:GetParameter` takes it."""
-    numbers = {secret_parameter(stack, what): number for what, number in versions.numbers.items()}
+def _versioned_parameters(
+    spec: AwsSpec, stack: str, id: int, versions: SecretVersions
+) -> dict[str, str]:
+    """The parameters by file name, with `:VERSION` as `ssm:GetParameter` accepts it."""
+    numbers = {
+        secret_parameter(stack, parameter): number for parameter, number in versions.numbers.items()
+    }
     return {
         name: f"{source}:{numbers[source]}" if source in numbers else source
         for name, source in parameters_of(spec, stack, id).items()
@@ -223,32 +234,33 @@ def _pinned(spec: AwsSpec, stack: str, id: int, versions: SecretVersions) -> dic
 
 
 def report_parameter(stack: str, name: str) -> str:
-    """The SSM parameter in which the node called ``name`` reports."""
+    """The SSM parameter for the reports of the node called ``name``."""
     return f"/earshot/{stack}/{name}"
 
 
-def _check_given(name: str, given: ProvisionedNames, dns: VpcDns) -> None:
-    """An attribute of the VPC that is off shows as an empty name, which is a value like others."""
-    off = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
-    for what, value in (("private", given.private_name), ("public", given.public_name)):
+def _check_dns_names(name: str, provisioned: ProvisionedNames, dns: VpcDns) -> None:
+    """Raises EarshotError for an empty DNS name, which AWS assigns if the VPC's attributes are
+    off."""
+    off_text = f"; {' and '.join(dns.off)} of the VPC: off" if dns.off else ""
+    for kind, value in (("private", provisioned.private_name), ("public", provisioned.public_name)):
         if value == "":
             raise EarshotError(
-                f"{name}: its {what} DNS name",
-                observed=f"AWS gave it none{off}",
-                allowed="a name, which takes enableDnsSupport and enableDnsHostnames of the VPC",
+                f"{name}: its {kind} DNS name",
+                observed=f"AWS assigned none{off_text}",
+                allowed="a name, which needs enableDnsSupport and enableDnsHostnames of the VPC",
                 remedy="set both attributes on the VPC, or use `naming: zone`",
             )
 
 
-def _names(given: ProvisionedNames, zone: str) -> NodeNames:
+def _names(provisioned: ProvisionedNames, zone: str) -> NodeNames:
     hosts: dict[Scope, HostOrMarker] = {
-        Scope.CONTROLLER: given.private_name,
-        Scope.INTERNAL: given.private_name,
+        Scope.CONTROLLER: provisioned.private_name,
+        Scope.INTERNAL: provisioned.private_name,
         Scope.HOST: LOCALHOST,
     }
-    if given.public_name is not None:
-        hosts[Scope.EXTERNAL] = given.public_name
-    return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=given.addresses)
+    if provisioned.public_name is not None:
+        hosts[Scope.EXTERNAL] = provisioned.public_name
+    return NodeNames(hosts=hosts, log_dir=LOG_DIR, rack=zone, addresses=provisioned.addresses)
 
 
 def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
@@ -267,9 +279,9 @@ def _connected(spec: AwsSpec) -> tuple[ConnectedVpc, ...]:
 
 
 def unknown_balancer(spec: AwsSpec) -> UnknownHost:
-    """The marker of the balancer's name while that is not known."""
-    what = "the record of the balancer" if spec.naming == "zone" else "the balancer"
-    return UnknownHost(what=what)
+    """The marker for the unknown name of the balancer."""
+    resource = "the record of the balancer" if spec.naming == "zone" else "the balancer"
+    return UnknownHost(what=resource)
 
 
 def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> PlannedBalancer | None:
@@ -280,56 +292,60 @@ def _balancer(spec: AwsSpec, name: HostOrMarker | None) -> PlannedBalancer | Non
 
 
 def _declarations(
-    spec: AwsSpec, plan: ClusterPlan, given: Mapping[int, ProvisionedNames], dns: VpcDns
+    spec: AwsSpec, plan: ClusterPlan, provisioned: Mapping[int, ProvisionedNames], dns: VpcDns
 ) -> Iterator[tuple[EvidenceKey, Declaration]]:
     for node in plan.nodes:
         for listener in node.listeners:
             for scope in listener.scopes if isinstance(listener.host, str) else ():
                 host = str(listener.host)
                 if listener.front is not None and listener.front.private_link:
-                    why = "the private zone of each VPC with an endpoint of this stack's service"
-                    yield (listener.name, scope, host), Declaration(why, elsewhere=True)
+                    resource = (
+                        "the private zone of each VPC with an endpoint of this stack's service"
+                    )
+                    yield (listener.name, scope, host), Declaration(resource, elsewhere=True)
                 elif listener.front is not None and listener.front.group:
-                    why = "the balancer of this stack"
+                    resource = "the balancer of this stack"
                     if spec.naming == "zone":
-                        why = f"record {host}, which leads to the balancer of this stack"
-                    yield (listener.name, scope, host), Declaration(why)
-                elif declared := _declared(spec, host, scope, given[node.id], dns):
-                    yield (listener.name, scope, host), declared
+                        resource = f"record {host}, which leads to the balancer of this stack"
+                    yield (listener.name, scope, host), Declaration(resource)
+                elif own_declaration := _declaration(spec, host, scope, provisioned[node.id], dns):
+                    yield (listener.name, scope, host), own_declaration
 
 
-def _declared(
-    spec: AwsSpec, host: str, scope: Scope, given: ProvisionedNames, dns: VpcDns
+def _declaration(
+    spec: AwsSpec, host: str, scope: Scope, provisioned: ProvisionedNames, dns: VpcDns
 ) -> Declaration | None:
-    beyond = scope is Scope.EXTERNAL
-    address = given.public_address if beyond else given.private_address
+    is_external = scope is Scope.EXTERNAL
+    address = provisioned.public_address if is_external else provisioned.private_address
     if scope is Scope.HOST or not isinstance(address, str):
         return None
     if spec.naming == "aws":
-        public = given.public_address
-        elastic = public if isinstance(public, str) else ""
-        interface = Interface(spec.region, str(given.private_address), elastic)
+        public_address = provisioned.public_address
+        elastic = public_address if isinstance(public_address, str) else ""
+        interface = Interface(spec.region, str(provisioned.private_address), elastic)
         return declaration(host, scope, interface, dns)
-    if spec.zone is None or host != (given.public_name if beyond else given.private_name):
+    if spec.zone is None or host != (
+        provisioned.public_name if is_external else provisioned.private_name
+    ):
         return None
-    if beyond:
-        why = f"record {host} in zone {spec.zone.public_zone_id}"
+    if is_external:
+        resource = f"record {host} in zone {spec.zone.public_zone_id}"
     elif dns.off:
-        return None  # Amazon's resolver answers for no private zone then
+        return None  # then Amazon's resolver does not answer for private zones
     else:
-        why = f"record {host} in the private zone {spec.zone.name} of the VPC"
-    return Declaration(why, (address,))
+        resource = f"record {host} in the private zone {spec.zone.name} of the VPC"
+    return Declaration(resource, (address,))
 
 
 def _notes(spec: AwsSpec) -> Iterator[str]:
     if spec.elastic_ips > ELASTIC_QUOTA:
         yield (
             f"{spec.elastic_ips} Elastic IPs are needed in {spec.region}; "
-            f"AWS allows {ELASTIC_QUOTA} before one asks for more"
+            f"AWS's default quota is {ELASTIC_QUOTA}"
         )
     if spec.clients.anywhere:
         yield "clients.anywhere: every address of the internet may connect to external listeners"
     if spec.expose is not None and EVERYONE in spec.expose.principals.values():
-        yield "expose.principals: every account of AWS may ask for an endpoint; accept known ones"
+        yield "expose.principals: every AWS account may request an endpoint; accept only known ones"
     for name, reason in spec.clear_text.items():
         yield f"{name}: for scope external without TLS ({reason})"

@@ -1,4 +1,4 @@
-"""From where each scope of a cluster on AWS is validated: here, a validator, or nowhere."""
+"""Chooses the standpoint of each scope of a cluster on AWS: here, a validator, or none."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,27 +13,30 @@ NO_VALIDATOR: Final = (
 )
 ON_BROKERS: Final = "not run: its clients are processes of the brokers' own instances"
 GRACE: Final = 300.0
-"""Seconds beyond `ready_seconds` that a new instance may take: its start."""
-LATE: Final = 90.0
-"""Seconds beyond a run's own: the look that finds an order, and the way of the report."""
+"""Seconds for the start of a new instance, in addition to `ready_seconds`."""
+RUN_OVERHEAD: Final = 90.0
+"""Seconds in addition to a run's deadline: until the validator reads the order, and until the
+report arrives."""
 
 
 def aws_standpoints(spec: AwsSpec, bucket: str = "", instance: str = "") -> tuple[Standpoint, ...]:
-    """One standpoint per client scope of ``spec`` and per connected VPC; ``bucket`` and
-    ``instance`` are those of its validator, where it has one."""
-    scopes = {scope for item in spec.listeners for scope in item.scopes}
-    own = [_standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in scopes]
-    return (*own, *(_connected(spec) if Scope.INTERNAL in scopes else ()))
+    """One standpoint per client scope of ``spec`` and per connected VPC. ``bucket`` and
+    ``instance`` are those of its validator, if it has one."""
+    scopes = {scope for listener in spec.listeners for scope in listener.scopes}
+    scope_standpoints = [
+        _standpoint(spec, scope, bucket, instance) for scope in CLIENT_SCOPES if scope in scopes
+    ]
+    return (*scope_standpoints, *(_connected_vpcs(spec) if Scope.INTERNAL in scopes else ()))
 
 
-def _connected(spec: AwsSpec) -> Iterator[Standpoint]:
-    """One for each connected VPC, in which a stack has no machine."""
-    for name, other in spec.connected.items():
+def _connected_vpcs(spec: AwsSpec) -> Iterator[Standpoint]:
+    """One standpoint per connected VPC, in which the stack has no machine."""
+    for name, vpc in spec.connected.items():
         yield Standpoint(
             name=name,
             scope=Scope.INTERNAL,
             kind=Kind.NOT_RUN,
-            reason=f"not run: the stack has no machine in VPC {other.id} (by hand, there: `earshot "
+            reason=f"not run: the stack has no machine in VPC {vpc.id} (by hand, there: `earshot "
             f"validate --contract FILE --vantage {name}`)",
         )
 
@@ -48,18 +51,18 @@ def _standpoint(spec: AwsSpec, scope: Scope, bucket: str, instance: str) -> Stan
                 bucket=bucket,
                 region=spec.region,
                 instance=instance,
-                patience=spec.ready_seconds + GRACE + LATE,
+                patience=spec.ready_seconds + GRACE + RUN_OVERHEAD,
             )
         case Scope.INTERNAL:
             return Standpoint(name=scope, scope=scope, kind=Kind.NOT_RUN, reason=NO_VALIDATOR)
         case Scope.HOST:
             return Standpoint(name=scope, scope=scope, kind=Kind.NOT_RUN, reason=ON_BROKERS)
         case _:
-            return Standpoint(name=scope, scope=scope, without=_left_out(spec))
+            return Standpoint(name=scope, scope=scope, without=_listeners_not_run(spec))
 
 
-def _left_out(spec: AwsSpec) -> dict[str, str]:
-    """External listeners that a deploy does not validate from here, and why."""
+def _listeners_not_run(spec: AwsSpec) -> dict[str, str]:
+    """The external listeners that a deploy does not validate from here, with the reasons."""
     reasons = {}
     for listener in spec.listeners:
         if Scope.EXTERNAL not in listener.scopes:
@@ -76,7 +79,7 @@ def _left_out(spec: AwsSpec) -> dict[str, str]:
             )
         elif spec.security is None and listener.protocol is not Protocol.PLAINTEXT:
             reasons[listener.name] = (
-                f"not run: it takes {listener.protocol} (by hand: `earshot "
+                f"not run: its protocol is {listener.protocol} (by hand: `earshot "
                 "validate --client-config "
                 "FILE`, where its clients are)"
             )

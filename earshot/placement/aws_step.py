@@ -1,6 +1,6 @@
-"""The spec of brokers on AWS at a step of a change of their listeners.
+"""Computes the AWS spec for a step of a change of listeners.
 
-Names, groups, records and subnets follow from a spec's listeners, so that each step is a spec with
+Names, groups, records and subnets are derived from a spec's listeners. So each step is a spec with
 listeners of the new and of former specs.
 """
 
@@ -33,38 +33,36 @@ def spec_at(
     spec: AwsSpec,
     stack: str,
     step: ClusterPlan,
-    before: Collection[Mapping[str, Any]],
+    former_documents: Collection[Mapping[str, Any]],
     root: Path = Path(),
 ) -> AwsSpec:
     """``spec`` of ``stack``, with the listeners of ``step``.
 
-    ``before`` are `written` specs that nodes may run; ``root`` is the folder of the stack's
-    cluster. Raises EarshotError if the listeners of these specs do not give the step, for example
-    if brokers are added or removed with it.
+    ``former_documents`` are `written` specs that nodes may run. ``root`` is the folder of the
+    stack's cluster. Raises EarshotError if the listeners of these specs do not give the step,
+    for example if brokers are added or removed with it.
     """
     if plan_aws(spec, stack, root=root).plan == step:
         return spec
     specs, reasons, clients = [spec], dict[str, str](), spec.clients
-    exposed = spec.expose
-    for written_spec in before:
+    balancer = spec.expose
+    for document in former_documents:
         listeners = tuple(
-            ListenerSpec.model_validate(listener) for listener in written_spec["listeners"]
+            ListenerSpec.model_validate(listener) for listener in document["listeners"]
         )
         expose = (
-            BalancerSpec.model_validate(written_spec["expose"])
-            if "expose" in written_spec
-            else spec.expose
+            BalancerSpec.model_validate(document["expose"]) if "expose" in document else spec.expose
         )
-        older = spec.model_copy(update={"listeners": listeners, "expose": expose})
-        if older.external and not spec.external:
+        former_spec = spec.model_copy(update={"listeners": listeners, "expose": expose})
+        if former_spec.external and not spec.external:
             # a spec without external listeners has no clients for the remaining ones
             clients = ClientsSpec.model_validate(
-                {**written_spec["clients"], "groups": spec.clients.groups}
+                {**document["clients"], "groups": spec.clients.groups}
             )
-            older = older.model_copy(update={"clients": clients})
-        specs.append(older)
-        exposed = exposed or older.expose
-        reasons |= written_spec["clear_text"]
+            former_spec = former_spec.model_copy(update={"clients": clients})
+        specs.append(former_spec)
+        balancer = balancer or former_spec.expose
+        reasons |= document["clear_text"]
     listeners_at_step = tuple(_listeners(stack, step, specs))
     step_spec = spec.model_copy(
         update={
@@ -72,10 +70,10 @@ def spec_at(
             "inter_broker": step.inter_broker,
             "extra": dict(step.extra),
             "clients": clients,
-            "expose": exposed,
+            "expose": balancer,
             "clear_text": {
-                name: why
-                for name, why in (reasons | spec.clear_text).items()
+                name: reason
+                for name, reason in (reasons | spec.clear_text).items()
                 if name in step.listener_names
             },
         }
@@ -85,9 +83,9 @@ def spec_at(
         or plan_aws(step_spec, stack, root=root).plan != step
     ):
         raise EarshotError(
-            "nothing was touched, for this change cannot be made in one go",
-            observed="it takes several steps, and more changes along with the listeners",
-            remedy="change the listeners first, with all else as it is, and apply that",
+            "nothing was touched: this change cannot be made in one update",
+            observed="it needs several steps, and changes more than the listeners",
+            remedy="change only the listeners first, and apply that",
         )
     return step_spec
 
@@ -99,14 +97,16 @@ def _listeners(stack: str, step: ClusterPlan, specs: Collection[AwsSpec]) -> Ite
         plan = plan_aws(spec, stack).plan
         for listener in spec.listeners:
             listeners_by_name.setdefault(listener.name, []).append(
-                (listener, _of_brokers(plan, listener.name))
+                (listener, _planned_listeners(plan, listener.name))
             )
     for name in step.listener_names:
-        planned = _of_brokers(step, name)
-        yield from [item for item, listed in listeners_by_name.get(name, ()) if listed == planned][
-            :1
-        ]
+        planned = _planned_listeners(step, name)
+        yield from [
+            listener
+            for listener, former_listeners in listeners_by_name.get(name, ())
+            if former_listeners == planned
+        ][:1]
 
 
-def _of_brokers(plan: ClusterPlan, name: str) -> list[Listener | None]:
+def _planned_listeners(plan: ClusterPlan, name: str) -> list[Listener | None]:
     return [node.listener(name) for node in plan.brokers]

@@ -1,4 +1,4 @@
-"""The plan of brokers that other means provision: the caller gives names, ports and roles."""
+"""Plans brokers that other programs provision. The caller provides their names, ports and roles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DIGITS = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 _ID = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 MOST_ID = 2**31 - 1
 MOST_VOTERS = 3
-"""Voters of a quorum for which no node's `roles` name controllers."""
+"""The number of voters if no node has the role controller."""
 
 
 def _one_line(value: str) -> str:
@@ -42,24 +42,24 @@ def _ip(value: str) -> str:
     return value
 
 
-Line = Annotated[str, AfterValidator(_one_line)]
-"""Text that a file of properties holds in one line."""
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""Text for one line of a properties file."""
 
 
-def _unquoted(value: object) -> object:
+def _port_number(value: object) -> object:
     return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
 
 
-PortOrText = Annotated[Port, BeforeValidator(_unquoted)]
-"""A port, quoted or not: keys of a program's map are texts."""
+PortOrText = Annotated[Port, BeforeValidator(_port_number)]
+"""A port, as number or text: keys of a program's map are texts."""
 
 
 class GivenContainer(Frozen):
-    """What a node's container is called and publishes."""
+    """The names and published ports of a node's container."""
 
-    names: tuple[Annotated[Line, Field(min_length=1)], ...] = Field(min_length=1)
+    names: tuple[Annotated[OneLine, Field(min_length=1)], ...] = Field(min_length=1)
     ports: dict[PortOrText, PortOrText] = Field(default_factory=dict)
-    """The port of the Docker host by port of the container."""
+    """Ports of the Docker host, by port of the container."""
 
 
 class GivenNode(Frozen):
@@ -69,15 +69,15 @@ class GivenNode(Frozen):
     host: Host | None = None
     external: Host | None = None
     controller: Host | None = None
-    """The host that the quorum's voters name; default: `internal`."""
+    """The host in the addresses of the quorum's voters; default: `internal`."""
     ports: dict[ListenerName, Port] = Field(default_factory=dict)
-    """Advertised port by listener, where it differs from the port that the listener binds."""
-    rack: Line = ""
-    log_dir: Annotated[Line, Field(min_length=1)] = "/var/lib/kafka/data"
+    """Advertised ports by listener, if they differ from the bound port."""
+    rack: OneLine = ""
+    log_dir: Annotated[OneLine, Field(min_length=1)] = "/var/lib/kafka/data"
     addresses: tuple[Annotated[str, AfterValidator(_ip)], ...] = ()
-    """IP addresses of the node: what its names must resolve to, where they are known."""
+    """The node's IP addresses, if known. Its names must resolve to one of them."""
     roles: tuple[Role, ...] = ()
-    """Default: broker; and controller for the first nodes, if no node has that role."""
+    """Default: broker; for the first nodes also controller, if no node has that role."""
     container: GivenContainer | None = None
 
     @field_validator("roles")
@@ -95,42 +95,44 @@ class GivenNode(Frozen):
 
 
 class GivenClusterSpec(ClusterSpec):
-    """A cluster whose nodes exist already, or are made by other means."""
+    """A cluster whose nodes exist already, or are provisioned by other programs."""
 
     placement: Literal["given"] = "given"
     nodes: dict[int, GivenNode] = Field(min_length=1)
-    """By node id, as Kafka's `node.id`."""
+    """The nodes by Kafka's `node.id`."""
 
     @model_validator(mode="before")
     @classmethod
-    def _counted(cls, value: Any) -> Any:
+    def _with_broker_count(cls, value: Any) -> Any:
         if not isinstance(value, Mapping) or not isinstance(value.get("nodes"), Mapping):
             return value
-        wrong = [id for id in value["nodes"] if not _is_id(id)]
-        if wrong:
+        wrong_ids = [id for id in value["nodes"] if not _is_id(id)]
+        if wrong_ids:
             allowed = f"0 to {MOST_ID}, without sign or leading zero"
-            refuse(f"nodes: found the id {shown(id)}; allowed: {allowed}" for id in wrong)
+            refuse(f"nodes: found the id {shown(id)}; allowed: {allowed}" for id in wrong_ids)
         if "brokers" in value:
-            raise ValueError("brokers: found beside `nodes`; allowed: `nodes`, one entry a node")
+            raise ValueError(
+                "brokers: found with `nodes`; allowed: only `nodes`, an entry per node"
+            )
         brokers = sum(_is_broker(node) for node in value["nodes"].values())
         return {**value, "brokers": max(1, brokers)}
 
     @model_validator(mode="after")
     def _hosts_for_all_scopes(self) -> Self:
         problems = [
-            f"nodes.{id}.{scope}: is missing; listener {item.name} is for scope {scope}, "
-            "and advertises a host to its clients"
+            f"nodes.{id}.{scope}: is missing; listener {listener.name} is for scope {scope}, "
+            "and advertises a host of this scope to its clients"
             for id in self.ids
-            for item in self.listeners
-            if (scope := item.scopes[-1]) not in self.nodes[id].hosts()
-            and item.advertises_own_host([id])
+            for listener in self.listeners
+            if (scope := listener.scopes[-1]) not in self.nodes[id].hosts()
+            and listener.advertises_own_host([id])
         ]
         problems += [
             f"nodes.{id}.internal: is missing; the quorum's voters name the node's host"
             for id in self.controller_ids
             if Scope.CONTROLLER not in self.nodes[id].hosts()
         ]
-        names = [item.name for item in self.listeners] + [self.controllers.name]
+        names = [listener.name for listener in self.listeners] + [self.controllers.name]
         for id, node in self.nodes.items():
             for name in node.ports:
                 if name not in names:
@@ -149,8 +151,10 @@ class GivenClusterSpec(ClusterSpec):
 
     @property
     def controller_ids(self) -> Sequence[int]:
-        named = sorted(id for id, node in self.nodes.items() if Role.CONTROLLER in node.roles)
-        return named or self.ids[: MOST_VOTERS if len(self.ids) >= MOST_VOTERS else 1]
+        named_controllers = sorted(
+            id for id, node in self.nodes.items() if Role.CONTROLLER in node.roles
+        )
+        return named_controllers or self.ids[: MOST_VOTERS if len(self.ids) >= MOST_VOTERS else 1]
 
     @property
     def voters(self) -> int:
@@ -158,17 +162,17 @@ class GivenClusterSpec(ClusterSpec):
 
     def _quorum_problems(self) -> Iterator[str]:
         name = self.controllers.name
-        if any(item.name == name for item in self.listeners):
-            yield f"controllers.name: found {name}, which is a client listener's name already"
+        if any(listener.name == name for listener in self.listeners):
+            yield f"controllers.name: found {name}, which is the name of a client listener"
         if self.voters % 2 == 0:
             yield (
                 f"nodes: found the role controller on {self.voters} nodes; allowed: an odd number, "
-                "as an even number of voters survives no more failures than one less"
+                "as an even number of voters tolerates no more failures than one voter less"
             )
 
 
 def _is_id(value: object) -> bool:
-    """Whether ``value`` is a node id as Kafka writes it; two texts for one id would be one node."""
+    """True if ``value`` is a node id in Kafka's spelling, so that two texts are two nodes."""
     return bool(_ID.fullmatch(str(value))) and int(str(value)) <= MOST_ID
 
 
@@ -178,7 +182,7 @@ def _is_broker(node: object) -> bool:
 
 
 def read_given(document: Mapping[str, Any], source: str) -> GivenClusterSpec:
-    """The cluster that ``document`` describes. Raises SpecError with every problem of it."""
+    """The cluster in ``document``. Raises SpecError with every problem."""
     try:
         return GivenClusterSpec.model_validate(document)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The plan of brokers that are processes of this machine."""
+"""Plans brokers that are processes of this machine."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SMALL_BROKER = {
 
 @dataclass(frozen=True, kw_only=True)
 class LocalPlan(PlacementPlan):
-    """What `plan` made of a local spec, and the folder of its cluster."""
+    """The plan of a local spec, with the folder of its cluster."""
 
     root: Path
 
@@ -34,50 +34,50 @@ def plan_local(spec: LocalSpec, root: Path) -> LocalPlan:
     """The plan of ``spec`` on this machine, with data under ``root``. Raises EarshotError."""
     _check_root(root)
     names, notes = local_names(spec, this_machine(), root)
-    settled = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
-    made, folder = plan(settled, names), str(root / FOLDER)
-    # the first tier of compilation alone: see `earshot.jvm.archive`
-    found = secured(made, spec.security, root, folder, slow_aes=True)
+    spec_with_defaults = spec.model_copy(update={"extra": SMALL_BROKER | spec.extra})
+    cluster_plan, folder = plan(spec_with_defaults, names), str(root / FOLDER)
+    # the JVM uses only the first compiler tier (`earshot.jvm.archive`), so AES is slow
+    secured_plan = secured(cluster_plan, spec.security, root, folder, slow_aes=True)
     return LocalPlan(
-        plan=found.plan,
+        plan=secured_plan.plan,
         names=names,
-        notes=(*notes, *found.notes, *_port_notes(found.plan, outgoing_ports())),
+        notes=(*notes, *secured_plan.notes, *_port_notes(secured_plan.plan, outgoing_ports())),
         root=root,
-        certificates=found.certificates,
+        certificates=secured_plan.certificates,
     )
 
 
-def _port_notes(made: ClusterPlan, outgoing: OutgoingPorts | None) -> Iterator[str]:
-    """Ports of listeners that a connection from this machine may hold when a node starts."""
-    wanted = {
-        item.bind_port: item.name
-        for node in made.nodes
-        for item in node.listeners
-        if outgoing is not None and item.bind_port in outgoing
+def _port_notes(cluster_plan: ClusterPlan, outgoing: OutgoingPorts | None) -> Iterator[str]:
+    """A note about listeners' ports that an outgoing connection of this machine may use."""
+    ports_at_risk = {
+        listener.bind_port: listener.name
+        for node in cluster_plan.nodes
+        for listener in node.listeners
+        if outgoing is not None and listener.bind_port in outgoing
     }
-    if wanted:
-        names, ports = dict.fromkeys(wanted.values()), sorted(wanted)
+    if ports_at_risk:
+        names, ports = dict.fromkeys(ports_at_risk.values()), sorted(ports_at_risk)
         yield (
-            f"{', '.join(names)}: this machine's own connections get ports of {outgoing}, so that "
-            f"one of them may hold {', '.join(map(str, ports))} when a node starts; choose ports "
+            f"{', '.join(names)}: outgoing connections of this machine use ports {outgoing}, so "
+            f"one of them may occupy {', '.join(map(str, ports))} when a node starts; choose ports "
             "outside that range, or reserve these (sysctl net.ipv4.ip_local_reserved_ports)"
         )
 
 
 def planned(spec: LocalSpec, _stack: str, state: Path) -> LocalPlan:
-    """The same for a stack whose data lies under ``state``."""
+    """The plan of ``spec`` for a stack with its data in ``state``. Raises EarshotError."""
     return plan_local(spec, state / "kafka")
 
 
 def _check_root(root: Path) -> None:
-    """Every other path Kafka takes, once its properties are escaped."""
+    """Raises EarshotError for a path that Kafka cannot use. Other paths work if escaped."""
     observed = ""
     if "," in str(root):
-        observed = "has a comma in its path, at which Kafka would take `log.dirs` apart"
+        observed = "has a comma in its path, at which Kafka would split `log.dirs`"
     try:
         str(root).encode()
     except UnicodeEncodeError:
-        observed = "has a path that is no UTF-8 text, which Java cannot open"
+        observed = "has a path that is not UTF-8, which Java cannot open"
     if observed:
         raise EarshotError(
             f"data folder {str(root).encode(errors='backslashreplace').decode()}",
@@ -93,14 +93,14 @@ _ALWAYS_OWN = (NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS)
 def local_names(
     spec: LocalSpec, machine: Machine, data_root: Path
 ) -> tuple[dict[int, NodeNames], list[str]]:
-    """The names of every node of ``spec``, and what a user should know about their choice; pure.
+    """The names of every node of ``spec``, and notes for the user.
 
-    Scopes internal and controller get `localhost`, bound to 127.0.0.1. Scope host gets the
-    machine's own name, bound to the very address that it leads to, or `localhost` where there is
-    no such name. Scope external gets ``spec.external_host`` where it is set, bound to all
-    interfaces. Nodes take consecutive ports in the order of ``spec.node_ids``; a node's data
-    lies in ``data_root``/node-<id>/log. Raises EarshotError for a `bind` that is no address of
-    this machine.
+    Scopes internal and controller use `localhost`, bound to 127.0.0.1. Scope host uses the
+    machine's own name, bound to the address that the name resolves to, or `localhost` if there is
+    no such name. Scope external uses ``spec.external_host`` if set, bound to all interfaces. Nodes
+    use consecutive ports in the order of ``spec.node_ids``. A node's data is in
+    ``data_root``/node-<id>/log. Raises EarshotError for a `bind` that is not an address of this
+    machine.
     """
     _check_binds(spec, machine)
     hosts: dict[Scope, str | UnknownHost] = {
@@ -131,7 +131,8 @@ def local_names(
 
 
 def _check_binds(spec: LocalSpec, machine: Machine) -> None:
-    """A broker that cannot bind ends at its start, when the one before it was stopped already."""
+    """Raises EarshotError for a foreign `bind`: the broker would fail after the old one was
+    stopped."""
     names = {LOCALHOST, machine.name}
     for listener in spec.listeners:
         if listener.bind is None or listener.bind in names:
@@ -141,31 +142,32 @@ def _check_binds(spec: LocalSpec, machine: Machine) -> None:
         if not is_local and kind_of(listener.bind) not in _ALWAYS_OWN:
             raise EarshotError(
                 f"listeners.{listener.name}.bind",
-                observed=f"{listener.bind} is no address of this machine",
+                observed=f"{listener.bind} is not an address of this machine",
                 allowed=", ".join(
                     text
                     for text in machine.addresses
                     if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
                 ),
-                remedy="bind one of these, or leave the key out",
+                remedy="bind one of these, or omit the key",
             )
 
 
 def _notes(spec: LocalSpec, machine: Machine) -> list[str]:
     # a listener advertises the name of its widest scope, which is the last
-    held = [
-        item.name
-        for item in spec.listeners
-        if item.scopes[-1] is Scope.HOST and item.advertises_own_host(spec.ids)
+    listener_names = [
+        listener.name
+        for listener in spec.listeners
+        if listener.scopes[-1] is Scope.HOST and listener.advertises_own_host(spec.ids)
     ]
-    if not held:
+    if not listener_names:
         return []
-    listeners = ", ".join(held)
+    listeners = ", ".join(listener_names)
     if machine.name is None:
-        note = f"advertises {LOCALHOST}, for {MACHINE} has no usable name: {machine.why_unnamed}"
+        reason = f"{MACHINE} has no usable name: {machine.why_unnamed}"
+        note = f"advertises {LOCALHOST}, because {reason}"
     elif kind_of(machine.name_address) is not NameKind.LOOPBACK_ADDRESS:
         note = (
-            f"advertises {machine.name}, which leads to {machine.name_address}: "
+            f"advertises {machine.name}, which resolves to {machine.name_address}: "
             "other machines of that network can reach it too"
         )
     else:

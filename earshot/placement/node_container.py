@@ -1,4 +1,4 @@
-"""The container that a node runs in."""
+"""The container of a node."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from earshot.topology.container import PublishedPort
 
 DATA = "/var/lib/kafka/data"
-"""Where apache/kafka and cp-kafka let their own user write."""
+"""A folder that the user of the images apache/kafka and cp-kafka can write to."""
 KEYS = "/etc/kafka/secrets"
-"""Where both have a place for keys."""
+"""The folder for keys in both images."""
 
 
 @dataclass(frozen=True)
 class VolumeMount:
-    """A volume of an engine, and where a container has it."""
+    """A volume of an engine, and its path in a container."""
 
     volume: str
     path: str
@@ -27,34 +27,34 @@ class VolumeMount:
 
 @dataclass(frozen=True)
 class NodeContainer:
-    """Everything that decides the container of one node."""
+    """The settings of one node's container."""
 
     node_id: int
     host: int
-    """Index of its Docker host."""
+    """The index of its Docker host."""
     name: str
-    """Of the container, its hostname and its alias on the network."""
+    """The name of the container, its hostname, and its alias on the network."""
     network: str
     volume: str
     image: str
     ports: tuple[PublishedPort, ...]
     environment: dict[str, str]
-    """All but the cluster's id, which no plan decides."""
+    """All variables except the cluster id, which is not part of a plan."""
     keys: str = ""
-    """The volume with its key store; empty where it needs none."""
+    """The volume with its key store; empty if it needs none."""
 
     @property
     def mounts(self) -> tuple[VolumeMount, ...]:
-        """Its volumes, each with its place."""
+        """The container's volumes with their paths."""
         mounts = (VolumeMount(self.volume, DATA),)
         return (*mounts, VolumeMount(self.keys, KEYS, read_only=True)) if self.keys else mounts
 
     def variables(self, cluster_id: str) -> dict[str, str]:
-        """The whole environment of a node of this cluster."""
+        """All environment variables, for the cluster with this id."""
         return {**self.environment, "CLUSTER_ID": cluster_id}
 
     def inputs(self, cluster_id: str) -> dict[str, Any]:
-        """The same as inputs of `docker.Container`, by the provider's own names."""
+        """The container as inputs of the Pulumi resource `docker.Container`."""
         return {
             "name": self.name,
             "hostname": self.name,
@@ -62,13 +62,13 @@ class NodeContainer:
             "envs": [f"{key}={value}" for key, value in self.variables(cluster_id).items()],
             "ports": [
                 {
-                    "internal": item.container_port,
-                    "external": item.host_port,
-                    "ip": item.host_ip or "0.0.0.0",
-                    "protocol": item.protocol,
+                    "internal": port.container_port,
+                    "external": port.host_port,
+                    "ip": port.host_ip or "0.0.0.0",
+                    "protocol": port.protocol,
                 }
-                for item in self.ports
+                for port in self.ports
             ],
             "networksAdvanced": [{"name": self.network, "aliases": [self.name]}],
-            "volumes": [item.inputs() for item in self.mounts],
+            "volumes": [port.inputs() for port in self.mounts],
         }

@@ -1,7 +1,7 @@
-"""`plan`: from a cluster's spec and the names that were provisioned to the listeners of every node.
+"""Plans the listeners of every node from a cluster's spec and the provisioned names.
 
-Pure and deterministic: the same spec and names give the same plan, in the same order.
-A host that is not known yet is an `UnknownHost`. Everything else of the plan is known.
+Deterministic and without input or output: the same spec and names give the same plan, in the same
+order. A host that is not known yet is an `UnknownHost`. Everything else of the plan is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class NodeNames:
-    """What a placement provisioned for one node before it starts."""
+    """The names and ports that a placement provisioned for one node before its start."""
 
     hosts: Mapping[Scope, str | UnknownHost]
     """A name for each scope that the node's listeners serve."""
@@ -36,14 +36,14 @@ class NodeNames:
     machine: str = ""
     """Nodes of one machine share its ports; an empty text means a machine of its own."""
     port_offset: int = 0
-    """Nodes that share a machine take consecutive ports."""
+    """The node's offset to each listener's port: nodes of one machine use consecutive ports."""
     published: Mapping[str, int] = field(default_factory=dict)
     """The advertised port by listener, if it differs from the port that the listener binds."""
     log_dir: str = "/var/lib/kafka/data"
     rack: str = ""
     """The rack (availability zone) of the node; empty if all nodes are in one."""
     addresses: tuple[str, ...] = ()
-    """The node's own IP addresses, where they are known: what its names must resolve to."""
+    """The node's own IP addresses, if known. Its names must resolve to one of them."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class PlannedBalancer:
     host: str | UnknownHost
     path: ForwardingPath
     group: str
-    """The security group that it carries."""
+    """The name of its security group."""
     private_link: bool = False
-    """Whether clients connect through endpoints of their own VPCs."""
+    """True if clients connect through endpoints in their own VPCs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +65,11 @@ class PlacementPlan:
     plan: ClusterPlan
     names: Mapping[int, NodeNames]
     notes: tuple[str, ...]
-    """What a user should know about the names."""
+    """Notes for the user about the names."""
     containers: Mapping[int, NodeContainer] = field(default_factory=dict)
     """Empty if nodes are not containers."""
     certificates: Mapping[int, ShownCertificate] = field(default_factory=dict)
-    """Certificates that were not made by earshot."""
+    """Node certificates that were not issued by earshot."""
 
     @property
     def addresses(self) -> dict[int, tuple[str, ...]]:
@@ -78,7 +78,7 @@ class PlacementPlan:
 
     @property
     def cloud(self) -> Cloud | None:
-        """The networks and security groups around nodes that are instances."""
+        """The networks and security groups of nodes that are EC2 instances; None for others."""
         return None
 
     def machine_of(self, node_id: int) -> str:
@@ -95,9 +95,9 @@ def plan(
 ) -> ClusterPlan:
     """The listeners of every node of ``spec``.
 
-    ``names`` has one entry per id of ``spec.node_ids``; ``balancer`` is in front of the listeners
-    that ``spec.balanced`` names. Raises EarshotError if a name for a node or scope is missing, a
-    port is above 65535, or two listeners have one port of the same machine.
+    ``names`` has one entry per id of ``spec.node_ids``. ``balancer`` forwards to the listeners in
+    ``spec.balanced``. Raises EarshotError if a name for a node or scope is missing, a port is above
+    65535, or two listeners have one port of the same machine.
     """
     quorum = ListenerSpec.model_construct(  # only this listener may have the scope controller
         name=spec.controllers.name,
@@ -121,8 +121,13 @@ def plan(
             roles.append(Role.CONTROLLER)
             specs.append(quorum)
         listeners = tuple(
-            _listener(item, id, names[id], balancer if item.name in spec.balanced else None)
-            for item in specs
+            _listener(
+                listener_spec,
+                id,
+                names[id],
+                balancer if listener_spec.name in spec.balanced else None,
+            )
+            for listener_spec in specs
         )
         nodes.append(
             Node(
@@ -147,20 +152,20 @@ def plan(
 
 
 def _listener(
-    item: ListenerSpec, id: int, names: NodeNames, balancer: PlannedBalancer | None
+    spec: ListenerSpec, id: int, names: NodeNames, balancer: PlannedBalancer | None
 ) -> Listener:
-    port = item.port + names.port_offset
+    port = spec.port + names.port_offset
     if port > MAX_PORT:
         raise EarshotError(
-            f"listener {item.name}, node {id}",
-            observed=f"port {item.port} + {names.port_offset} = {port}",
+            f"listener {spec.name}, node {id}",
+            observed=f"port {spec.port} + {names.port_offset} = {port}",
             allowed=f"ports up to {MAX_PORT}",
-            remedy=f"choose a lower port for {item.name}",
+            remedy=f"choose a lower port for {spec.name}",
         )
-    published_port = names.published.get(item.name, port)
-    host, advertised_port = _advertised(item, id, names, published_port, balancer)
-    binds = {names.binds.get(scope, ANY_IPV4) for scope in item.scopes}
-    forwarder = item.address.front(host, advertised_port)
+    published_port = names.published.get(spec.name, port)
+    host, advertised_port = _advertised(spec, id, names, published_port, balancer)
+    binds = {names.binds.get(scope, ANY_IPV4) for scope in spec.scopes}
+    forwarder = spec.address.front(host, advertised_port)
     if forwarder is not None and balancer is not None:
         forwarder = forwarder.model_copy(
             update={
@@ -170,15 +175,15 @@ def _listener(
             }
         )
     return Listener(
-        name=item.name,
-        protocol=item.protocol,
-        scopes=item.scopes,
-        bind_host=item.bind or (binds.pop() if len(binds) == 1 else ANY_IPV4),
+        name=spec.name,
+        protocol=spec.protocol,
+        scopes=spec.scopes,
+        bind_host=spec.bind or (binds.pop() if len(binds) == 1 else ANY_IPV4),
         bind_port=port,
         host=host,
         port=advertised_port,
-        mechanism=item.mechanism,
-        client_auth=item.client_auth,
+        mechanism=spec.mechanism,
+        client_auth=spec.client_auth,
         front=forwarder,
     )
 
@@ -189,14 +194,16 @@ def _advertised(
     """The advertised host and port; connections to ``port`` of the node reach the broker."""
     address = listener.address
     if address.strategy is Strategy.PORT:
-        shared = address.host or (balancer.host if balancer else None)
-        assert shared is not None  # the spec has checked it
-        return shared, address.port_of(id)
+        forwarder_host = address.host or (balancer.host if balancer else None)
+        assert forwarder_host is not None  # the spec has checked it
+        return forwarder_host, address.port_of(id)
     if address.strategy is Strategy.SNI:
         return address.name_of(id), address.port or listener.port
     if id in listener.advertised:
-        chosen = override(listener.advertised[id])
-        return chosen if isinstance(chosen, Address) else (chosen, port)
+        override_address = override(listener.advertised[id])
+        return (
+            override_address if isinstance(override_address, Address) else (override_address, port)
+        )
     # the name for the last scope, the widest, is the one that all clients of the listener resolve
     widest = listener.scopes[-1]
     if widest not in names.hosts:
@@ -213,9 +220,12 @@ def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
     owners: dict[tuple[str, int], str] = {}
     for node in nodes:
         machine = names[node.id].machine or f"node {node.id}"
-        claims = [(item.bind_port, f"{item.name} of node {node.id}") for item in node.listeners]
+        claims = [
+            (listener.bind_port, f"{listener.name} of node {node.id}")
+            for listener in node.listeners
+        ]
         for listener in node.listeners:
-            # containers and instances have ports of their own, whatever their names are
+            # containers and instances do not share ports, even with equal names
             is_local = names[node.id].machine and listener.host in names[node.id].hosts.values()
             if listener.forwarded and is_local:
                 claims.append(
@@ -227,7 +237,7 @@ def _check_ports(nodes: Iterable[Node], names: Mapping[int, NodeNames]) -> None:
                 raise EarshotError(
                     f"port {port} of {machine}",
                     observed=f"is claimed by {owner} and by {claim}",
-                    allowed="one listener of one node per port; nodes of one machine take "
+                    allowed="one listener of one node per port; nodes of one machine use "
                     "consecutive ports, beginning at each listener's `port`",
                     remedy="move the listeners' ports further apart",
                 )

@@ -1,4 +1,4 @@
-"""What a plan holds of `security`, and the certificates of nodes that others have made."""
+"""Adds `security` to a plan, with node certificates that were issued elsewhere."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from earshot.certificates.given import Files, GivenNode
 
 _UNIT = 64
-"""Characters that a certificate has room for (RFC 5280, appendix A)."""
+"""The maximum length of an organizational unit in a certificate (RFC 5280, appendix A)."""
 
 
 def files_of(security: SecuritySpec, root: Path) -> Files | None:
-    """Where they lie; None where the stack makes the keys itself.
+    """The locations of the user's certificate files; None if the stack creates the keys.
 
-    ``root`` is the folder of the stack's cluster, and relative paths start at its project.
+    ``root`` is the folder of the stack's cluster. Relative paths start at its project.
     """
     files = security.tls.files
     if files is None or files.private_ca:
@@ -33,23 +33,23 @@ def files_of(security: SecuritySpec, root: Path) -> Files | None:
 
     project = project_of(root)
 
-    def found(place: str) -> str:
+    def location(place: str) -> str:
         return place if not place or is_in_aws(place) else str(project / place)
 
     return Files(
-        found(files.certificate),
-        found(files.key or files.certificate),
-        found(files.authority),
-        found(files.password),
+        location(files.certificate),
+        location(files.key or files.certificate),
+        location(files.authority),
+        location(files.password),
         files.region,
     )
 
 
 def unit_of(private_ca: str, root: Path) -> str:
-    """The unit in certificates of nodes, by which Kafka knows them.
+    """The organizational unit in node certificates, by which Kafka identifies nodes.
 
-    A private CA may issue for others, too: so it has the stack's name, for which ``root`` is the
-    folder of the cluster, and which CA it is.
+    A private CA may also issue certificates for other stacks. Therefore the unit contains the CA's
+    id and the stack's name; ``root`` is the folder of the stack's cluster.
     """
     if not private_ca:
         return NODES
@@ -57,26 +57,26 @@ def unit_of(private_ca: str, root: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Secured:
-    """A plan with what it holds of `security`."""
+class SecuredPlan:
+    """A plan with `security`."""
 
     plan: ClusterPlan
-    given: Mapping[int, GivenNode]
-    """By node id, the certificates that others have made."""
+    node_certificates: Mapping[int, GivenNode]
+    """The certificates that were issued elsewhere, by node id."""
 
     @property
     def certificates(self) -> dict[int, ShownCertificate]:
-        """By node id, what others have made, without keys."""
-        return {id: item.shown for id, item in self.given.items()}
+        """The certificates that were issued elsewhere, without keys, by node id."""
+        return {id: node.shown for id, node in self.node_certificates.items()}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which of them ends first, and when; nothing where there are none."""
-        if not self.given:
+        """A note about the first certificate to expire, or no note."""
+        if not self.node_certificates:
             return ()
-        node, first = min(self.certificates.items(), key=lambda item: item[1].not_after)
-        end = f"{first.not_after:%Y-%m-%d}"
-        return (f"certificates of others: that of node {node} ends first, on {end}",)
+        node, first_to_expire = min(self.certificates.items(), key=lambda entry: entry[1].not_after)
+        last_day = f"{first_to_expire.not_after:%Y-%m-%d}"
+        return (f"certificates of others: that of node {node} expires first, on {last_day}",)
 
 
 def secured(
@@ -86,27 +86,28 @@ def secured(
     folder: str,
     *,
     slow_aes: bool = False,
-) -> Secured:
-    """``plan`` with nodes that have their files in ``folder``; as it is without ``security``.
+) -> SecuredPlan:
+    """``plan`` with ``security``; unchanged if that is None.
 
-    ``root`` is the folder of the stack's cluster on this machine; ``slow_aes``: nodes take long for
-    AES. Raises EarshotError where certificates of others cannot be read or used.
+    ``folder`` is the nodes' folder for their files. ``root`` is the folder of the stack's cluster
+    on this machine. ``slow_aes`` is True if AES is slow on the nodes. Raises EarshotError if
+    certificates of others cannot be read or used.
     """
     if security is None:
-        return Secured(plan, {})
-    given: Mapping[int, GivenNode] = {}
+        return SecuredPlan(plan, {})
+    node_certificates: Mapping[int, GivenNode] = {}
     if (files := files_of(security, root)) is not None:
         from earshot.certificates.given import read_given
 
-        given = read_given(files, [node.id for node in plan.nodes]).nodes
-    principals = [item.principal for item in given.values()]
+        node_certificates = read_given(files, [node.id for node in plan.nodes]).nodes
+    principals = [node.principal for node in node_certificates.values()]
     if security.tls.private_ca:
         principals = [principal(NODE, unit_of(security.tls.private_ca, root))]
-    made = SecurityPlan(
+    security_plan = SecurityPlan(
         folder=folder,
         mechanism=security.mechanism,
         principals=tuple(dict.fromkeys(principals)),
         authorities=security.tls.authorities,
         slow_aes=slow_aes,
     )
-    return Secured(plan.model_copy(update={"security": made}), given)
+    return SecuredPlan(plan.model_copy(update={"security": security_plan}), node_certificates)

@@ -1,4 +1,4 @@
-"""Standpoints: from where each scope of a stack is validated. Plain data, kept as JSON."""
+"""Standpoints: the places from which the scopes of a stack are validated. Stored as JSON."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -16,12 +16,12 @@ from earshot.reading import content_of
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"
-"""Beside a stack's contract."""
+"""The file name, in the folder of a stack's contract."""
 BASE: Final = "debian:bookworm-slim"
 HOST_NETWORK: Final = "host"
-APART: Final = ""
-"""A network of its own, made for the run: the way to the brokers leads through their host's name,
-as for a laptop."""
+OWN_NETWORK: Final = ""
+"""A new network for the run, from which brokers are reached through their host's name, like from a
+laptop."""
 
 
 class Kind(StrEnum):
@@ -31,13 +31,13 @@ class Kind(StrEnum):
     """This process."""
     CONTAINER = "container"
     INSTANCE = "instance"
-    """A validator on an instance, which takes orders through a bucket."""
+    """A validator on an instance, which gets orders through a bucket."""
     NOT_RUN = "nobody"  # codespell:ignore nobody
-    """No process; `reason` says why."""
+    """No process, for the reason in `reason`."""
 
 
 class CandidateEngine(Frozen):
-    """An engine on which the container may run; the first that answers is used."""
+    """An engine for the container. The first that answers is used."""
 
     engine: str | None = None
     """`unix://`, `ssh://` or `tcp://`; None: DOCKER_HOST, or this machine's socket."""
@@ -52,32 +52,32 @@ class Standpoint(Frozen):
     scope: Scope
     kind: Kind = Kind.HERE
     engines: tuple[CandidateEngine, ...] = ()
-    network: str = APART
+    network: str = OWN_NETWORK
     """A network's name on that engine, HOST_NETWORK or APART."""
     base: str = BASE
-    """The image that the validator image is built on."""
+    """The base image of the validator image."""
     dns: tuple[str, ...] = ()
-    """DNS servers of the container; none: what the engine gives it."""
+    """DNS servers of the container; empty for the engine's default."""
     bucket: str = ""
-    """Where the validator on an instance takes orders, and puts reports."""
+    """The bucket for orders to, and reports from, the validator on an instance."""
     region: str = ""
-    """The bucket's."""
+    """The bucket's region."""
     instance: str = ""
-    """The validator's id."""
+    """The validator's instance id."""
     patience: float = Field(default=0, ge=0)
-    """Seconds beyond its deadline that the run there may take: a new validator has yet to come."""
+    """Seconds to wait in addition to the run's deadline: a new validator has to start."""
     reason: str = ""
     """Why no process validates there."""
     without: dict[str, str] = Field(default_factory=dict)
-    """By listener of the scope, why a deploy does not validate it from there."""
+    """Listeners of the scope that a deploy does not validate from there, with the reasons."""
 
     def leaves_out(self, listener: str) -> str:
-        """Why ``listener`` is not validated from here; empty where it is."""
+        """Why ``listener`` is not validated from here; empty if it is."""
         return self.reason if self.kind is Kind.NOT_RUN else self.without.get(listener, "")
 
 
 class Standpoints(Frozen):
-    """The document."""
+    """The JSON document with all standpoints of a stack."""
 
     version: Literal[1] = 1
     standpoints: tuple[Standpoint, ...]
@@ -92,20 +92,20 @@ def docker_standpoints(
 ) -> tuple[Standpoint, ...]:
     """One standpoint per client scope of ``contract``, whose brokers run on ``hosts``.
 
-    ``network`` is the brokers' network, of one name on every host. Clients of the scope `host` are
-    processes of that machine: this process where the engine is this machine's, else a container
-    on its engine that shares the machine's network.
+    ``network`` is the name of the brokers' network on every host. Clients of scope `host` are
+    processes of the Docker host: this process if the engine is on this machine, else a container
+    on that engine in the host's network.
     """
     engines = tuple(CandidateEngine(engine=host.engine, cert_path=host.cert_path) for host in hosts)
-    here = all(is_here(address_of(host)) for host in hosts)
-    where = {Scope.HOST: HOST_NETWORK, Scope.INTERNAL: network, Scope.EXTERNAL: APART}
+    is_all_here = all(is_here(address_of(host)) for host in hosts)
+    networks = {Scope.HOST: HOST_NETWORK, Scope.INTERNAL: network, Scope.EXTERNAL: OWN_NETWORK}
     return tuple(
         Standpoint(
             name=scope,
             scope=scope,
-            kind=Kind.HERE if scope is Scope.HOST and here else Kind.CONTAINER,
-            engines=() if scope is Scope.HOST and here else engines,
-            network=where[scope],
+            kind=Kind.HERE if scope is Scope.HOST and is_all_here else Kind.CONTAINER,
+            engines=() if scope is Scope.HOST and is_all_here else engines,
+            network=networks[scope],
             base=base,
             dns=() if scope is Scope.HOST else tuple(dns),
         )
@@ -118,7 +118,7 @@ def to_json(standpoints: Sequence[Standpoint]) -> str:
 
 
 def read_standpoints(file: Path) -> tuple[Standpoint, ...]:
-    """The standpoints in ``file``; raises EarshotError."""
+    """The standpoints in ``file``. Raises EarshotError."""
     text = content_of(file, f"file {file}")
     try:
         return Standpoints.model_validate_json(text).standpoints
@@ -127,8 +127,8 @@ def read_standpoints(file: Path) -> tuple[Standpoint, ...]:
         if problems[0]["type"] == "json_invalid":
             raise EarshotError(
                 f"file {file}",
-                observed=f"is no JSON ({problems[0]['msg']})",
-                allowed="a file of vantages, in JSON, as a stack on Docker hosts writes it",
+                observed=f"is not JSON ({problems[0]['msg']})",
+                allowed="a JSON file of vantages, as a stack on Docker hosts writes it",
             ) from None
         source = f"{file} (standpoints of version 1)"
         raise SpecError.of(source, describe(error, Standpoints, None)[:20]) from None

@@ -15,7 +15,9 @@ def folder_archive(
     folder = tarfile.TarInfo(name)
     folder.type, folder.mode = tarfile.DIRTYPE, 0o700
     folder.uid, folder.gid = owner
-    return archive({f"{name}/{file}": it for file, it in files.items()}, mode, owner, (folder,))
+    return archive(
+        {f"{name}/{file}": content for file, content in files.items()}, mode, owner, (folder,)
+    )
 
 
 def archive(
@@ -26,12 +28,12 @@ def archive(
 ) -> bytes:
     """``files`` by path as a tar archive, the same wherever it is made; not compressed."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as made:
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in folders:
-            made.addfile(folder)
+            tar.addfile(folder)
         for path, content in sorted(files.items()):
             member = tarfile.TarInfo(path)
             member.size, member.mode = len(content), mode
             member.uid, member.gid = owner
-            made.addfile(member, io.BytesIO(content))
+            tar.addfile(member, io.BytesIO(content))
     return buffer.getvalue()

@@ -26,34 +26,34 @@ class Bucket:
         try:
             self._s3 = new_client("s3", region)
         except NotMade as reason:
-            raise self._failed("", reason) from None
+            raise self._error("", reason) from None
 
     def get(self, key: str) -> bytes | None:
-        """What is in the object; None where there is none. Raises EarshotError."""
+        """The content of the object; None if it does not exist. Raises EarshotError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             body = self._s3.get_object(Bucket=self.name, Key=key)["Body"]
             return read_all(body)
         except OSError as reason:
-            raise self._failed(key, reason) from None
+            raise self._error(key, reason) from None
         except (BotoCoreError, ClientError) as reason:
             response = getattr(reason, "response", {})
             if response.get("Error", {}).get("Code") in _ABSENT:
                 return None
-            raise self._failed(key, reason) from None
+            raise self._error(key, reason) from None
 
     def put(self, key: str, content: bytes) -> None:
         """Raises EarshotError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        given = {"Bucket": self.name, "Key": key, "Body": content}
+        arguments = {"Bucket": self.name, "Key": key, "Body": content}
         try:
-            self._s3.put_object(**given, ContentType="application/json")
+            self._s3.put_object(**arguments, ContentType="application/json")
         except (BotoCoreError, ClientError) as reason:
-            raise self._failed(key, reason) from None
+            raise self._error(key, reason) from None
 
-    def _failed(self, key: str, reason: Exception) -> EarshotError:
+    def _error(self, key: str, reason: Exception) -> EarshotError:
         observed = f"cannot be reached: {' '.join(str(reason).split())}"
         remedy = (
             "see that the environment has credentials that may (AWS_PROFILE, or another of AWS's "

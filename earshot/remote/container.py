@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from earshot.engine import address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
+from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
 from earshot.reading import read_bytes
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
@@ -91,13 +91,13 @@ def _prepare(
 ) -> DockerHostSession:
     from docker.errors import NotFound
 
-    if standpoint.network not in (HOST_NETWORK, APART):
+    if standpoint.network not in (HOST_NETWORK, OWN_NETWORK):
         try:
             client.networks.get(standpoint.network)
         except NotFound:
-            what, observed = f"network {standpoint.network}", "does not exist on this engine"
+            subject, observed = f"network {standpoint.network}", "does not exist on this engine"
             remedy = "deploy the stack: the brokers' network is part of it"
-            raise EarshotError(what, observed=observed, remedy=remedy) from None
+            raise EarshotError(subject, observed=observed, remedy=remedy) from None
     image = ensure_image(client, standpoint.base, say)
     for name in remove_leftovers(client, cluster):
         say(f"removed {name}, which a run that was killed had left")
@@ -119,8 +119,8 @@ def validate_on(
     files = _client_files(options.client)
     files["contract.json"] = contract.to_json().encode()
     command = _command(session.standpoint.name, options, end.left() - MARGIN)
-    with ended(session, contract.cluster, command, files, end, say) as (container, said_last):
-        report = _report(container, said_last)
+    with ended(session, contract.cluster, command, files, end, say) as (container, last_lines):
+        report = _report(container, last_lines)
     return _placed(report, session)
 
 
@@ -155,7 +155,7 @@ def ended(
                 _await(container, end)
             finally:
                 lines.finish()
-            yield container, lines.last
+            yield container, lines.last_lines
     except (DockerException, OSError) as reason:
         observed = f"ended the run: {root_cause(reason)}"
         raise EarshotError(f"Docker engine of {session.where}", observed=observed) from None
@@ -163,7 +163,7 @@ def ended(
 
 @contextlib.contextmanager
 def _network(session: DockerHostSession, name: str, labels: Mapping[str, str]) -> Iterator[str]:
-    if session.standpoint.network != APART:
+    if session.standpoint.network != OWN_NETWORK:
         yield session.standpoint.network
         return
     network = session.client.networks.create(name, driver="bridge", labels=dict(labels))
@@ -235,22 +235,22 @@ def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
 
 
 class _Lines:
-    """What the container says on stderr, line by line, as it comes."""
+    """Prints the container's stderr line by line, and keeps the last lines."""
 
     def __init__(self, container: Container, say: Say) -> None:
-        self.last: list[str] = []
+        self.last_lines: list[str] = []
         self._say = say
         self._stream = container.logs(stdout=False, stderr=True, stream=True, follow=True)
-        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread = threading.Thread(target=self._read_stream, daemon=True)
         self._thread.start()
 
-    def _read(self) -> None:
+    def _read_stream(self) -> None:
         text = ""
         with _engine_may_be_gone():
             for chunk in self._stream:
                 *lines, text = (text + chunk.decode(errors="replace")).split("\n")
                 for line in lines:
-                    self.last = [*self.last, line][-LAST_LINES:]
+                    self.last_lines = [*self.last_lines, line][-LAST_LINES:]
                     self._say(line)
 
     def finish(self) -> None:
@@ -271,11 +271,11 @@ def _await(container: Container, end: Deadline) -> None:
         end.stop.wait(POLL_SECONDS)
 
 
-def _report(container: Container, said_last: list[str]) -> Report:
+def _report(container: Container, last_lines: list[str]) -> Report:
     state: dict[str, Any] = container.attrs["State"]
     if state["ExitCode"] not in (0, 1, 3):
         memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
-        observed = f"{memory}ended with status {state['ExitCode']}{quoted(said_last)}"
+        observed = f"{memory}ended with status {state['ExitCode']}{quoted(last_lines)}"
         raise EarshotError("the validation in the container", observed=observed)
     chunks, _ = container.get_archive(f"{FOLDER}/report.json")
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
@@ -284,7 +284,7 @@ def _report(container: Container, said_last: list[str]) -> Report:
 
 
 def quoted(lines: Sequence[str]) -> str:
-    """A colon, and ``lines`` below it; empty where there are none."""
+    """A colon, with ``lines`` below it; empty without lines."""
     return ":" + "".join(f"\n    {line}" for line in lines) if lines else ""
 
 

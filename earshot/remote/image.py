@@ -40,12 +40,12 @@ PACKAGES_LABEL: Final = "earshot.validator.packages"
 SILENT_SECONDS: Final = 900
 """What one step of the build may take without a word."""
 SAY_SECONDS: Final = 10.0
-"""After so long a step that still runs says something."""
+"""Seconds after which a running step prints progress."""
 PIP_SECONDS: Final = 20
 IDLE_SECONDS: Final = 3600
 """An image that was not used for so long belongs to no run that is about to use it."""
 _PACKAGE: Final = Path(earshot.__file__).parent
-_HERE: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _DECIDE_PACKAGES: Final = ("Dockerfile", "builders.lock", "requirements.lock")
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
@@ -74,11 +74,11 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
     files = context()
     digest = digest_of(files, base)
     name = f"{NAME}:{earshot.__version__}-{digest}"
-    if _is_there(client, name):
+    if _has_image(client, name):
         return name
     lock = cache.root() / "docker" / "validator-image.lock"
     with cache.exclusive(lock, lambda: say(f"another run is making {name}: waiting for it")):
-        if _is_there(client, name):
+        if _has_image(client, name):
             return name
         say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
         packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
@@ -87,7 +87,7 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
     return name
 
 
-def _is_there(client: docker.DockerClient, name: str) -> bool:
+def _has_image(client: docker.DockerClient, name: str) -> bool:
     from docker.errors import ImageNotFound
 
     try:
@@ -100,8 +100,8 @@ def _is_there(client: docker.DockerClient, name: str) -> bool:
 @functools.cache
 def context() -> Files:
     """The files of the build by path, but for what belongs to this machine alone."""
-    lock = (_HERE / "requirements.lock").read_bytes()
-    files = {"Dockerfile": (_HERE / "Dockerfile").read_bytes(), "requirements.lock": lock}
+    lock = (_FOLDER / "requirements.lock").read_bytes()
+    files = {"Dockerfile": (_FOLDER / "Dockerfile").read_bytes(), "requirements.lock": lock}
     files["builders.lock"] = _entry(lock, b"setuptools")
     for path in sorted(_PACKAGE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -126,21 +126,23 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
     """
     from docker.errors import APIError
 
-    old: list[str] = []
+    old_names: list[str] = []
     for image in client.images.list(filters={"label": LABEL}):
         ours = all(tag.startswith(f"{NAME}:") for tag in image.tags)
         current = image.labels[LABEL] == digest and image.tags
         if ours and not current and _idle(image.attrs):
-            old += image.tags or [image.id]  # two that made the same at once leave one nameless
+            old_names += image.tags or [
+                image.id
+            ]  # two that made the same at once leave one nameless
     for image in client.images.list(filters={"label": PACKAGES_LABEL, "dangling": True}):
         if image.labels[PACKAGES_LABEL] != packages and _idle(image.attrs):
-            old.append(image.id)
-    gone = []
-    for name in old:
+            old_names.append(image.id)
+    removed_names = []
+    for name in old_names:
         with contextlib.suppress(APIError):  # a container uses it: the engine refuses
             client.images.remove(name)
-            gone.append(name)
-    return gone
+            removed_names.append(name)
+    return removed_names
 
 
 def _idle(about: Mapping[str, Any]) -> bool:
@@ -175,8 +177,11 @@ def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 def trusted(settings: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bytes:
     """The certificates that this machine's pip trusts by its settings; empty where it has none."""
-    named = [settings.get("cert", ""), *(environment.get(name, "") for name in _CERTIFICATES)]
-    for name in filter(None, named):
+    certificate_files = [
+        settings.get("cert", ""),
+        *(environment.get(name, "") for name in _CERTIFICATES),
+    ]
+    for name in filter(None, certificate_files):
         with contextlib.suppress(OSError):
             return Path(name).read_bytes()
     return b""
@@ -201,7 +206,9 @@ def _build(
     from docker.errors import DockerException
 
     settings = pip_settings()
-    arguments |= {it: settings[key] for key, it in _PASSED_ON.items() if key in settings}
+    arguments |= {
+        argument: settings[key] for key, argument in _PASSED_ON.items() if key in settings
+    }
     arguments |= {key: os.environ[key] for key in _PROXIES if key in os.environ}
     stream = client.api.build(
         fileobj=io.BytesIO(archive({**files, "trust/ca.pem": trusted(settings)})),
@@ -219,39 +226,40 @@ def _build(
         _follow(stream, say)
     except (DockerException, OSError) as reason:  # of these two an OSError is a lost connection
         why = root_cause(reason)
-        lost = not isinstance(reason, DockerException)
-        why = f"stopped answering ({why})" if lost else why
-        raise _failed("the engine", why, []) from None
+        is_connection_lost = not isinstance(reason, DockerException)
+        why = f"stopped answering ({why})" if is_connection_lost else why
+        raise _build_error("the engine", why, []) from None
     finally:
         stream.close()  # an interrupted build ends with its connection
 
 
 def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
-    """Shows each step as it begins, and what a long one says last; raises for one that fails."""
-    step, lines, spoken = "the context", [""], time.monotonic()
-    for item in stream:
-        text = str(item.get("stream") or item.get("status") or "").strip()
-        if error := item.get("error"):
-            raise _failed(step, str(error), lines)
+    """Prints each step when it begins, and the last line of a long step. Raises EarshotError for a
+    failed step."""
+    step, lines, last_progress = "the context", [""], time.monotonic()
+    for event in stream:
+        text = str(event.get("stream") or event.get("status") or "").strip()
+        if error := event.get("error"):
+            raise _build_error(step, str(error), lines)
         if begun := _STEP.match(text):
             step, lines = f"step {begun[1]}: {begun[2]} {begun[3]}"[:100].rstrip(), []
             if begun[2] == "RUN":  # the others take no time
                 say(f"validator image, {step}")
-                spoken = time.monotonic()
+                last_progress = time.monotonic()
         elif text:
             lines.append(text)
-            if time.monotonic() - spoken > SAY_SECONDS:
+            if time.monotonic() - last_progress > SAY_SECONDS:
                 say(f"  {text.splitlines()[-1][:100]}")
-                spoken = time.monotonic()
+                last_progress = time.monotonic()
 
 
-def _failed(step: str, error: str, lines: Iterable[str]) -> EarshotError:
-    last = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
+def _build_error(step: str, error: str, lines: Iterable[str]) -> EarshotError:
+    last_lines = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
     remedy = (
         "see that the engine can have the base image (`validator.base` in the stack file), "
         "and that Debian's and Python's packages can be had from its machine; then run it again"
     )
-    observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last])
+    observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last_lines])
     return EarshotError("validator image", observed=observed, remedy=remedy)
 
 
@@ -264,11 +272,11 @@ class Bundle:
 
 
 def bundle(folder: Path) -> Bundle:
-    """The bundle of what is installed here, in ``folder``, where older ones are removed.
+    """Writes the bundle of the installed earshot into ``folder``, and removes older ones.
 
-    Raises EarshotError where Spark's jars cannot be had.
+    Raises EarshotError if Spark's jars cannot be fetched.
     """
-    files = {path: it for path, it in context().items() if path != "Dockerfile"}
+    files = {path: content for path, content in context().items() if path != "Dockerfile"}
     content = archive(files)  # not compressed, for compressors differ
     sha256 = hashlib.sha256(content).hexdigest()
     file = folder / f"validator-{sha256[:12]}.tar"

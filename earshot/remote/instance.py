@@ -47,40 +47,42 @@ def ask(
     ).to_json()
     bucket.put(ORDER, order.encode())
     patience = standpoint.patience + options.deadline
-    began = shown = time.monotonic()
+    start = last_progress = time.monotonic()
     while True:
         answer = bucket.get(answer_to(order))
         if answer is not None:
-            return _checked(answer, f"s3://{bucket.name}/{answer_to(order)}", contract)
+            return _checked_report(answer, f"s3://{bucket.name}/{answer_to(order)}", contract)
         content = bucket.get(STATUS)
         status = Status.read(content.decode(errors="replace")) if content is not None else None
         now = time.monotonic()
         if status is not None and status.ends(digest(order), standpoint.instance):
             raise _silent(standpoint, "cannot answer", status)
-        if end.stop.is_set() or now - began > patience:
-            raise _silent(standpoint, f"did not answer within {now - began:.0f} s", status)
-        if now - shown >= SAY_SECONDS:
-            shown = now
-            say(f"waiting for {standpoint.instance} ({now - began:.0f} s): {status or 'no status'}")
+        if end.stop.is_set() or now - start > patience:
+            raise _silent(standpoint, f"did not answer within {now - start:.0f} s", status)
+        if now - last_progress >= SAY_SECONDS:
+            last_progress = now
+            say(f"waiting for {standpoint.instance} ({now - start:.0f} s): {status or 'no status'}")
         end.stop.wait(poll)
 
 
-def _silent(standpoint: Standpoint, what: str, status: Status | None) -> EarshotError:
+def _silent(standpoint: Standpoint, problem: str, status: Status | None) -> EarshotError:
     return EarshotError(
         f"the validator {standpoint.instance}",
-        observed=f"{what}; last status: {status or 'none'}",
+        observed=f"{problem}; last status: {status or 'none'}",
         remedy=f"look on it (`aws ssm start-session --target {standpoint.instance}`, then "
         "`journalctl -u earshot-prepare -u earshot-validate`), fix it, and run this again",
     )
 
 
-def _checked(answer: bytes, source: str, contract: Contract) -> Report:
+def _checked_report(answer: bytes, source: str, contract: Contract) -> Report:
     """The report in ``answer``, which must have a cell for all that was asked for."""
     report = read_report(answer, source)
-    seen = {(cell.listener, cell.broker, cell.address) for cell in report.cells}
-    wanted = {(it.listener, it.broker, it.address) for it in targets_of(contract)}
-    if missing := sorted(wanted - seen):
-        listener, broker, address = missing[0]
+    reported_cells = {(cell.listener, cell.broker, cell.address) for cell in report.cells}
+    expected_cells = {
+        (target.listener, target.broker, target.address) for target in targets_of(contract)
+    }
+    if missing_cells := sorted(expected_cells - reported_cells):
+        listener, broker, address = missing_cells[0]
         observed = f"says nothing of {listener} of broker {broker} ({address})"
         allowed = "a report on the contract that was asked about"
         raise EarshotError(source, observed=observed, allowed=allowed)

@@ -33,28 +33,28 @@ def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
     """Removes containers and networks of runs against ``cluster`` whose process is gone."""
     from docker.errors import APIError
 
-    wanted = {"label": f"{CLUSTER_LABEL}={cluster}"}
-    gone = []
-    for container in client.containers.list(all=True, filters=wanted, ignore_removed=True):
+    label_filter = {"label": f"{CLUSTER_LABEL}={cluster}"}
+    removed_names = []
+    for container in client.containers.list(all=True, filters=label_filter, ignore_removed=True):
         with contextlib.suppress(APIError):
             if _is_orphan(container.labels):
                 container.remove(force=True, v=True)
-                gone.append(f"container {container.name}")
-    for network in client.networks.list(filters=wanted):
+                removed_names.append(f"container {container.name}")
+    for network in client.networks.list(filters=label_filter):
         with contextlib.suppress(APIError):
             if _is_orphan(network.attrs.get("Labels") or {}):
                 network.remove()
-                gone.append(f"network {network.name}")
-    return gone
+                removed_names.append(f"network {network.name}")
+    return removed_names
 
 
 def _is_orphan(labels: Mapping[str, str]) -> bool:
     """Whether the process that made it ran on this machine and does not any more."""
-    machine, pid, started = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
+    machine, pid, start_time = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
     if machine != socket.gethostname() or not pid.isdigit():
         return False
     try:
-        return _start(int(pid)) != started
+        return _start(int(pid)) != start_time
     except psutil.Error:
         return True
 

@@ -1,4 +1,4 @@
-"""What a stack and its validator say to each other, as objects of a bucket.
+"""The messages between a stack and its validator, as objects in a bucket.
 
 The stack leaves an order: what to prove. The validator says how it fares, and puts its reports: the
 latest, a dated copy, and one as the answer to the order, by the order's own digest.
@@ -20,10 +20,10 @@ from earshot.validation.contract import Contract
 ORDER: Final = "order.json"
 STATUS: Final = "status.json"
 REPORTS: Final = "reports/"
-"""Below this prefix lies what the validator puts beside its status."""
+"""The prefix of the validator's reports."""
 LATEST: Final = f"{REPORTS}latest.json"
 DATED: Final = f"{REPORTS}dated/"
-ANSWERS: Final = f"{REPORTS}orders/"
+ANSWER_PREFIX: Final = f"{REPORTS}orders/"
 
 
 class ValidationOrder(Frozen):
@@ -68,7 +68,7 @@ class Status(Frozen):
 
     @classmethod
     def read(cls, text: str) -> Status | None:
-        """The status in ``text``, or None where it is none."""
+        """The status in ``text``, or None if it is invalid."""
         try:
             return cls.model_validate_json(text)
         except ValidationError:
@@ -76,8 +76,8 @@ class Status(Frozen):
 
     def ends(self, order: str, instance: str) -> bool:
         """Whether waiting for an answer of ``instance`` to the order ``order`` will never end."""
-        failed = self.state is ValidatorState.FAILED
-        return failed and self.instance == instance and self.order in ("", order)
+        is_failed = self.state is ValidatorState.FAILED
+        return is_failed and self.instance == instance and self.order in ("", order)
 
     def __str__(self) -> str:
         text = f"{self.state}: {self.detail}" if self.detail else str(self.state)
@@ -85,13 +85,13 @@ class Status(Frozen):
 
 
 def digest(order: str) -> str:
-    """What identifies an order by its text, to who gave it and to who carries it out."""
+    """The digest that identifies an order, for the sender and the validator."""
     return hashlib.sha256(order.encode()).hexdigest()
 
 
 def answer_to(order: str) -> str:
     """The key of the report on the order with this text."""
-    return f"{ANSWERS}{digest(order)}.json"
+    return f"{ANSWER_PREFIX}{digest(order)}.json"
 
 
 def read_order(text: str, source: str) -> ValidationOrder:
@@ -100,6 +100,6 @@ def read_order(text: str, source: str) -> ValidationOrder:
         return ValidationOrder.model_validate_json(text)
     except ValidationError as error:
         if error.errors()[0]["type"] == "json_invalid":
-            raise EarshotError(source, observed="is no JSON", allowed="an order") from None
+            raise EarshotError(source, observed="is not JSON", allowed="an order") from None
         lines = describe(error, ValidationOrder, None)
         raise SpecError.of(f"{source} (an order of version 1)", lines[:20]) from None

@@ -28,7 +28,7 @@ from earshot.validation.result import Report, Vantage
 from earshot.validation.terms import Verdict
 
 AT_ONCE: Final = 1
-"""Containers that validate side by side."""
+"""The maximum number of containers that validate in parallel."""
 
 Reported = Literal["host", "container", "remote"]
 """What a report calls the kind of a vantage."""
@@ -42,7 +42,7 @@ _INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 
 Say = Callable[[str], None]
 Run = Callable[[Deadline], Report]
-Known = dict[str, Callable[[str], Report]]
+KnownReports = dict[str, Callable[[str], Report]]
 """By vantage, its report as far as it has come, given the reason why it ends there."""
 
 
@@ -61,11 +61,11 @@ def validate_from(
     options: ValidationOptions,
     on_event: Say = lambda text: None,
     only: Sequence[str] = (),
-    known: Known | None = None,
+    known_reports: KnownReports | None = None,
 ) -> Report:
     """Proves the listeners of every client scope of ``contract`` from its standpoints.
 
-    ``known`` gets what each vantage shows, as far as it has come.
+    ``known_reports`` gets what each vantage shows, as far as it has come.
     ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
     standpoint, or whose container or instance gives no report, is inconclusive with the reason;
     what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
@@ -73,20 +73,24 @@ def validate_from(
     EarshotError for ``only`` that names no vantage, and for what keeps this process itself from
     validating.
     """
-    started, begun = datetime.now(UTC), time.monotonic()
+    start_time, start = datetime.now(UTC), time.monotonic()
     _check(only, (standpoint.name for standpoint in standpoints))
     with contextlib.ExitStack() as engines, unwinding_on_sigterm():
-        known = {} if known is None else known
-        asked = _Asked(options, on_event, only, engines, known)
+        known_reports = {} if known_reports is None else known_reports
+        request = _RunRequest(options, on_event, only, engines, known_reports)
         turns = [
-            asked.turn(scope, standpoint, contract.for_scope(scope))
+            request.turn(scope, standpoint, contract.for_scope(scope))
             for scope in contract.scopes
             for standpoint in _of_scope(standpoints, scope) or (None,)
         ]
         turns += [_settled(report) for report in _unscoped(contract)]
-        reports = _all(turns, Deadline(options.deadline), known)
+        reports = _run_all(turns, Deadline(options.deadline), known_reports)
     merged = merge([Source(f"vantage {name}", report) for name, report in reports.items()])
-    changes = {"started": started, "seconds": time.monotonic() - begun, "run": merged.run or "none"}
+    changes = {
+        "started": start_time,
+        "seconds": time.monotonic() - start,
+        "run": merged.run or "none",
+    }
     return merged.model_copy(update=changes)
 
 
@@ -96,26 +100,26 @@ def _of_scope(standpoints: Sequence[Standpoint], scope: Scope) -> list[Standpoin
 
 
 def _check(only: Sequence[str], names: Iterable[str]) -> None:
-    known = list(names)
+    known_names = list(names)
     for name in only:
-        if name not in known:
-            allowed = ", ".join(known) or "none is known here"
-            what, observed = f"--only {name}", "is no vantage of this cluster"
-            raise EarshotError(what, observed=observed, allowed=allowed)
+        if name not in known_names:
+            allowed = ", ".join(known_names) or "none is known here"
+            subject, observed = f"--only {name}", "is no vantage of this cluster"
+            raise EarshotError(subject, observed=observed, allowed=allowed)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RunRequest:
     """What `validate_from` was asked for, and the engines that it holds open meanwhile."""
 
     options: ValidationOptions
     on_event: Say
     only: Sequence[str]
     engines: contextlib.ExitStack
-    known: Known
+    known_reports: KnownReports
 
     def turn(self, scope: Scope, standpoint: Standpoint | None, contract: Contract) -> _Turn:
-        """What there is to do for ``scope``, with its engine ready."""
+        """The validation of ``scope`` from ``standpoint``, with its engine ready."""
         if standpoint is None:
             reason = f"no process ran where clients of scope {scope} are"
             reason += ": no standpoint is known"
@@ -124,22 +128,24 @@ class _Asked:
         if self.only and name not in self.only:
             reason = f"not asked for: --only {' --only '.join(self.only)}"
             return _settled(_undecided(contract, name, Verdict.SKIP, reason, kind=kind))
-        left = {
+        excluded = {
             listener.name: why
             for listener in contract.listeners
             if (why := standpoint.leaves_out(listener.name))
         }
-        if not left:
+        if not excluded:
             return self._standing(standpoint, contract)
-        parts = [
-            _undecided(contract.with_listeners([it]), name, Verdict.SKIP, why, kind=kind)
-            for it, why in left.items()
+        reports = [
+            _undecided(contract.with_listeners([listener_name]), name, Verdict.SKIP, why, kind=kind)
+            for listener_name, why in excluded.items()
         ]
-        cells = tuple(cell for part in parts for cell in part.cells)
-        rest = [listener.name for listener in contract.listeners if listener.name not in left]
-        if not rest:
-            return _settled(parts[0].model_copy(update={"cells": cells}))
-        turn = self._standing(standpoint, contract.with_listeners(rest))
+        cells = tuple(cell for report in reports for cell in report.cells)
+        remaining_names = [
+            listener.name for listener in contract.listeners if listener.name not in excluded
+        ]
+        if not remaining_names:
+            return _settled(reports[0].model_copy(update={"cells": cells}))
+        turn = self._standing(standpoint, contract.with_listeners(remaining_names))
 
         def beside(end: Deadline) -> Report:
             report = turn.run(end)
@@ -158,7 +164,7 @@ class _Asked:
 
         def here(end: Deadline) -> Report:
             draft = Draft(vantage=name, contract=contract)
-            self.known[name] = partial(spark.unfinished, draft)
+            self.known_reports[name] = partial(spark.unfinished, draft)
             own = replace(options, vantage=name, deadline=end.left())
             return validate(contract, own, say, draft)
 
@@ -173,7 +179,7 @@ class _Asked:
                 return validate_on(session, contract, options, end, say)
             except EarshotError as error:
                 what = "it is not known what is seen from there"
-                return _failed(contract, standpoint, what, error)
+                return _failed_report(contract, standpoint, what, error)
 
         if standpoint.kind is Kind.HERE:
             return _Turn(name, here, here=True)
@@ -182,7 +188,9 @@ class _Asked:
                 opening = docker_session(standpoint, contract.cluster, say)
                 session = self.engines.enter_context(opening)
             except EarshotError as error:
-                return _settled(_failed(contract, standpoint, "no process could run there", error))
+                return _settled(
+                    _failed_report(contract, standpoint, "no process could run there", error)
+                )
         return _Turn(name, elsewhere)
 
 
@@ -192,16 +200,18 @@ def _settled(report: Report) -> _Turn:
 
 
 def unfinished(
-    standpoints: Sequence[Standpoint], contract: Contract, known: Known, reason: str
+    standpoints: Sequence[Standpoint], contract: Contract, known_reports: KnownReports, reason: str
 ) -> Report:
-    """The report of a validation that ended, for ``reason``, after what is ``known``."""
+    """The report of a validation that ended, for ``reason``, after what is ``known_reports``."""
     reports = []
     for scope in contract.scopes:
-        for name in [it.name for it in _of_scope(standpoints, scope)] or [scope]:
-            so_far = known.get(name)
+        for name in [standpoint.name for standpoint in _of_scope(standpoints, scope)] or [scope]:
+            so_far = known_reports.get(name)
             undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
             reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
-    reports += [Source("listeners without a scope", it) for it in _unscoped(contract)]
+    reports += [
+        Source("listeners without a scope", standpoint) for standpoint in _unscoped(contract)
+    ]
     merged = merge(reports)
     return merged.model_copy(update={"run": merged.run or "none"})
 
@@ -218,32 +228,38 @@ def _unscoped(contract: Contract) -> list[Report]:
     ]
 
 
-def _all(turns: Sequence[_Turn], end: Deadline, known: Known) -> dict[str, Report]:
+def _run_all(
+    turns: Sequence[_Turn], end: Deadline, known_reports: KnownReports
+) -> dict[str, Report]:
     """The report of each turn, in their order."""
 
     def run(turn: _Turn) -> Report:
         report = turn.run(end)
-        known[turn.name] = lambda reason: report
+        known_reports[turn.name] = lambda reason: report
         return report
 
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="vantage")
     try:
-        there = {turn.name: pool.submit(run, turn) for turn in turns if not turn.here}
-        here = {turn.name: run(turn) for turn in turns if turn.here}
-        done = here | {name: future.result() for name, future in there.items()}
-        return {turn.name: done[turn.name] for turn in turns}
+        remote_futures = {turn.name: pool.submit(run, turn) for turn in turns if not turn.here}
+        local_reports = {turn.name: run(turn) for turn in turns if turn.here}
+        all_reports = local_reports | {
+            name: future.result() for name, future in remote_futures.items()
+        }
+        return {turn.name: all_reports[turn.name] for turn in turns}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         end.stop.set()  # of whatever is under way when this is interrupted
         pool.shutdown()
 
 
-def _failed(contract: Contract, standpoint: Standpoint, what: str, error: EarshotError) -> Report:
+def _failed_report(
+    contract: Contract, standpoint: Standpoint, problem: str, error: EarshotError
+) -> Report:
     """The report of a vantage that gave none: each cell has the reason, the vantage all of it."""
-    first, *_ = f"{what}: {error.object}: {error.observed.lstrip()}".splitlines()
+    first_line, *_ = f"{problem}: {error.object}: {error.observed.lstrip()}".splitlines()
     name, kind = standpoint.name, _KINDS[standpoint.kind]
     return _undecided(
-        contract, name, _INCONCLUSIVE, first.rstrip(": "), f"{what}: {error}", kind=kind
+        contract, name, _INCONCLUSIVE, first_line.rstrip(": "), f"{problem}: {error}", kind=kind
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from earshot.listeners.model import Frozen
 from earshot.listeners.properties import NodeSettings, write_properties
-from earshot.remote.orders import ANSWERS, DATED, LATEST, ORDER, STATUS
+from earshot.remote.orders import ANSWER_PREFIX, DATED, LATEST, ORDER, STATUS
 from earshot.user_data.boot import PACKAGING, SecretFile, System
 from earshot.user_data.cloud_config import cloud_config, rendered
 
@@ -62,7 +62,7 @@ def validator_user_data(place: ValidatorSettings) -> str:
     values = {
         **dict(place),
         "bucket": f"s3://{place.bucket}",
-        "packages": {it: packaging.packages[it] for it in COMMANDS},
+        "packages": {command: packaging.packages[command] for command in COMMANDS},
         "install": packaging.install,
         "home": HOME,
         "app": f"{HOME}/app-{place.bundle.sha256[:12]}",
@@ -74,7 +74,7 @@ def validator_user_data(place: ValidatorSettings) -> str:
         "status_key": STATUS,
         "latest_key": LATEST,
         "dated": DATED,
-        "answers": ANSWERS,
+        "answers": ANSWER_PREFIX,
     }
     files = {f"/etc/systemd/system/{unit}": rendered(unit, values) for unit in UNITS}
     if place.client:

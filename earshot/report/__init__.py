@@ -22,7 +22,7 @@ class Format(StrEnum):
 
 
 def render(report: Report, format: Format | str, terminal: Terminal | None = None) -> str:
-    """``report`` as ``format``; ``terminal`` says what text may use (default: plain ASCII).
+    """``report`` as ``format``. ``terminal`` has the style of text (default: plain ASCII).
 
     Raises ValueError for a format that there is not.
     """
@@ -31,5 +31,5 @@ def render(report: Report, format: Format | str, terminal: Terminal | None = Non
 
         return text(report, terminal)
     module = importlib.import_module(f"earshot.report.{format}")
-    written: str = getattr(module, format)(report)
-    return written
+    rendered: str = getattr(module, format)(report)
+    return rendered

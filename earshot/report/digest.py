@@ -28,7 +28,7 @@ K = TypeVar("K")
 
 gravity = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP, Verdict.PASS).index
 """The gravest has the lowest number."""
-MOST_NAMED = 10
+MAX_ADDRESSES = 10
 """Cells with one cause whose addresses are all written out; of more, the first ones are."""
 
 
@@ -65,39 +65,39 @@ class Problem:
     """The first cell represents all: their causes differ only in broker and address."""
 
 
-def _of_cells(cells: list[Cell]) -> Problem:
-    first, *others = cells
+def _problem_of_cells(cells: list[Cell]) -> Problem:
+    first_cell, *other_cells = cells
     # `EXTERNAL, broker 2 (host:9093), from host`: the cell that represents all
-    title = f"{first.listener}, {cell_name(first)}, from {first.vantage}"
-    shown = others if len(others) <= MOST_NAMED else others[:SHOWN]
-    likewise = [cell_name(cell) for cell in shown]
-    if rest := [cell.broker for cell in others[len(shown) :]]:
-        likewise.append(numbered("broker", rest))
-    known = (*facts(first), *([("likewise", ", ".join(likewise))] if others else []))
-    return Problem(first.verdict, title, known, first.stages, tuple(cells))
+    title = f"{first_cell.listener}, {cell_name(first_cell)}, from {first_cell.vantage}"
+    shown_cells = other_cells if len(other_cells) <= MAX_ADDRESSES else other_cells[:SHOWN]
+    likewise = [cell_name(cell) for cell in shown_cells]
+    if other_ids := [cell.broker for cell in other_cells[len(shown_cells) :]]:
+        likewise.append(numbered("broker", other_ids))
+    all_facts = (*facts(first_cell), *([("likewise", ", ".join(likewise))] if other_cells else []))
+    return Problem(first_cell.verdict, title, all_facts, first_cell.stages, tuple(cells))
 
 
-def _of_pairs(pairs: list[Replication]) -> Problem:
-    first = pairs[0]
+def _problem_of_pairs(pairs: list[Replication]) -> Problem:
+    first_pair = pairs[0]
     leaders = {pair.leader for pair in pairs}
     followers = {pair.follower for pair in pairs}
     # `replication from broker 3 to brokers 1, 2, through INTERNAL`
     title = f"replication from {numbered('broker', leaders)} to {numbered('broker', followers)}"
     if len(leaders) > 1 and len(followers) > 1:
         title = f"replication between {numbered('broker', leaders | followers)}"
-    title += f", through {first.listener}" if first.listener else ""
-    return Problem(first.verdict, title, facts(first))
+    title += f", through {first_pair.listener}" if first_pair.listener else ""
+    return Problem(first_pair.verdict, title, facts(first_pair))
 
 
-def facts(seen: Cell | Replication) -> Facts:
-    """Why ``seen`` did not pass."""
-    stage = str(seen.failed_stage or "") if isinstance(seen, Cell) else "replication"
-    known = [("stage", stage)]
-    if cause := seen.cause:
-        known += [("cause", cause.kind), ("observed", cause.observed)]
-        known += [("expected", cause.expected), ("fix", cause.remedy)]
-    known.append(("reason", seen.reason))
-    return tuple((label, text) for label, text in known if text)
+def facts(result: Cell | Replication) -> Facts:
+    """Why ``result`` did not pass."""
+    stage = str(result.failed_stage or "") if isinstance(result, Cell) else "replication"
+    labelled = [("stage", stage)]
+    if cause := result.cause:
+        labelled += [("cause", cause.kind), ("observed", cause.observed)]
+        labelled += [("expected", cause.expected), ("fix", cause.remedy)]
+    labelled.append(("reason", result.reason))
+    return tuple((label, text) for label, text in labelled if text)
 
 
 def broker_name(id: int) -> str:
@@ -116,24 +116,24 @@ class Pair:
 
     written_through: str
     read_through: str
-    parts: tuple[Delivery, ...]
+    deliveries: tuple[Delivery, ...]
 
     @property
     def verdict(self) -> Verdict:
-        return combine(part.verdict for part in self.parts)
+        return combine(delivery.verdict for delivery in self.deliveries)
 
     @property
     def counts(self) -> dict[str, int]:
         """Records by fate; what went wrong is listed only where it did."""
         sums = {
-            name: sum(getattr(part, name) for part in self.parts)
+            name: sum(getattr(delivery, name) for delivery in self.deliveries)
             for name in ("acknowledged", "read", "lost", *ODDITIES)
         }
         return {name: n for name, n in sums.items() if n or name not in ODDITIES}
 
     @property
     def examples(self) -> tuple[str, ...]:
-        return tuple(text for part in self.parts for text in part.examples)
+        return tuple(text for delivery in self.deliveries for text in delivery.examples)
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ ODDITIES = ("unknown", "duplicated", "out_of_order", "corrupt", "misrouted", "fo
 
 def matrices(report: Report) -> tuple[Matrix, ...]:
     """One matrix per vantage that has cells, in the order of their first cell."""
-    known = {vantage.name: vantage for vantage in vantages(report)}
+    by_name = {vantage.name: vantage for vantage in vantages(report)}
     return tuple(
         Matrix(
-            vantage=known[name],
+            vantage=by_name[name],
             listeners=tuple(dict.fromkeys(cell.listener for cell in cells)),
             brokers=tuple(sorted({cell.broker for cell in cells})),
             cells={(cell.listener, cell.broker): cell for cell in cells},
@@ -177,37 +177,41 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
 
 def problems(report: Report) -> tuple[Problem, ...]:
     """Every cell that did not pass, the gravest first; cells of one cause are together."""
-    unwell = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
-    return _gravest_first(map(_of_cells, grouped(unwell, _likeness).values()))
+    failed_cells = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
+    return _gravest_first(map(_problem_of_cells, grouped(failed_cells, _cause_key).values()))
 
 
 def shortcomings(report: Report) -> tuple[Problem, ...]:
     """What did not pass of the cells and of replication, the gravest first."""
-    unwell = (pair for pair in report.replication if pair.verdict != Verdict.PASS)
-    alike = grouped(unwell, lambda pair: (pair.verdict, pair.cause, pair.reason))
-    return _gravest_first([*problems(report), *map(_of_pairs, alike.values())])
+    failed_pairs = (pair for pair in report.replication if pair.verdict != Verdict.PASS)
+    groups = grouped(failed_pairs, lambda pair: (pair.verdict, pair.cause, pair.reason))
+    return _gravest_first([*problems(report), *map(_problem_of_pairs, groups.values())])
 
 
 def _gravest_first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(problems, key=lambda item: gravity(item.verdict)))
+    return tuple(sorted(problems, key=lambda problem: gravity(problem.verdict)))
 
 
-def _likeness(cell: Cell) -> tuple[str, ...]:
+def _cause_key(cell: Cell) -> tuple[str, ...]:
     """What cells of one cause share; of their facts, what names neither listener, address, host,
     port nor broker."""
     text = "\n".join(text for _, text in facts(cell))
     host, port = cell.address
     # a listener without a name is called by its bootstrap address, which may be a broker's own
-    for own in filter(None, (cell.listener, str(cell.address), host)):
-        text = text.replace(own, "{address}")
+    for own_text in filter(None, (cell.listener, str(cell.address), host)):
+        text = text.replace(own_text, "{address}")
     text = re.sub(rf"\b({broker_name(cell.broker)}|{port})\b", "{own}", text)
     return cell.verdict, cell.vantage, cell.listener, text
 
 
 def pairs(report: Report) -> tuple[Pair, ...]:
     """Deliveries by the listeners they took."""
-    groups = grouped(report.delivery, lambda part: (part.written_through, part.read_through))
-    return tuple(Pair(written, read, tuple(parts)) for (written, read), parts in groups.items())
+    groups = grouped(
+        report.delivery, lambda delivery: (delivery.written_through, delivery.read_through)
+    )
+    return tuple(
+        Pair(writer, reader, tuple(deliveries)) for (writer, reader), deliveries in groups.items()
+    )
 
 
 def copies(report: Report) -> tuple[Copies, ...]:
@@ -226,7 +230,7 @@ def between_brokers(report: Report) -> str:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """``items`` by what ``key`` says of each, in their order."""
+    """``items`` grouped by ``key``, in their order."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

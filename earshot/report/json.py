@@ -29,7 +29,7 @@ def read_report(text: str | bytes, source: str) -> Report:
         if problems[0]["type"] == "json_invalid":
             raise EarshotError(
                 source,
-                observed=f"is no JSON ({problems[0]['msg']})",
+                observed=f"is not JSON ({problems[0]['msg']})",
                 allowed="a report that `--format json` wrote",
             ) from None
         lines = describe(error, Report, from_json(text))

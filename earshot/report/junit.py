@@ -25,11 +25,11 @@ def junit(report: Report) -> str:
     root = ET.Element("testsuites", name=f"earshot {report.kind}")
     for matrix in digest.matrices(report):
         _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
-    others = [
+    other_cases = [
         vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS or vantage.reached
     ]
-    if others:
-        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in others])
+    if other_cases:
+        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in other_cases])
     if report.delivery:
         _suite(root, report, "delivery", "", [_delivery(pair) for pair in digest.pairs(report)])
     if report.replication:
@@ -79,7 +79,7 @@ def _cells(matrix: digest.Matrix) -> Iterator[ET.Element]:
 
 def _cell(cell: Cell) -> ET.Element:
     spent = sum(stage.seconds or 0 for stage in cell.stages)
-    return _checked(f"{cell.vantage}.{cell.listener}", digest.cell_name(cell), cell, spent)
+    return _case_of_result(f"{cell.vantage}.{cell.listener}", digest.cell_name(cell), cell, spent)
 
 
 def _delivery(pair: digest.Pair) -> ET.Element:
@@ -90,24 +90,26 @@ def _delivery(pair: digest.Pair) -> ET.Element:
 
 def _replication(pair: Replication) -> ET.Element:
     names = f"{digest.broker_name(pair.leader)} to {digest.broker_name(pair.follower)}"
-    return _checked("replication", names, pair)
+    return _case_of_result("replication", names, pair)
 
 
-def _checked(classname: str, name: str, seen: Cell | Replication, seconds: float = 0) -> ET.Element:
-    facts = digest.facts(seen)
-    kind, message = str(seen.verdict), seen.reason
-    if seen.cause is not None:
-        kind = seen.cause.kind
-        message = f"{dict(facts).get('stage', 'cell')}: {seen.cause.observed}"
+def _case_of_result(
+    classname: str, name: str, result: Cell | Replication, seconds: float = 0
+) -> ET.Element:
+    facts = digest.facts(result)
+    kind, message = str(result.verdict), result.reason
+    if result.cause is not None:
+        kind = result.cause.kind
+        message = f"{dict(facts).get('stage', 'cell')}: {result.cause.observed}"
     details = "\n".join(f"{label}: {text}" for label, text in facts)
-    return _case(classname, name, seen.verdict, kind, message, details, seconds)
+    return _case(classname, name, result.verdict, kind, message, details, seconds)
 
 
 def _vantage(vantage: Vantage) -> ET.Element:
     missed = wording.unreached(vantage)
     message = vantage.reason or "; ".join(missed) or f"the vantage is {vantage.verdict}"
-    given = (vantage.verdict, vantage.kind, message, "\n".join(missed))
-    return _case("vantages", wording.standpoint(vantage), *given)
+    case_fields = (vantage.verdict, vantage.kind, message, "\n".join(missed))
+    return _case("vantages", wording.standpoint(vantage), *case_fields)
 
 
 def _case(

@@ -99,15 +99,18 @@ def _replication(report: Report) -> Iterator[str]:
 
 
 def _vantages(vantages: tuple[Vantage, ...]) -> Iterator[str]:
-    shown_vantages = [item for item in vantages if item.reached or item.verdict != Verdict.PASS]
+    shown_vantages = [
+        vantage for vantage in vantages if vantage.reached or vantage.verdict != Verdict.PASS
+    ]
     if not shown_vantages:
         return
     yield "## Vantages"
     yield ""
     for vantage in shown_vantages:
-        reached = f", {wording.reached(vantage)}" if vantage.reached else ""
+        reached_text = f", {wording.reached_text(vantage)}" if vantage.reached else ""
         reason = f": {escape(vantage.reason)}" if vantage.reason else ""
-        yield f"- {MARKS[vantage.verdict]} {escape(wording.standpoint(vantage))}{reached}{reason}"
+        place = escape(wording.standpoint(vantage))
+        yield f"- {MARKS[vantage.verdict]} {place}{reached_text}{reason}"
         yield from (f"    - {escape(line)}" for line in wording.unreached(vantage))
 
 

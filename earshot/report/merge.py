@@ -25,38 +25,40 @@ class Source:
 
 
 def merge(sources: Sequence[Source]) -> Report:
-    """The one report that ``sources`` make up, in the order of their files.
+    """Merges ``sources`` into one report, in the order of their files.
 
-    Of two reports with a vantage of the same name on the same machine the later one counts there,
-    and a note says so; vantages of one name on different machines are named with the machine.
-    Raises EarshotError for reports of different clusters, or where there is none.
+    If two reports have a vantage of the same name on the same machine, the later one counts, with a
+    note. Vantages of one name on different machines get the machine's name added. Raises
+    EarshotError for reports of different clusters, or without a report.
     """
     if not sources:
         raise EarshotError("reports", observed="there is none", allowed="at least one")
     if len(sources) == 1:
         return sources[0].report
     _refuse_strangers(sources)
-    kept, notes = _latest(sources)
-    reports = [_by_machine(report, kept) for report in kept]
+    kept_reports, notes = _latest(sources)
+    reports = [_with_machine_names(report, kept_reports) for report in kept_reports]
     restarts = _restarts(reports)
-    parts = {
-        "kind": "doctor" if all(item.kind == "doctor" for item in reports) else "validation",
-        "run": "+".join(item.run for item in reports if item.run),
+    fields = {
+        "kind": "doctor" if all(report.kind == "doctor" for report in reports) else "validation",
+        "run": "+".join(report.run for report in reports if report.run),
         "cluster": reports[0].cluster,
-        "cluster_id": next((item.cluster_id for item in reports if item.cluster_id), ""),
+        "cluster_id": next((report.cluster_id for report in reports if report.cluster_id), ""),
         "placement": reports[0].placement,
         "kafka_version": reports[0].kafka_version,
-        "started": min(aware(item.started) for item in reports),
-        "seconds": sum(item.seconds for item in reports),
-        "cells": tuple(chain(*(item.cells for item in reports))),
-        "vantages": tuple(chain(*(item.vantages for item in reports))),
-        "delivery": tuple(chain(*(item.delivery for item in reports))),
+        "started": min(aware(report.started) for report in reports),
+        "seconds": sum(report.seconds for report in reports),
+        "cells": tuple(chain(*(report.cells for report in reports))),
+        "vantages": tuple(chain(*(report.vantages for report in reports))),
+        "delivery": tuple(chain(*(report.delivery for report in reports))),
         "replication": _replication(reports),
-        "incarnations": {k: v for item in reports for k, v in item.incarnations.items()},
-        "notes": tuple(dict.fromkeys([*chain(*(it.notes for it in reports)), *notes, *restarts])),
+        "incarnations": {k: v for report in reports for k, v in report.incarnations.items()},
+        "notes": tuple(
+            dict.fromkeys([*chain(*(report.notes for report in reports)), *notes, *restarts])
+        ),
     }
     try:
-        return Report.model_validate(parts)
+        return Report.model_validate(fields)
     except ValidationError as error:
         observed = "together have more parts than one report may: "
         observed += "; ".join(describe(error, Report, {}))
@@ -64,7 +66,8 @@ def merge(sources: Sequence[Source]) -> Report:
 
 
 def _refuse_strangers(sources: Sequence[Source]) -> None:
-    """Two names are two clusters, and so are two of Kafka's ids; one that is not known is none."""
+    """Raises EarshotError if the reports have two cluster names, or two cluster ids. Unknown ids
+    are ignored."""
     for attribute in ("cluster", "cluster_id"):
         source_names = {getattr(source.report, attribute): source.name for source in sources}
         problems = [f"{name} shows {cluster}" for cluster, name in source_names.items() if cluster]
@@ -74,79 +77,103 @@ def _refuse_strangers(sources: Sequence[Source]) -> None:
 
 
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
-    kept: list[Source] = []
+    kept_sources: list[Source] = []
     notes = []
-    for source in sorted(sources, key=lambda item: aware(item.report.started)):
-        seen = _standpoints(source.report)
-        for older in [item for item in kept if _standpoints(item.report) & seen]:
-            again = {name for name, _ in _standpoints(older.report) & seen}
-            rest = _without(older.report, again, source.report)
-            at = kept.index(older)
-            kept[at : at + 1] = [replace(older, report=rest)] if rest.cells else []
-            which = f", vantage {', '.join(sorted(again))}" if rest.cells else ""
+    for source in sorted(sources, key=lambda source_kept: aware(source_kept.report.started)):
+        standpoints = _standpoints(source.report)
+        for older in [
+            source_kept
+            for source_kept in kept_sources
+            if _standpoints(source_kept.report) & standpoints
+        ]:
+            repeated_names = {name for name, _ in _standpoints(older.report) & standpoints}
+            older_report = _without_vantages(older.report, repeated_names, source.report)
+            index = kept_sources.index(older)
+            kept_sources[index : index + 1] = (
+                [replace(older, report=older_report)] if older_report.cells else []
+            )
+            vantage_text = (
+                f", vantage {', '.join(sorted(repeated_names))}" if older_report.cells else ""
+            )
             notes.append(
-                f"{older.name} ({moment(older.report.started)}){which} is left out: "
+                f"{older.name} ({moment(older.report.started)}){vantage_text} is left out: "
                 f"{source.name} is a later report from the same vantage"
             )
-        kept.append(source)
+        kept_sources.append(source)
     order = {source.name: i for i, source in enumerate(sources)}
-    return [item.report for item in sorted(kept, key=lambda item: order[item.name])], notes
+    return [
+        source_kept.report
+        for source_kept in sorted(kept_sources, key=lambda source_kept: order[source_kept.name])
+    ], notes
 
 
-def _without(report: Report, names: Set[str], later: Report) -> Report:
+def _without_vantages(report: Report, names: Set[str], later: Report) -> Report:
     """``report`` without the vantages called ``names``, as in ``later``.
 
     A delivery does not say where it was seen from: it stays where another vantage of the report
     looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.
     """
-    known = (pair for pair in later.replication if pair.verdict is not Verdict.INCONCLUSIVE)
-    shown = {(pair.leader, pair.follower) for pair in known}
+    decided_pairs = (pair for pair in later.replication if pair.verdict is not Verdict.INCONCLUSIVE)
+    decided_ids = {(pair.leader, pair.follower) for pair in decided_pairs}
     cells = [cell for cell in report.cells if cell.vantage not in names]
     listeners = {cell.listener for cell in cells}
-    kept: dict[str, Sequence[object]] = {
+    fields: dict[str, Sequence[object]] = {
         "cells": cells,
         "vantages": [vantage for vantage in report.vantages if vantage.name not in names],
         "delivery": [
-            it for it in report.delivery if {it.written_through, it.read_through} <= listeners
+            result
+            for result in report.delivery
+            if {result.written_through, result.read_through} <= listeners
         ],
-        "replication": [it for it in report.replication if (it.leader, it.follower) not in shown],
+        "replication": [
+            result
+            for result in report.replication
+            if (result.leader, result.follower) not in decided_ids
+        ],
     }
-    return report.model_copy(update={name: tuple(items) for name, items in kept.items()})
+    return report.model_copy(update={name: tuple(items) for name, items in fields.items()})
 
 
 def _standpoints(report: Report) -> set[tuple[str, str]]:
     return {(vantage.name, vantage.where) for vantage in vantages(report)}
 
 
-def _by_machine(report: Report, all_reports: Sequence[Report]) -> Report:
+def _with_machine_names(report: Report, all_reports: Sequence[Report]) -> Report:
     taken_names = {
-        name for item in all_reports if item is not report for name, _ in _standpoints(item)
+        name
+        for other_report in all_reports
+        if other_report is not report
+        for name, _ in _standpoints(other_report)
     }
-    names = {it.name: it.name for it in vantages(report)}
+    names = {vantage.name: vantage.name for vantage in vantages(report)}
     for vantage in vantages(report):
         if vantage.name in taken_names:
             names[vantage.name] = f"{vantage.name} on {vantage.where or report.run}"
     cells = tuple(cell.model_copy(update={"vantage": names[cell.vantage]}) for cell in report.cells)
-    renamed = tuple(it.model_copy(update={"name": names[it.name]}) for it in report.vantages)
+    renamed = tuple(
+        vantage.model_copy(update={"name": names[vantage.name]}) for vantage in report.vantages
+    )
     return report.model_copy(update={"cells": cells, "vantages": renamed})
 
 
 def _replication(reports: Sequence[Report]) -> tuple[Replication, ...]:
-    """Of each pair of brokers the gravest that is known: it does not depend on who looked."""
-    shown = chain(*(report.replication for report in reports))
-    groups = grouped(shown, lambda pair: (pair.leader, pair.follower))
-    chosen = []
-    for _, looks in sorted(groups.items()):
-        # a failure, else a proof; who found out nothing takes neither away
-        known = [pair for pair in looks if pair.verdict is not Verdict.INCONCLUSIVE] or looks
-        chosen.append(min(known, key=lambda pair: gravity(pair.verdict)))
-    return tuple(chosen)
+    """The worst known result of each pair of brokers, which does not depend on the vantage."""
+    all_pairs = chain(*(report.replication for report in reports))
+    groups = grouped(all_pairs, lambda pair: (pair.leader, pair.follower))
+    worst_pairs = []
+    for _, same_pairs in sorted(groups.items()):
+        # a failure, else a pass; an inconclusive result overrides neither
+        decided_pairs = [
+            pair for pair in same_pairs if pair.verdict is not Verdict.INCONCLUSIVE
+        ] or same_pairs
+        worst_pairs.append(min(decided_pairs, key=lambda pair: gravity(pair.verdict)))
+    return tuple(worst_pairs)
 
 
 def _restarts(reports: Sequence[Report]) -> list[str]:
-    first: dict[str, str] = {}
-    changed: dict[str, None] = {}
+    first_incarnations: dict[str, str] = {}
+    restart_notes: dict[str, None] = {}
     for name, incarnation in chain(*(report.incarnations.items() for report in reports)):
-        if first.setdefault(name, incarnation) != incarnation:
-            changed[f"{name} was restarted or replaced between these reports"] = None
-    return list(changed)
+        if first_incarnations.setdefault(name, incarnation) != incarnation:
+            restart_notes[f"{name} was restarted or replaced between these reports"] = None
+    return list(restart_notes)

@@ -1,4 +1,4 @@
-"""Ink for a terminal: marks, colours and aligned columns, or plain ASCII where there is none."""
+"""The style of text on a terminal: marks, colours and aligned columns, or plain ASCII."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TextIO
 from earshot.report.visible import visible
 from earshot.validation.terms import Verdict
 
-_SHOWN = {
+_MARKS = {
     Verdict.PASS: ("ok", "\N{HEAVY CHECK MARK}", "32"),
     Verdict.FAIL: ("FAIL", "\N{HEAVY BALLOT X}", "1;31"),
     Verdict.SKIP: ("--", "\N{EN DASH}", "2"),
@@ -40,14 +40,14 @@ class Terminal:
         return cls(
             colour=not os.environ.get("NO_COLOR"),
             signs="utf" in (getattr(stream, "encoding", "") or "").lower(),
-            width=width or cls.width,  # a terminal that does not know its size says 0
+            width=width or cls.width,  # a terminal of unknown size reports 0
         )
 
     def mark(self, verdict: Verdict) -> str:
-        return _SHOWN[verdict][self.signs]
+        return _MARKS[verdict][self.signs]
 
     def tint(self, text: str, verdict: Verdict) -> str:
-        return self._ink(text, _SHOWN[verdict][2])
+        return self._ink(text, _MARKS[verdict][2])
 
     def bold(self, text: str) -> str:
         return self._ink(text, "1")

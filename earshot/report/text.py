@@ -63,7 +63,7 @@ def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list
     if brokers_down:
         return [
             [("", None), *names],
-            *([it, *row] for it, row in zip(brokers, columns, strict=True)),
+            *([broker, *row] for broker, row in zip(brokers, columns, strict=True)),
         ]
     rows = zip(names, scopes, *columns, strict=True)
     return [[("", None), ("", None), *brokers], *map(list, rows)]
@@ -98,18 +98,18 @@ def _replication(report: Report, terminal: Terminal) -> Iterator[str]:
     yield terminal.bold(
         one_line(f"replication (leader -> followers), {digest.between_brokers(report)}")
     )
-    for item in copies:
-        mark = terminal.tint(terminal.mark(item.verdict), item.verdict)
-        yield f"  {item.way:<{width}}  {mark}"
+    for copy in copies:
+        mark = terminal.tint(terminal.mark(copy.verdict), copy.verdict)
+        yield f"  {copy.way:<{width}}  {mark}"
 
 
 def _vantage(vantage: Vantage, terminal: Terminal) -> Iterator[str]:
-    """Executors say what they reached; any other vantage speaks up only when it is broken."""
+    """The line of a vantage: executors list what they reached, others appear only if broken."""
     if vantage.verdict == Verdict.PASS and not vantage.reached:
         return
     mark = terminal.tint(f"{terminal.mark(vantage.verdict):<4}", vantage.verdict)
-    reached = f": {wording.reached(vantage)}" if vantage.reached else ""
-    yield f"{mark}  {one_line('vantage ' + wording.standpoint(vantage))}{reached}"
+    reached_text = f": {wording.reached_text(vantage)}" if vantage.reached else ""
+    yield f"{mark}  {one_line('vantage ' + wording.standpoint(vantage))}{reached_text}"
     if vantage.reason:
         yield terminal.field("reason", vantage.reason, LABELS)
     for line in wording.unreached(vantage):

@@ -1,4 +1,4 @@
-"""The topology as geometry: who looked, through which listener, at which broker.
+"""The geometry of the topology picture: vantages, listeners and brokers, connected by lines.
 
 Three columns of boxes (vantages, listeners, brokers) and the lines between them, each with the
 worst verdict of the cells it represents. Units are those of the picture's own `viewBox`.
@@ -25,7 +25,7 @@ COLUMNS = (10, (WIDTH - BOX_WIDTH) // 2, WIDTH - BOX_WIDTH - 10)
 TITLES = ("vantages", "listeners", "brokers")
 LETTERS = 26
 """What fits into a box in its typeface."""
-MANY = 16
+MAX_BOXES = 16
 """With more brokers than this, those without a fault share one box."""
 
 Group = tuple[int, ...]
@@ -87,10 +87,18 @@ def topology(report: Report) -> Topology:
     tallest = max(len(lookers), len(listeners), len(groups), 1)
     middle = TOP + tallest * STEP // 2
 
-    seen = {vantage.name: _seen(vantage, report.cells) for vantage in lookers}
-    first = {
-        it.name: _box(0, y, it.name, it.where, [it.verdict, *seen[it.name].values()])
-        for it, y in _spread(lookers, middle)
+    verdicts_by_vantage = {
+        vantage.name: _worst_verdicts(vantage, report.cells) for vantage in lookers
+    }
+    first_boxes = {
+        vantage.name: _box(
+            0,
+            y,
+            vantage.name,
+            vantage.where,
+            [vantage.verdict, *verdicts_by_vantage[vantage.name].values()],
+        )
+        for vantage, y in _spread(lookers, middle)
     }
     links = _links(report.cells, groups)
     scopes = {cell.listener: " + ".join(cell.scopes) for cell in reversed(report.cells)}
@@ -103,8 +111,8 @@ def topology(report: Report) -> Topology:
         for group, y in _spread(groups, middle)
     }
     lines = [
-        DrawnLine(first[name].right, second[listener].left, verdict, f"{name} to {listener}")
-        for name, met in seen.items()
+        DrawnLine(first_boxes[name].right, second[listener].left, verdict, f"{name} to {listener}")
+        for name, met in verdicts_by_vantage.items()
         for listener, verdict in met.items()
         if listener in second
     ]
@@ -112,11 +120,11 @@ def topology(report: Report) -> Topology:
         name = f"{listener} to {_group_name(group)}: {counted('cell', met)}"
         lines.append(DrawnLine(second[listener].right, third[group].left, worst(met), name))
     lines.sort(key=lambda line: line.verdict == Verdict.FAIL)  # faults are drawn last, on top
-    boxes = (*first.values(), *second.values(), *third.values())
+    boxes = (*first_boxes.values(), *second.values(), *third.values())
     return Topology(boxes, tuple(lines), TOP + tallest * STEP)
 
 
-def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
+def _worst_verdicts(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
     """The worst that ``vantage`` met per listener, in its cells or while it connected."""
     met: dict[str, list[Verdict]] = defaultdict(list)
     for cell in cells:
@@ -129,7 +137,7 @@ def _seen(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
 
 def _broker_groups(cells: Sequence[Cell]) -> list[Group]:
     brokers = {cell.broker for cell in cells}
-    if len(brokers) <= MANY:
+    if len(brokers) <= MAX_BOXES:
         return [(broker,) for broker in sorted(brokers)]
     faulty = {cell.broker for cell in cells if cell.verdict != Verdict.PASS}
     fine = tuple(sorted(brokers - faulty))
@@ -155,13 +163,15 @@ def _ends(links: Links, end: int, name: str | Group) -> list[Verdict]:
 
 def _spread(items: Sequence[T], middle: int) -> list[tuple[T, int]]:
     top = middle - len(items) * STEP // 2
-    return [(item, top + i * STEP + (STEP - BOX_HEIGHT) // 2) for i, item in enumerate(items)]
+    return [(entry, top + i * STEP + (STEP - BOX_HEIGHT) // 2) for i, entry in enumerate(items)]
 
 
 def _box(column: int, y: int, label: str, note: str, verdicts: Sequence[Verdict]) -> Box:
     verdict = worst(verdicts)
-    passed = sum(item == Verdict.PASS for item in verdicts)
-    share = f"{passed} of {len(verdicts)}" if 0 < passed < len(verdicts) and column else ""
+    passed_count = sum(verdict == Verdict.PASS for verdict in verdicts)
+    share = (
+        f"{passed_count} of {len(verdicts)}" if 0 < passed_count < len(verdicts) and column else ""
+    )
     text = ", ".join(filter(None, (note, share))) or WORDS[verdict]
     full = f"{label} ({note}): {WORDS[verdict]}" if note else f"{label}: {WORDS[verdict]}"
     return Box(COLUMNS[column], y, _cut(label), _cut(text), full, verdict)

@@ -10,7 +10,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line: what a broker or a file says begins none of its own."""
+    """Like `visible`, on one line: text from a broker or a file must not begin a line."""
     return visible(" ".join(text.split()))
 
 

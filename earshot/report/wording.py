@@ -23,14 +23,14 @@ def headline(report: Report) -> str:
 
 def tally(report: Report) -> str:
     """How many cells passed, of how many, and what became of the others."""
-    parts = [counted("cell", (cell.verdict for cell in report.cells))]
+    texts = [counted("cell", (cell.verdict for cell in report.cells))]
     if report.delivery:
-        parts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
+        texts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
     if report.replication:
-        parts.append(_replications(report))
+        texts.append(_replications(report))
     odd = [vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS]
-    parts += [f"vantage {vantage.name} {WORDS[vantage.verdict]}" for vantage in odd]
-    return "; ".join(parts)
+    texts += [f"vantage {vantage.name} {WORDS[vantage.verdict]}" for vantage in odd]
+    return "; ".join(texts)
 
 
 def _replications(report: Report) -> str:
@@ -38,8 +38,8 @@ def _replications(report: Report) -> str:
     tried."""
     text = counted("replication", (pair.verdict for pair in report.replication))
     brokers = {id for pair in report.replication for id in (pair.leader, pair.follower)}
-    tried, every = len(report.replication), len(brokers) * (len(brokers) - 1)
-    return text if tried >= every else f"{text}, of {every} pairs of brokers"
+    tried_count, pair_count = len(report.replication), len(brokers) * (len(brokers) - 1)
+    return text if tried_count >= pair_count else f"{text}, of {pair_count} pairs of brokers"
 
 
 def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
@@ -49,20 +49,20 @@ def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
     if not total:
         return f"no {noun} was looked at"
     name = noun if total == 1 else plural or f"{noun}s"
-    rest = [f"{counts[v]} {WORDS[v]}" for v in Verdict if v != Verdict.PASS and counts[v]]
-    return ", ".join([f"{counts[Verdict.PASS]} of {total} {name} passed", *rest])
+    other_counts = [f"{counts[v]} {WORDS[v]}" for v in Verdict if v != Verdict.PASS and counts[v]]
+    return ", ".join([f"{counts[Verdict.PASS]} of {total} {name} passed", *other_counts])
 
 
 def subject(report: Report) -> str:
     """What was looked at: `cluster local (id 4L6g3nShT-eMCtK--X86sw), placement local, …`."""
-    parts = [f"cluster {' '.join(report.cluster.split())}"]
+    texts = [f"cluster {' '.join(report.cluster.split())}"]
     if report.cluster_id not in ("", report.cluster):
-        parts[0] += f" (id {report.cluster_id})"
+        texts[0] += f" (id {report.cluster_id})"
     if report.placement:
-        parts.append(f"placement {report.placement}")
+        texts.append(f"placement {report.placement}")
     if report.kafka_version:
-        parts.append(f"Kafka {report.kafka_version}")
-    return ", ".join(parts)
+        texts.append(f"Kafka {report.kafka_version}")
+    return ", ".join(texts)
 
 
 def occasion(report: Report) -> str:
@@ -99,7 +99,7 @@ def standpoint(vantage: Vantage) -> str:
     return f"{vantage.name} ({', '.join(facts)})" if facts else vantage.name
 
 
-def reached(vantage: Vantage) -> str:
+def reached_text(vantage: Vantage) -> str:
     """`2 of 3 addresses reached`."""
     count = sum(target.reached for target in vantage.reached)
     return f"{count} of {len(vantage.reached)} addresses reached"

@@ -54,7 +54,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         ]
         traces = [entrance.trace for entrance in entrances]
         lost = all(isinstance(trace.end, Failure) for trace in traces)
-        if lost and deployment.shows_brokers(traces):
+        if lost and deployment.shows_brokers(client, traces):
             address = Bootstrap(client.service, client.setting, client.addresses)
             if address not in lost_clients:
                 yield _no_bootstrap(deployment, client, entrances)

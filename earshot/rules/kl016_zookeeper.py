@@ -1,4 +1,7 @@
-"""KL016: a broker reaches a ZooKeeper of the same file at `zookeeper.connect`.
+"""KL016: a broker reaches a ZooKeeper at `zookeeper.connect`.
+
+Another file may define a name, unless this file contains a ZooKeeper or shows every container of
+the network. A broker's own loopback is never another container.
 
 Sources: the start scripts of the images, for the port at which ZooKeeper listens.
 """
@@ -10,7 +13,7 @@ from earshot.listeners.address import Address
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.rules.kl016_nodes import RULE
-from earshot.rules.registry import Finding
+from earshot.rules.registry import Finding, Severity
 from earshot.topology.container import Container
 from earshot.topology.model import Deployment
 from earshot.topology.names import Member, Resolution
@@ -55,12 +58,12 @@ def lost_zookeeper(
 ) -> Iterator[Finding]:
     """A finding if the broker ``service`` reaches no address of ``connect``.
 
-    ``known`` are the file's `zookeepers`; without one, another file may have it.
+    ``known`` are the file's `zookeepers`. A warning if the machine may have the name.
     """
     servers = connect.strip().partition("/")[0]
-    if not known or not is_known(connect):
+    if not is_known(connect):
         return
-    reasons = {}
+    reasons, certain = {}, True
     for entry in servers.split(","):
         match = _ENTRY.fullmatch(entry.strip())
         if match is None:
@@ -70,13 +73,15 @@ def lost_zookeeper(
         if not reason:
             return
         reasons[str(address)] = reason
+        certain &= deployment.is_certain(deployment.trace(service, address))
     offers = ", ".join(f"{name}:{port or DEFAULT_PORT}" for name, port in known.items())
     listed = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     yield RULE.finding(
         f"{KEY} leads to no ZooKeeper ({listed})",
-        f"a ZooKeeper that {service} reaches, such as {offers}",
+        f"a ZooKeeper that {service} reaches{f', such as {offers}' if offers else ''}",
         container=service,
-        remedy=f"set {KEY} to {offers}",
+        severity=None if certain else Severity.WARNING,
+        remedy=f"set {KEY} to {offers or 'the address of a ZooKeeper'}",
         inputs=(KEY,),
         source="https://kafka.apache.org/39/documentation.html#brokerconfigs_zookeeper.connect",
     )
@@ -87,10 +92,12 @@ def _reason(
 ) -> str:
     """The reason why ``address`` certainly leads to no ZooKeeper, or an empty string."""
     trace = deployment.trace(service, address)
-    if trace.end in (Failure.NOWHERE, Failure.SELF, Failure.NO_WAY):
-        shares = trace.end is Failure.SELF and len(deployment.names.sharing(service)) > 1
-        certain = deployment.is_certain(trace) and not trace.doubt and not shares
-        return trace.hops[-1].because if certain else ""
+    if trace.end is Failure.SELF:
+        shares = len(deployment.names.sharing(deployment.names.owner(service))) > 1
+        return "" if shares or trace.doubt else trace.hops[-1].because
+    if trace.end in (Failure.NOWHERE, Failure.NO_WAY):
+        is_shown = bool(known) or deployment.containers[service].is_network_shown
+        return trace.hops[-1].because if is_shown and not trace.doubt else ""
     target = deployment.names.resolve(service, address.host)
     if not isinstance(target, Resolution) or target.doubt or len(target.targets) != 1:
         return ""

@@ -22,6 +22,7 @@ from earshot.topology.ways import Failure, Stage
 
 _OWN_ADDRESS = re.compile(r"(?<!-)\bhostname\b|\bip\b|\bifconfig\b|/etc/hosts|\bgetent\b")
 """A shell command that may print the container's own name or address."""
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,5}(?![0-9])", re.ASCII)
 _BY_PORT = ("advertised.listeners", "ports")
 
 
@@ -116,12 +117,13 @@ def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
 def _dead_port(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """A finding if the advertised port is published and leads to no listener.
+    """A finding if the advertised port, or every published port, leads to no listener.
 
     A warning if another container may forward clients to the address, or something else may listen
     in an unknown image.
     """
     ports = broker.container.ports_behind(walk.sent.address.port)
+    ports = ports or _only_dead_ports(deployment, broker, walk)
     binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
     if not ports or any(port.container_port in binds for port in ports):
         return
@@ -131,7 +133,7 @@ def _dead_port(
     certain = is_loopback(host) or (
         broker.is_image_known and (is_name or is_own or host in GATEWAYS)
     )
-    remedy = f"publish {dead.host_port}:{walk.endpoint.bind.port}"
+    remedy = f"publish {walk.sent.address.port}:{walk.endpoint.bind.port}"
     if is_name:
         remedy = f"publish {dead} no more, or give clients outside the containers a listener of "
         remedy += "their own behind it that advertises localhost"
@@ -143,6 +145,25 @@ def _dead_port(
         remedy,
         None if certain else Severity.WARNING,
     )
+
+
+def _only_dead_ports(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> tuple[PublishedPort, ...]:
+    """All published ports of ``broker`` if they can be meant for nothing but the listener.
+
+    The listener advertises localhost, no container may publish that port, and no variable of the
+    broker contains a published port, as those of JMX and of Java agents do.
+    """
+    address, container = walk.sent.address, broker.container
+    if not (broker.is_image_known and is_loopback(address.host)):
+        return ()
+    all_ports = [port for other in deployment.containers.values() for port in other.published]
+    if any(isinstance(port, HiddenPort) or port.host_port == address.port for port in all_ports):
+        return ()
+    numbers = {int(number) for number in _NUMBER.findall(" ".join(container.env.values()))}
+    ports = tuple(port for port in container.published if port.protocol == "tcp")
+    return () if any(port.container_port in numbers for port in ports) else ports
 
 
 def _advertises_localhost(broker: Broker, walk: PublishedListener) -> Iterator[Finding]:

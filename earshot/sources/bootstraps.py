@@ -64,6 +64,10 @@ _OF_REGISTRY = "SCHEMA_REGISTRY_KAFKASTORE_"
 _CONNECT = re.compile(
     r"(?:.*/)?(?:debezium/connect|confluentinc/cp-(?:kafka|server)-connect)(?:-base)?"
 )
+_TOOL = re.compile(
+    r"(?:.*/)?(?:obsidiandynamics/kafdrop|tchiotludo/akhq|redpandadata/console"
+    r"|danielqsj/kafka-exporter)"
+)
 _WORKER_PROTOCOL = "CONNECT_SECURITY_PROTOCOL"
 _OF_CONNECT = ("CONNECT_BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVERS")
 _PROTOCOLS = (
@@ -103,6 +107,14 @@ def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
     return frozenset({endpoint.bind.port for endpoint in endpoints} | advertised)
 
 
+def bootstraps_alone(services: Iterable[Service]) -> bool:
+    """Whether a client whose image contains no broker bootstraps to its own loopback."""
+    return any(
+        bootstrap.is_client_only and all(is_loopback(item.host) for item in bootstrap.addresses)
+        for bootstrap in bootstraps(services, ())
+    )
+
+
 def uses_msk(services: Iterable[Service]) -> bool:
     """Whether a client bootstraps to a broker of Amazon MSK."""
     bootstraps_found = bootstraps(services, ())
@@ -129,7 +141,12 @@ def bootstraps(
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
             if addresses := _addresses(value):
-                client = Bootstrap(_client_service(service, setting), setting, addresses)
+                client = Bootstrap(
+                    _client_service(service, setting),
+                    setting,
+                    addresses,
+                    is_client_only=_is_client_only(service),
+                )
                 client = _with_security(service, client)
                 yield client
                 yield from _clients_of_connectors(service, client)
@@ -143,6 +160,14 @@ def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterat
         for match in _OPTION.finditer(text):
             if addresses := _addresses(match[1] or match[2]):
                 yield Bootstrap(service.name, "healthcheck", addresses)
+
+
+def _is_client_only(service: Service) -> bool:
+    """Whether the image is one of the known clients, with its own start script."""
+    container, image = service.container, repository_of(service.container.image)
+    if container.unknown or service.command or service.is_built or container.has_own_script:
+        return False
+    return any(pattern.fullmatch(image) for pattern in (_TOOL, *(row[0] for row in _PROTOCOLS)))
 
 
 def _client_service(service: Service, setting: str) -> str:

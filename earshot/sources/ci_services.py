@@ -87,7 +87,7 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
         name=(*options.get("name", ()), key)[0],
         image=str(section.get("image") or ""),
         hostname=(*options.get("hostname", ()), "")[0],
-        networks=(JoinedNetwork(_NETWORK, aliases),),
+        networks=(JoinedNetwork(_NETWORK, aliases, is_shown=True),),
         published=published,
         env={**_texts(section.get("env")), **given},
         mounts=tuple(

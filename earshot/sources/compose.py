@@ -91,6 +91,8 @@ class Compose:
     """The files under `include` that were read, each as its text and path."""
     not_included: tuple[str, ...] = ()
     """The entries of `include` that were not read."""
+    has_unique_keys: bool = True
+    """No key of a file occurs twice in one map."""
 
 
 def read_compose(
@@ -140,6 +142,7 @@ def read_compose(
         tuple(files.variables.malformed),
         tuple((content, path) for path, content in files.texts_included.items()),
         tuple(files.not_included),
+        files.has_unique_keys,
     )
 
 

@@ -52,6 +52,8 @@ class ComposeFiles:
     lenient: bool
     is_whole: bool = True
     """No other file has services on the same networks."""
+    has_unique_keys: bool = True
+    """No key of a file occurs twice in one map."""
     texts_included: dict[str, str] = field(default_factory=dict)
     not_included: dict[str, None] = field(default_factory=dict)
     _includes: list[tuple[str, object]] = field(default_factory=list)
@@ -67,7 +69,7 @@ class ComposeFiles:
     ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
         """The service sections and networks of a file with variables replaced, and the keys of
         overridden files that it removes."""
-        document = read_yaml_texts(text, shown, unique=not self.lenient)
+        document = self._document(text, shown)
         if not isinstance(document, Mapping) or not document:
             raise EarshotError(shown, observed="holds no services", allowed="a compose file")
         if "include" in document and not self.lenient:
@@ -96,6 +98,16 @@ class ComposeFiles:
             if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
                 section[GONE] = (*section.get(GONE, ()), path[2:])
         return sections, networks if isinstance(networks, Mapping) else {}, gone
+
+    def _document(self, text: str, shown: str) -> object:
+        try:
+            return read_yaml_texts(text, shown)
+        except EarshotError:
+            if not self.lenient:
+                raise
+            document = read_yaml_texts(text, shown, unique=False)
+            self.has_unique_keys = False
+            return document
 
     def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
         """The files under `include`, also of files that are included: path, services, networks.

@@ -1,7 +1,7 @@
-"""Doing one thing through every listener at once, and finding the broker that spoils it.
+"""Runs a Spark job per listener in parallel, and isolates the broker that makes a job fail.
 
-A job of Spark fails as a whole. What failed is done again without the brokers that died, then
-broker by broker, so that the broken one is named and the others are proven all the same.
+A Spark job fails as a whole. Its routes are tried again without the brokers that died, then broker
+by broker, so that the report names the broken broker and the others are still proven.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from earshot.listeners.address import Address
 from earshot.spark.session import innermost
 from earshot.validation.deadline import Deadline
 
-AT_A_TIME: Final = 8
-"""Jobs that one session runs side by side."""
+PARALLEL_JOBS: Final = 8
+"""The maximum number of parallel jobs of a session."""
 CONNECTIONS: Final = 32
-"""Addresses tried at the same time."""
+"""The maximum number of parallel connections."""
 CONNECT_SECONDS: Final = 2.0
 WATCH_SECONDS: Final = 2.0
 CANCEL_SECONDS: Final = 5.0
-"""What a cancelled job may take to end; an answer that arrives in it still counts."""
+"""Time for a cancelled job to end. A result within this time still counts."""
 
 R = TypeVar("R")
 Key = tuple[str, int]
 """A listener's name and a broker's id."""
 Group = tuple["Route", ...]
-"""Routes of one listener, or one route, that are done as one."""
+"""The routes of one job: all of one listener, or a single one."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """One (listener, broker) to be proven, and the partition that holds what is written there."""
+    """A (listener, broker) to prove, and the partition for its records."""
 
     listener: str
     broker: int
@@ -50,17 +50,17 @@ class Route:
 
 
 class RouteFailure(StrEnum):
-    """What became of a route that could not be proven."""
+    """Why a route could not be proven."""
 
     REFUSED = "refused"
-    """A client reported it, and the address accepts no connection any more."""
-    FAILED = "failed"
-    STRANGER = "stranger"
+    """The job failed, and the address no longer accepts connections."""
+    JOB_FAILED = "failed"
+    OTHER_CLUSTER = "stranger"
     """Another cluster answers at the address."""
-    LATE = "late"
-    """The deadline passed first: nothing is known."""
-    LIMITED = "limited"
-    """Spark ran out of disk, memory or files where it runs, which says nothing of a broker."""
+    TIMED_OUT = "late"
+    """The deadline expired before a result."""
+    RESOURCE_LIMIT = "limited"
+    """Spark ran out of disk, memory or files on its own machine: no fault of a broker."""
 
 
 LIMITS: Final = re.compile(
@@ -71,15 +71,15 @@ LIMITS: Final = re.compile(
 
 @dataclass(frozen=True)
 class RouteProblem:
-    """Why a route could not be proven."""
+    """The failure of a route, with its reason as text."""
 
-    trouble: RouteFailure
+    failure: RouteFailure
     reason: str
 
 
 @dataclass(frozen=True)
 class JobAttempt(Generic[R]):
-    """One attempt at some routes of a listener: what it gave, or why it failed."""
+    """The result of one job for routes of a listener, or its problem."""
 
     routes: Group
     attempt: int
@@ -89,79 +89,88 @@ class JobAttempt(Generic[R]):
 
 @dataclass(frozen=True)
 class Attempts:
-    """Does an action for routes."""
+    """Runs an action for routes, with retries."""
 
     cancel: Callable[[], object]
-    """Ends whatever of it is under way."""
+    """Cancels the running jobs."""
     end: Deadline
     on_event: Callable[[str], None] = lambda text: None
 
     def run(
         self, routes: Sequence[Route], action: Callable[[Group, int], R]
     ) -> list[JobAttempt[R]]:
-        """Every attempt at ``action``, which gets the routes and the attempt's number (from 1)."""
+        """Every attempt at ``action``, whose arguments are the routes and the attempt (from 1)."""
         outcomes: list[JobAttempt[R]] = []
-        groups, alone = _by_listener(routes), False
+        groups, is_per_broker = _by_listener(routes), False
         for attempt in (1, 2, 3):
-            failures = self._all(groups, attempt, action, watched=not alone)
-            failed = [route for failure in failures if failure.problem for route in failure.routes]
-            dead = self._dead(failed) if self.end.left() else set()
-            outcomes += [part for failure in failures for part in _parts(failure, dead)]
-            living = [route for route in failed if route not in dead]
-            if not living or alone or not self.end.left():
+            attempts = self._run_all(groups, attempt, action, is_watched=not is_per_broker)
+            failed_routes = [route for job in attempts if job.problem for route in job.routes]
+            dead_routes = self._dead_routes(failed_routes) if self.end.left() else set()
+            outcomes += [
+                outcome for job in attempts for outcome in _split_by_dead(job, dead_routes)
+            ]
+            live_routes = [route for route in failed_routes if route not in dead_routes]
+            if not live_routes or is_per_broker or not self.end.left():
                 break
-            alone = not dead or attempt == 2
-            groups = [(route,) for route in living] if alone else _by_listener(living)
-            gone = ", ".join(map(str, sorted({route.broker for route in dead})))
-            how = "broker by broker" if alone else f"without broker {gone}"
-            names = ", ".join(dict.fromkeys(route.listener for route in failed))
-            self.on_event(f"something failed through {names}: again, {how}")
+            is_per_broker = not dead_routes or attempt == 2
+            groups = (
+                [(route,) for route in live_routes] if is_per_broker else _by_listener(live_routes)
+            )
+            dead_brokers = ", ".join(map(str, sorted({route.broker for route in dead_routes})))
+            next_attempt = "broker by broker" if is_per_broker else f"without broker {dead_brokers}"
+            names = ", ".join(dict.fromkeys(route.listener for route in failed_routes))
+            self.on_event(f"something failed through {names}: again, {next_attempt}")
         return outcomes
 
-    def _all(
+    def _run_all(
         self,
         groups: Sequence[Group],
         attempt: int,
         action: Callable[[Group, int], R],
-        watched: bool,
+        is_watched: bool,
     ) -> list[JobAttempt[R]]:
         if not groups:
             return []
-        pool = ThreadPoolExecutor(min(AT_A_TIME, len(groups)), thread_name_prefix="spark")
+        pool = ThreadPoolExecutor(min(PARALLEL_JOBS, len(groups)), thread_name_prefix="spark")
         try:
             futures = [pool.submit(action, group, attempt) for group in groups]
-            late = self._watch(futures, list(chain(*groups)) if watched else [])
-            if late:
+            open_futures = self._watch(futures, list(chain(*groups)) if is_watched else [])
+            if open_futures:
                 self.cancel()
-                wait(late, timeout=CANCEL_SECONDS)
-            done = zip(groups, futures, strict=True)
-            return [_outcome(group, attempt, future, self.end) for group, future in done]
+                wait(open_futures, timeout=CANCEL_SECONDS)
+            pairs = zip(groups, futures, strict=True)
+            return [_outcome(group, attempt, future, self.end) for group, future in pairs]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _watch(self, futures: Sequence[Future[R]], routes: Sequence[Route]) -> set[Future[R]]:
-        """Waits for ``futures``; those not done at the deadline, or when one of ``routes`` died.
+        """Waits for ``futures``, until the deadline or until one of ``routes`` is dead. Returns
+        the futures that are not done.
 
-        A client of Kafka tries a dead broker for all of its time-out; a refused connection, twice,
-        says the same at once.
+        A Kafka client retries a dead broker for its whole time-out. Two refused connections in
+        succession show it sooner.
         """
-        late = set(futures)
+        open_futures = set(futures)
         suspects: set[Route] = set()
-        while late and self.end.left():
-            _, late = wait(late, timeout=self.end.left(WATCH_SECONDS if routes else None))
-            dead = self._dead(routes) if late else set()
-            if dead & suspects:
+        while open_futures and self.end.left():
+            _, open_futures = wait(
+                open_futures, timeout=self.end.left(WATCH_SECONDS if routes else None)
+            )
+            dead_routes = self._dead_routes(routes) if open_futures else set()
+            if dead_routes & suspects:
                 break
-            suspects = dead
-        return late
+            suspects = dead_routes
+        return open_futures
 
-    def _dead(self, routes: Sequence[Route]) -> set[Route]:
-        """Those that do not even accept a connection from here, where the doctor just had one."""
+    def _dead_routes(self, routes: Sequence[Route]) -> set[Route]:
+        """The routes whose address accepts no connection from here. It did for the doctor."""
         if not routes:
             return set()
         with ThreadPoolExecutor(min(CONNECTIONS, len(routes))) as pool:
-            alive = pool.map(lambda it: connects(it.address, CONNECT_SECONDS), routes)
-            return {route for route, is_alive in zip(routes, alive, strict=True) if not is_alive}
+            live_flags = pool.map(lambda route: connects(route.address, CONNECT_SECONDS), routes)
+            return {
+                route for route, is_alive in zip(routes, live_flags, strict=True) if not is_alive
+            }
 
 
 def _by_listener(routes: Iterable[Route]) -> list[Group]:
@@ -171,39 +180,39 @@ def _by_listener(routes: Iterable[Route]) -> list[Group]:
     return [tuple(group) for group in groups.values()]
 
 
-def _parts(outcome: JobAttempt[R], dead: Collection[Route]) -> Iterator[JobAttempt[R]]:
-    """``outcome``; where it failed, one part for each route of the ``dead``, one for the rest."""
-    gone = [route for route in outcome.routes if route in dead]
-    if outcome.problem is None or not gone:
+def _split_by_dead(outcome: JobAttempt[R], dead: Collection[Route]) -> Iterator[JobAttempt[R]]:
+    """``outcome``. If it failed: one part for each dead route, and one for all others."""
+    dead_routes = [route for route in outcome.routes if route in dead]
+    if outcome.problem is None or not dead_routes:
         yield outcome
         return
-    if rest := tuple(route for route in outcome.routes if route not in dead):
-        yield replace(outcome, routes=rest)
-    for route in gone:
+    if live_routes := tuple(route for route in outcome.routes if route not in dead):
+        yield replace(outcome, routes=live_routes)
+    for route in dead_routes:
         observed = f"{route.address} accepted connections, but no more while the job ran"
         problem = RouteProblem(RouteFailure.REFUSED, observed)
         yield replace(outcome, routes=(route,), problem=problem)
 
 
 def _outcome(routes: Group, attempt: int, future: Future[R], end: Deadline) -> JobAttempt[R]:
-    ended = future.done() and not future.cancelled()
-    error = future.exception() if ended else None
-    if ended and error is None:
+    is_complete = future.done() and not future.cancelled()
+    error = future.exception() if is_complete else None
+    if is_complete and error is None:
         return JobAttempt(routes, attempt, future.result())
-    kind, reason = RouteFailure.FAILED, f"cancelled, and not over {CANCEL_SECONDS:g} s later"
+    failure, reason = RouteFailure.JOB_FAILED, f"cancelled, and not over {CANCEL_SECONDS:g} s later"
     if not end.left():
         reason = f"not done when the deadline of {end.seconds:g} s passed"
-        kind = RouteFailure.LATE
-    elif ended:
+        failure = RouteFailure.TIMED_OUT
+    elif is_complete:
         reason = innermost(str(error))
         if LIMITS.search(reason):
-            kind = RouteFailure.LIMITED
-    return JobAttempt(routes, attempt, None, RouteProblem(kind, reason))
+            failure = RouteFailure.RESOURCE_LIMIT
+    return JobAttempt(routes, attempt, None, RouteProblem(failure, reason))
 
 
 def unproven(outcomes: Sequence[JobAttempt[R]]) -> dict[Key, RouteProblem]:
-    """The last problem of every route that no attempt succeeded for."""
-    done = {
+    """The last problem of each route for which no attempt succeeded."""
+    proven_keys = {
         route.key for outcome in outcomes if outcome.problem is None for route in outcome.routes
     }
     return {
@@ -211,5 +220,5 @@ def unproven(outcomes: Sequence[JobAttempt[R]]) -> dict[Key, RouteProblem]:
         for outcome in outcomes
         if outcome.problem is not None
         for route in outcome.routes
-        if route.key not in done
+        if route.key not in proven_keys
     }

@@ -1,6 +1,7 @@
-"""What one Spark executor resolves and reaches. Standard library only: executors lack our packages.
+"""Resolves names and connects to addresses in a Spark executor.
 
-Sent to them by value, so nothing here may refer to the rest of earshot.
+Standard library only: executors lack earshot's packages. The module is sent to them by value, so it
+must not refer to the rest of earshot.
 """
 
 import os
@@ -12,95 +13,95 @@ from typing import Any
 
 RESOLV_CONF = "/etc/resolv.conf"
 LONGEST_ID = 255
-"""Bytes of a cluster's id that are kept; Kafka's have 22."""
+"""The maximum length (bytes) of a cluster id. Kafka's own ids have 22."""
 Address = tuple[str, int, str, int, bool]
-"""Listener, broker id, host, port, and whether it speaks plaintext, so that it can be asked."""
+"""Listener, broker id, host, port, and True if the listener is PLAINTEXT (then it is asked)."""
 
 
 def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """A function for `mapPartitions` that yields one dictionary: the executor and its results.
 
-    Every address is tried at the same time, for ``seconds`` at most.
+    All addresses are tried in parallel, within ``seconds``.
     """
 
     def probe(_: Iterable[Any]) -> Iterator[dict[str, Any]]:
         from concurrent.futures import ThreadPoolExecutor
 
-        def look(address: Address) -> dict[str, Any]:
+        def probe_address(address: Address) -> dict[str, Any]:
             listener, broker, host, port, plaintext = address
             row: dict[str, Any] = {"listener": listener, "broker": broker}
             row |= {"resolved": [], "cluster_id": ""}
             try:
-                answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                addrinfos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             except (OSError, ValueError) as error:  # ValueError: a label that IDNA cannot encode
                 text = getattr(error, "strerror", None) or error
                 return row | {"stage": "resolve", "error": f"{host}: {text}"}
-            row["resolved"] = sorted({str(answer[4][0]) for answer in answers})
+            row["resolved"] = sorted({str(addrinfo[4][0]) for addrinfo in addrinfos})
             reason = ""
-            for family, kind, protocol, _, place in answers:
+            for family, kind, protocol, _, socket_address in addrinfos:
                 try:  # a kernel without IPv6 makes no such socket
-                    with socket.socket(family, kind, protocol) as attempt:
-                        attempt.settimeout(max(0.1, (end - time.monotonic()) / 2))
-                        attempt.connect(place)
+                    with socket.socket(family, kind, protocol) as connection:
+                        connection.settimeout(max(0.1, (end - time.monotonic()) / 2))
+                        connection.connect(socket_address)
                         if plaintext:
-                            row["cluster_id"] = cluster_id(attempt, end)
+                            row["cluster_id"] = cluster_id(connection, end)
                         return row | {"stage": "", "error": ""}
                 except OSError as error:
-                    reason = reason or f"{place[0]}:{port}: {error.strerror or error}"
+                    reason = reason or f"{socket_address[0]}:{port}: {error.strerror or error}"
             return row | {"stage": "tcp", "error": reason}
 
         end = time.monotonic() + seconds
         with ThreadPoolExecutor(min(32, len(addresses))) as pool:
-            reached = list(pool.map(look, addresses))
-        # a task ends at once where its executor is the only free one; this spreads tasks out
+            rows = list(pool.map(probe_address, addresses))
+        # a fast task would leave its executor free for the next task: wait, to use all executors
         time.sleep(max(0.0, min(0.3, end - time.monotonic())))
         yield {
             "executor": executor_id(),
             "host": socket.gethostname(),
             "resolvers": nameservers(),
-            "reached": reached,
+            "reached": rows,
         }
 
     return probe
 
 
-def cluster_id(connected: socket.socket, end: float) -> str:
-    """The id of the cluster that the broker at the other end belongs to; empty if it says none
-    before ``end`` (by `time.monotonic`).
+def cluster_id(connection: socket.socket, end: float) -> str:
+    """The cluster id of the broker at the other end; empty if it gives none before ``end`` (by
+    `time.monotonic`).
 
-    By a metadata request of version 2 for no topics: https://kafka.apache.org/protocol
+    Sends a metadata request of version 2 for no topics: https://kafka.apache.org/protocol
     """
 
-    def received(size: int) -> bytes:
+    def receive(size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
-            left = end - time.monotonic()
-            connected.settimeout(max(0.01, left))
-            part = connected.recv(size - len(data)) if left > 0 else b""
-            if not part:
+            seconds_left = end - time.monotonic()
+            connection.settimeout(max(0.01, seconds_left))
+            chunk = connection.recv(size - len(data)) if seconds_left > 0 else b""
+            if not chunk:
                 raise OSError
-            data += part
+            data += chunk
         return bytes(data)
 
-    def after(at: int) -> int:
-        # null is -1; a smaller length would lead back in the answer, for ever
-        (length,) = struct.unpack_from(">h", answer, at)
+    def text_end(offset: int) -> int:
+        # null is -1; a smaller length would move backwards and could loop forever
+        (length,) = struct.unpack_from(">h", answer, offset)
         if length < -1:
             raise ValueError
-        return at + 2 + max(0, int(length))
+        return offset + 2 + max(0, int(length))
 
     try:
         # key 3, version 2, an id, no client id, an empty list of topics
-        connected.sendall(struct.pack(">ihhihi", 14, 3, 2, 7, -1, 0))
-        (size,) = struct.unpack(">i", received(4))
-        answer = received(size) if 0 < size < 1 << 20 else b""
+        connection.sendall(struct.pack(">ihhihi", 14, 3, 2, 7, -1, 0))
+        (size,) = struct.unpack(">i", receive(4))
+        answer = receive(size) if 0 < size < 1 << 20 else b""
         correlation, brokers = struct.unpack_from(">ii", answer)
         if correlation != 7:
             return ""
-        at = 8
+        offset = 8
         for _ in range(brokers):
-            at = after(after(at + 4) + 4)  # id, host; port, rack
-        return answer[at + 2 : min(after(at), at + 2 + LONGEST_ID)].decode()
+            offset = text_end(text_end(offset + 4) + 4)  # id, host; port, rack
+        return answer[offset + 2 : min(text_end(offset), offset + 2 + LONGEST_ID)].decode()
     except (OSError, ValueError, struct.error):
         return ""
 
@@ -116,7 +117,7 @@ def nameservers() -> list[str]:
 
 
 def executor_id() -> str:
-    """The id that Spark gave the executor this Python worker belongs to, else its JVM's pid."""
+    """Spark's id of the executor of this Python worker, or the pid of its JVM."""
     if "SPARK_EXECUTOR_ID" in os.environ:
         return os.environ["SPARK_EXECUTOR_ID"]
     pid = os.getpid()

@@ -1,4 +1,5 @@
-"""The executors of a cluster as vantages: which there are, what each resolves and reaches."""
+"""The executors of a Spark cluster as vantages: the names that each resolves, and the addresses
+that it reaches."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 ROUNDS: Final = 3
-"""Spark spreads tasks as it likes; an executor that got none may get one in the next round."""
+"""The number of rounds of tasks. An executor that Spark gave no task may get one in the next."""
 SETTLED_SECONDS: Final = 3.0
-"""With no further executor in this time, all are there; a cluster does not say how many will be."""
+"""If no executor is added in this time, all are there: a cluster does not announce their number."""
 EXPECTED_SECONDS: Final = 20.0
-"""How long the others may take where `spark.executor.instances` says how many there will be."""
+"""The maximum wait for executors if `spark.executor.instances` gives their number."""
 
 
 class NoExecutors(Exception):
-    """The cluster gave this application no executor in time, or none that could look."""
+    """No executor in time, or none that could run the probe."""
 
 
 def probe(
@@ -35,39 +36,40 @@ def probe(
     end: Deadline,
     on_event: Callable[[str], None] = lambda text: None,
 ) -> tuple[Vantage, ...]:
-    """What every executor resolves and reaches of ``routes``; raises NoExecutors.
+    """Every executor as a vantage, with its results for ``routes``. Raises NoExecutors.
 
-    Through the listeners ``plaintext`` they also ask which cluster it is.
+    Executors also ask for the cluster id through the listeners named in ``plaintext``.
     """
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(executor_probe)  # type: ignore[no-untyped-call]
     on_event("waiting for executors")
-    expected = _await_executors(context, end)
-    on_event(f"{expected} executor(s) resolve and connect")
+    executor_count = _await_executors(context, end)
+    on_event(f"{executor_count} executor(s) resolve and connect")
     addresses = [
         (route.listener, route.broker, *route.address, route.listener in plaintext)
         for route in routes
     ]
-    look = executor_probe.prober(addresses, seconds=4.0)
+    probe_task = executor_probe.prober(addresses, seconds=4.0)
     executors: dict[str, dict[str, Any]] = {}
 
-    def once() -> list[dict[str, Any]]:
-        tasks = 2 * max(context.defaultParallelism, expected)
-        return context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    def collect() -> list[dict[str, Any]]:
+        tasks = 2 * max(context.defaultParallelism, executor_count)
+        return context.parallelize(range(tasks), tasks).mapPartitions(probe_task).collect()
 
     pool = ThreadPoolExecutor(1, thread_name_prefix="spark-executors")
     try:
         for _ in range(ROUNDS):
-            for seen in pool.submit(once).result(end.left()):
-                executors.setdefault(seen["executor"], seen)
-            if len(executors) >= expected:
+            for row in pool.submit(collect).result(end.left()):
+                executors.setdefault(row["executor"], row)
+            if len(executors) >= executor_count:
                 break
     except TimeoutError:
         context.cancelAllJobs()
-    except Exception as error:  # py4j's own: a Python that is missing there, or another version
+    except Exception as error:  # py4j's own: no Python there, or another version
         if not executors:
-            raise NoExecutors(f"no executor could look: {innermost(str(error))}") from None
+            reason = innermost(str(error))
+            raise NoExecutors(f"no executor could run the probe: {reason}") from None
     finally:
         pool.shutdown(wait=False)
     if not executors:
@@ -76,23 +78,25 @@ def probe(
 
 
 def _await_executors(context: SparkContext, end: Deadline) -> int:
-    """How many there are, once as many are there as are expected or no more arrive."""
-    wanted = int(context.getConf().get("spark.executor.instances", "0") or 0)
-    patience = EXPECTED_SECONDS if wanted else SETTLED_SECONDS
+    """The number of executors, once the expected number is there or no more are added."""
+    instances = int(context.getConf().get("spark.executor.instances", "0") or 0)
+    patience = EXPECTED_SECONDS if instances else SETTLED_SECONDS
     scala: Any = context._jsc
-    count, since = 0, time.monotonic()
+    count, last_change = 0, time.monotonic()
     while end.left():
-        now: int = scala.sc().getExecutorMemoryStatus().size() - 1  # the driver counts too
-        if now != count:
-            count, since = now, time.monotonic()
-        if count and (0 < wanted <= count or time.monotonic() - since >= patience):
+        current_count: int = (
+            scala.sc().getExecutorMemoryStatus().size() - 1
+        )  # the driver counts too
+        if current_count != count:
+            count, last_change = current_count, time.monotonic()
+        if count and (0 < instances <= count or time.monotonic() - last_change >= patience):
             return count
         end.stop.wait(0.1)
     raise NoExecutors(f"the cluster gave no executor within the deadline of {end.seconds:g} s")
 
 
 def is_reached(route: Route, executors: Collection[Vantage]) -> bool:
-    """Whether any executor reaches it; without executors the driver is the one that does."""
+    """True if any executor reaches ``route``, or if there are no executors (local mode)."""
     return not executors or any(
         (target.listener, target.broker) == route.key and target.reached
         for executor in executors
@@ -100,20 +104,20 @@ def is_reached(route: Route, executors: Collection[Vantage]) -> bool:
     )
 
 
-def vantage_of(seen: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
-    """What ``seen`` (of `executor_probe`) says of ``routes``, those that it was asked about."""
+def vantage_of(row: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
+    """The vantage of one executor. ``row`` is the result of `executor_probe` for ``routes``."""
     addresses = {route.key: route.address for route in routes}
-    reached = []
-    for address in seen["reached"]:
+    addresses_reached = []
+    for address in row["reached"]:
         fields = {key: address[key] for key in ("listener", "broker", "error", "cluster_id")}
         fields |= {"resolved": tuple(address["resolved"]), "reached": not address["error"]}
-        reached.append(
+        addresses_reached.append(
             ReachedAddress(address=addresses[address["listener"], address["broker"]], **fields)
         )
     return Vantage(
-        name=f"executor-{seen['executor']}",
+        name=f"executor-{row['executor']}",
         kind="executor",
-        where=seen["host"],
-        resolvers=tuple(seen["resolvers"]),
-        reached=tuple(reached),
+        where=row["host"],
+        resolvers=tuple(row["resolvers"]),
+        reached=tuple(addresses_reached),
     )

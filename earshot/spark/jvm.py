@@ -1,8 +1,8 @@
-"""The JVM that Spark's driver runs in, as a process of ours: started, listened to, ended.
+"""Starts and ends the JVM of Spark's driver.
 
-PySpark starts one by itself, but only lets go of it when it is ready, which is too late for a run
-that is interrupted. The protocol is PySpark's own: the JVM writes the port and secret of its
-gateway into a file, and ends when its standard input does, so that it never outlives this process.
+PySpark can start a JVM itself, but returns control only when the JVM is ready, so an interrupted
+run could not end it. The protocol is PySpark's: the JVM writes its gateway's port and secret to a
+file, and exits when its standard input is closed, so it never outlives this process.
 """
 
 from __future__ import annotations
@@ -30,17 +30,23 @@ if TYPE_CHECKING:
 PREFIX: Final = "earshot-spark-"
 LOCK: Final = "lock"
 START_SECONDS: Final = 120.0
-"""A JVM that has not opened its gateway by then never will."""
-_CHATTER: Final = ("\t", "WARNING: Using incubator", "NOTE: Picked up", "Setting default", "Using")
+"""Time limit for the JVM to open its gateway."""
+_NOISE_PREFIXES: Final = (
+    "\t",
+    "WARNING: Using incubator",
+    "NOTE: Picked up",
+    "Setting default",
+    "Using",
+)
 
 
 class Jvm:
-    """One running spark-submit with a directory of its own for all that it writes."""
+    """A running spark-submit, with a temporary directory for all its files."""
 
     def __init__(self, home: Path, java: Java, conf: Mapping[str, str]) -> None:
         remove_abandoned()
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = locked(self.directory)
+        self._lock = locked_file(self.directory)
         self._gateway_file = self.directory / "gateway"
         self._ended = threading.Event()
         settings = {"spark.local.dir": str(self.directory)} | dict(conf)
@@ -63,17 +69,17 @@ class Jvm:
                 env=environment,
                 cwd=self.directory,
                 umask=0o077,  # blocks may go to a folder of SPARK_LOCAL_DIRS
-                start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+                start_new_session=True,  # Ctrl-C must not reach the JVM
             )
 
     def gateway(self) -> JavaGateway:
-        """The way into the JVM, once it is open; raises EarshotError where it never opens."""
+        """Waits for the JVM and returns its py4j gateway. Raises EarshotError if the JVM fails."""
         # imported while the JVM starts
         from pyspark.java_gateway import launch_gateway
 
-        limit = time.monotonic() + START_SECONDS
+        give_up = time.monotonic() + START_SECONDS
         while not self._gateway_file.exists():
-            if self._process.poll() is not None or time.monotonic() > limit:
+            if self._process.poll() is not None or time.monotonic() > give_up:
                 words = self.last_words()
                 raise EarshotError(
                     "Spark",
@@ -90,15 +96,17 @@ class Jvm:
         return gateway
 
     def last_words(self, lines: int = 3) -> str:
-        """What the JVM said last, without stack frames and chatter."""
+        """The last ``lines`` of the JVM's log, without stack frames and noise."""
         text = (self.directory / "log").read_text(errors="replace")
-        kept = [line.strip() for line in text.splitlines() if not line.startswith(_CHATTER)]
-        return "; ".join([line for line in kept if line][-lines:]) or "it said nothing"
+        lines_kept = [
+            line.strip() for line in text.splitlines() if not line.startswith(_NOISE_PREFIXES)
+        ]
+        return "; ".join([line for line in lines_kept if line][-lines:]) or "it said nothing"
 
     def exit(self, seconds: float) -> bool:
-        """Whether the JVM, asked to end, has ended well within ``seconds``.
+        """Asks the JVM to exit. True if it exits with 0 within ``seconds``.
 
-        Not where it was killed or has crashed: then nothing that it has left is complete.
+        After False its files may be incomplete.
         """
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -108,7 +116,8 @@ class Jvm:
             return False
 
     def end(self, patience: float = 0.0) -> None:
-        """Ends the process, gently where there is ``patience`` (seconds); removes its directory."""
+        """Ends the process and removes its directory. SIGTERM first, if ``patience`` (s) is not
+        0; then SIGKILL."""
         self._ended.set()
         if patience:
             self._process.terminate()
@@ -123,18 +132,18 @@ class Jvm:
         self._lock.close()
 
 
-def locked(directory: Path) -> IO[bytes]:
-    """A file of ``directory`` that this process holds a lock of until it ends, however it does."""
-    made = directory / f"{LOCK}.new"
-    file = made.open("wb")
+def locked_file(directory: Path) -> IO[bytes]:
+    """A file in ``directory``, locked by this process until the process ends."""
+    new_path = directory / f"{LOCK}.new"
+    file = new_path.open("wb")
     fcntl.flock(file, fcntl.LOCK_EX)
-    made.rename(directory / LOCK)  # never there without the lock
+    new_path.rename(directory / LOCK)  # after locking, so that the file is never seen unlocked
     return file
 
 
 def remove_abandoned() -> None:
-    """Removes the directories of this user's JVMs whose starter was killed: a command that does
-    not end in time after a signal. They may hold client properties."""
+    """Removes the directories of this user's JVMs whose parent process was killed. They may
+    contain client properties."""
     for directory in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # locked, or of an earlier release
             if directory.lstat().st_uid == os.geteuid() and not directory.is_symlink():
@@ -144,21 +153,21 @@ def remove_abandoned() -> None:
 
 
 def full_disk_remedy(reason: str) -> str:
-    """What to do if ``reason`` is a full disk; empty for other reasons."""
+    """The remedy if ``reason`` is a full disk; empty for other reasons."""
     if os.strerror(errno.ENOSPC) not in reason:
         return ""
     folder = tempfile.gettempdir()
-    return f"free space on the disk of {folder}, or let TMPDIR name a folder on another one"
+    return f"free space on the disk of {folder}, or set TMPDIR to a folder on another disk"
 
 
 @contextlib.contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Within, these variables are set: PySpark takes them from nowhere else."""
-    before = {key: os.environ[key] for key in values if key in os.environ}
+    """Sets environment variables for a while: PySpark reads its connection only from there."""
+    previous_values = {key: os.environ[key] for key in values if key in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
         for key in values:
             os.environ.pop(key, None)
-        os.environ.update(before)
+        os.environ.update(previous_values)

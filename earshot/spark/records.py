@@ -1,9 +1,9 @@
-"""The records of a run in Spark SQL: how they are written, and how what came back is counted.
+"""Spark SQL that writes the records of a run and counts those that come back.
 
-Every share has a partition of its own, and one task writes it in order. So where nothing went
-wrong, offset minus sequence is the same for all of its records: the `outline`, one aggregation
-without a sort, proves in one pass that they are distinct and in order. Whatever it cannot prove is
-counted by `exact`, which sorts.
+Every share has its own partition, and one task writes it in order. Without errors, offset minus
+sequence is therefore constant for the records of a share. `outlines_of` checks that with one
+aggregation without a sort, which proves that the records are distinct and in order. Other cases are
+counted by `exact_tallies`, which sorts.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
 PAYLOAD: Final = 100
 """Bytes of a record's value."""
 HEADERS: Final = ("origin", "sequence")
-"""Two and not more: a header costs Spark as much as the record around it."""
+"""Only two: a header costs Spark as much as the rest of the record."""
 
 
 def origin(run: str, share: Share) -> str:
-    """What all records of ``share`` say in their first header: run/listener/broker/attempt."""
+    """The first header of all records of ``share``: run/listener/broker/attempt."""
     return f"{run}/{share.listener}/{share.broker}/{share.attempt}"
 
 
-def written(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame:
-    """The records of ``shares``, all of one size: columns partition, value, headers.
+def record_frame(spark: SparkSession, run: str, shares: Sequence[Share]) -> DataFrame:
+    """The records of ``shares``, which have one size, as columns partition, value, headers.
 
-    One task per share, which holds its records in order.
+    One task per share contains its records in order.
     """
     from pyspark.sql import functions as f
 
     size = shares[0].records
     index = (f.col("id") / size).cast("int")
-    whence = _pick([f.lit(origin(run, share)) for share in shares], index)
+    origins = _pick([f.lit(origin(run, share)) for share in shares], index)
     sequence = (f.col("id") % size).cast("string")
     headers = [
         f.struct(f.lit(key).alias("key"), value.cast("binary").alias("value"))
-        for key, value in zip(HEADERS, (whence, sequence), strict=True)
+        for key, value in zip(HEADERS, (origins, sequence), strict=True)
     ]
     return spark.range(0, size * len(shares), 1, len(shares)).select(
         _pick([f.lit(share.partition) for share in shares], index).alias("partition"),
-        _payload(whence, sequence).alias("value"),
+        _payload(origins, sequence).alias("value"),
         f.array(*headers).alias("headers"),
     )
 
 
-def _payload(whence: Column, sequence: Column) -> Column:
+def _payload(origin: Column, sequence: Column) -> Column:
     """The value of a record, which follows from its headers: no change of it can go unseen."""
     from pyspark.sql import functions as f
 
-    return f.rpad(f.concat_ws("/", whence, sequence, f.lit("")), PAYLOAD, "earshot.")
+    return f.rpad(f.concat_ws("/", origin, sequence, f.lit("")), PAYLOAD, "earshot.")
 
 
 def _pick(values: Sequence[Column], index: Column) -> Column:
@@ -64,10 +64,10 @@ def _pick(values: Sequence[Column], index: Column) -> Column:
     return values[0] if len(values) == 1 else f.get(f.array(*values), index)
 
 
-def received(rows: DataFrame, run: str) -> DataFrame:
-    """``rows`` of the connector (value, headers, partition, offset) as records of a run.
+def parsed_records(rows: DataFrame, run: str) -> DataFrame:
+    """The connector's ``rows`` (value, headers, partition, offset) as records of ``run``.
 
-    Columns: origin (null for another run's), sequence (null where unreadable), partition, offset,
+    Columns: origin (null for another run), sequence (null if unreadable), partition, offset,
     intact.
     """
     from pyspark.sql import functions as f
@@ -88,15 +88,17 @@ def received(rows: DataFrame, run: str) -> DataFrame:
 
 @dataclass(frozen=True)
 class Outline:
-    """What one pass without a sort says of the records of one origin in one partition."""
+    """The counts of the records of one origin in one partition, from one pass without a sort."""
 
     tally: Tally
-    proven: bool
-    """Its records are distinct, in order and all there could be: nothing is left to count."""
+    is_complete: bool
+    """True if the records are proven distinct, in order and complete."""
 
 
-def outline(records: DataFrame, reader: str, run: str, shares: Collection[Share]) -> list[Outline]:
-    """One aggregation over the records of ``received``, which came through ``reader``."""
+def outlines_of(
+    records: DataFrame, reader: str, run: str, shares: Collection[Share]
+) -> list[Outline]:
+    """The outlines of ``records`` (of `parsed_records`), which came through listener ``reader``."""
     from pyspark.sql import functions as f
 
     shift = f.col("offset") - f.col("sequence")
@@ -113,49 +115,53 @@ def outline(records: DataFrame, reader: str, run: str, shares: Collection[Share]
         )
         .collect()
     )
-    homes = {origin(run, share): share for share in shares}
-    return [_outline(row, reader, homes) for row in rows]
+    shares_by_origin = {origin(run, share): share for share in shares}
+    return [_outline(row, reader, shares_by_origin) for row in rows]
 
 
-def _outline(row: Row, reader: str, homes: Mapping[str, Share]) -> Outline:
-    share, count, place = homes.get(row["origin"]), row["records"], row["partition"]
+def _outline(row: Row, reader: str, shares_by_origin: Mapping[str, Share]) -> Outline:
+    share, count, partition = shares_by_origin.get(row["origin"]), row["records"], row["partition"]
     if share is None:
-        own = row["origin"] is not None
-        return Outline(_astray(own, row, reader), proven=not own)
-    whole = row["numbered"] == count == share.records and place == share.partition
-    numbers = (row["first"], row["last"]) == (0, share.records - 1)
-    tally = Tally(reader, share, place, count, distinct=count, corrupt=row["corrupt"])
-    return Outline(tally, proven=whole and numbers and row["least"] == row["most"])
+        is_own_run = row["origin"] is not None
+        return Outline(_stray_tally(is_own_run, row, reader), is_complete=not is_own_run)
+    is_whole = row["numbered"] == count == share.records and partition == share.partition
+    has_all_numbers = (row["first"], row["last"]) == (0, share.records - 1)
+    tally = Tally(reader, share, partition, count, distinct=count, corrupt=row["corrupt"])
+    return Outline(tally, is_complete=is_whole and has_all_numbers and row["least"] == row["most"])
 
 
-def _astray(own: bool, row: Row, reader: str) -> Tally:
-    """Records of another run, or of ours with headers of no writer."""
+def _stray_tally(is_own_run: bool, row: Row, reader: str) -> Tally:
+    """The tally of records of another run, or of this run with headers of no share."""
     count = row["records"]
-    return Tally(reader, None, row["partition"], count, own, corrupt=count if own else 0)
+    return Tally(
+        reader, None, row["partition"], count, is_own_run, corrupt=count if is_own_run else 0
+    )
 
 
-def exact(
+def exact_tallies(
     records: DataFrame, reader: str, run: str, shares: Collection[Share]
 ) -> tuple[Tally, ...]:
-    """The tallies of the records of ``received``, as `verdict.tally` counts them; sorts."""
+    """The exact tallies of ``records`` (of `parsed_records`), which came through ``reader``."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    written_as = [(origin(run, share), share.partition, share.records) for share in shares]
-    homes = records.sparkSession.createDataFrame(written_as, "origin string, home int, size long")
-    known = f.coalesce(f.col("sequence").between(0, f.col("size") - 1), f.lit(False))
+    origin_rows = [(origin(run, share), share.partition, share.records) for share in shares]
+    homes = records.sparkSession.createDataFrame(origin_rows, "origin string, home int, size long")
+    is_known_sequence = f.coalesce(f.col("sequence").between(0, f.col("size") - 1), f.lit(False))
     rows = (
         records.join(f.broadcast(homes), "origin", "left")
         .withColumn("own", f.col("origin").isNotNull())
-        .withColumn("origin", f.when(known, f.col("origin")))
+        .withColumn("origin", f.when(is_known_sequence, f.col("origin")))
     )
-    again = Window.partitionBy("origin", "sequence")
-    place = again.orderBy(f.col("partition") != f.col("home"), "partition", "offset")
-    line = Window.partitionBy("origin", "partition", "first").orderBy("offset")
-    fell = f.col("first") & (f.col("sequence") < f.lag("sequence").over(line))
-    counted = (
-        rows.withColumn("first", f.row_number().over(place) == 1)
-        .withColumn("fell", f.coalesce(fell, f.lit(False)))
+    same_record = Window.partitionBy("origin", "sequence")
+    partition_order = same_record.orderBy(
+        f.col("partition") != f.col("home"), "partition", "offset"
+    )
+    first_records = Window.partitionBy("origin", "partition", "first").orderBy("offset")
+    descends = f.col("first") & (f.col("sequence") < f.lag("sequence").over(first_records))
+    count_rows = (
+        rows.withColumn("first", f.row_number().over(partition_order) == 1)
+        .withColumn("fell", f.coalesce(descends, f.lit(False)))
         .groupBy("origin", "own", "partition")
         .agg(
             f.count("*").alias("records"),
@@ -166,28 +172,32 @@ def exact(
         .collect()
     )
     by_origin = {origin(run, share): share for share in shares}
-    per_reader = Counter[str | None]()
-    for row in counted:
-        per_reader[row["origin"]] += row["distinct"]
-    gone = {
-        whence: _missing(rows, whence, share)
-        for whence, share in by_origin.items()
-        if share.records > per_reader[whence] > 0
+    distinct_counts = Counter[str | None]()
+    for row in count_rows:
+        distinct_counts[row["origin"]] += row["distinct"]
+    missing_sequences = {
+        origin_text: _missing_sequences(rows, origin_text, share)
+        for origin_text, share in by_origin.items()
+        if share.records > distinct_counts[origin_text] > 0
     }
 
     def tally(row: Row) -> Tally:
-        whence, counts = row["origin"], ("distinct", "descents", "corrupt")
-        if whence is None:
-            return _astray(row["own"], row, reader)
-        counted = {name: row[name] for name in counts} | {"missing": gone.get(whence, ())}
-        return Tally(reader, by_origin[whence], row["partition"], row["records"], **counted)
+        origin_text, counts = row["origin"], ("distinct", "descents", "corrupt")
+        if origin_text is None:
+            return _stray_tally(row["own"], row, reader)
+        count_rows = {name: row[name] for name in counts} | {
+            "missing": missing_sequences.get(origin_text, ())
+        }
+        return Tally(reader, by_origin[origin_text], row["partition"], row["records"], **count_rows)
 
-    return tuple(map(tally, counted))
+    return tuple(map(tally, count_rows))
 
 
-def _missing(rows: DataFrame, whence: str, share: Share) -> tuple[int, ...]:
+def _missing_sequences(rows: DataFrame, origin_text: str, share: Share) -> tuple[int, ...]:
     from pyspark.sql import functions as f
 
-    met = rows.where(f.col("origin") == whence).select(f.col("sequence").alias("id"))
-    gone = rows.sparkSession.range(share.records).join(met, "id", "left_anti")
-    return tuple(row["id"] for row in gone.orderBy("id").limit(EXAMPLES).collect())
+    read_sequences = rows.where(f.col("origin") == origin_text).select(
+        f.col("sequence").alias("id")
+    )
+    missing = rows.sparkSession.range(share.records).join(read_sequences, "id", "left_anti")
+    return tuple(row["id"] for row in missing.orderBy("id").limit(EXAMPLES).collect())

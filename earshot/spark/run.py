@@ -1,7 +1,7 @@
-"""The whole validation: the doctor first, then the Spark job on what lives, and one report.
+"""The whole validation: the doctor, then the Spark job through the cells that passed, one report.
 
-Spark's JVM starts while the doctor looks around, and the topic is made before it is ready; what
-proves replication runs beside it.
+Spark's JVM starts while the doctor runs, and the topic is created meanwhile. The replication check
+runs in parallel to the Spark job.
 """
 
 import contextlib
@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from earshot.doctor.control import mark_inconclusive
+from earshot.doctor.control import mark_broken_vantage
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
 from earshot.doctor.draft import Draft
-from earshot.doctor.replication import proving
+from earshot.doctor.replication import replication_proof
 from earshot.doctor.run_topic import ReachedBrokers, RunTopic
 from earshot.doctor.survey import targets_reached
 from earshot.listeners.terms import Protocol
 from earshot.spark.attempts import Route
-from earshot.spark.job import Findings, Job, ListenerAccess
+from earshot.spark.job import Job, JobResult, ListenerAccess
 from earshot.spark.merge import merge, without_spark
 from earshot.spark.session import SessionStart, SparkSettings, exposure
 from earshot.validation.client import Failure
@@ -34,19 +34,20 @@ from earshot.validation.topic import run_id
 
 DOCTOR_SECONDS: Final = 15.0
 RECORD_SECONDS: Final = 60.0
-"""What a first run's JVM may take to write down the classes that it has loaded."""
+"""Time limit for a first run's JVM to write its class archive."""
 
-DOCTOR_ALONE: Final = "without Spark (records: 0): the doctor alone has proved each listener"
+DOCTOR_ALONE: Final = "without Spark (records: 0): only the doctor has checked each listener"
 
 OnEvent = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class ValidationOptions:
-    """What a run is asked for."""
+    """The options of a validation."""
 
     records: int = 3000
-    """Records in all, in equal shares per (listener, broker), rounded up; 0: without Spark."""
+    """Total number of records, in equal shares per (listener, broker), rounded up; 0 for a run
+    without Spark."""
     deadline: float = 300.0
     """Seconds for the whole run."""
     client: Mapping[str, str] = field(default_factory=dict)
@@ -55,10 +56,10 @@ class ValidationOptions:
     jars_dir: Path | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     record: bool = False
-    """Whether a first run keeps Spark's classes for the next ones."""
+    """True to archive Spark's classes after a first run, so that later runs start sooner."""
     vantage: str = "host"
     incarnations: Mapping[str, str] = field(default_factory=dict)
-    """Of the nodes; a validation elsewhere puts them into its report."""
+    """The nodes' incarnations, for the report of a validation elsewhere."""
 
     def spark(self, contract: Contract) -> SparkSettings:
         """The settings of Spark for ``contract``."""
@@ -69,7 +70,7 @@ class ValidationOptions:
 
 
 def unfinished(draft: Draft, reason: str) -> Report:
-    """The report of a validation that ended, for ``reason``, after what is in ``draft``."""
+    """The report of a validation that ended early for ``reason``, from the partial ``draft``."""
     report = draft.report(reason)
     cells = without_spark(report.cells, reason)
     return report.model_copy(update={"kind": "validation", "cells": cells})
@@ -81,14 +82,14 @@ def validate(
     on_event: OnEvent = lambda text: None,
     draft: Draft | None = None,
 ) -> Report:
-    """Proves every listener of every broker of ``contract``; what fails is in the report.
+    """Validates every listener of every broker of ``contract``. Failures are in the report.
 
-    ``on_event`` gets a line of text per step, and ``draft`` what the doctor sees. Raises
-    EarshotError where Spark cannot be started or ``options`` cannot be used. The topic is deleted
-    and the JVM gone at the end, also after KeyboardInterrupt and SIGTERM (which becomes
-    SystemExit, 143).
+    ``on_event`` is called with a line of text per step. The doctor fills in ``draft``. Raises
+    EarshotError if Spark cannot be started or ``options`` cannot be used. At the end the topic is
+    deleted and the JVM ended, also after KeyboardInterrupt and SIGTERM (which becomes SystemExit,
+    143).
     """
-    started, begun = datetime.now(UTC), time.monotonic()
+    start_time, start = datetime.now(UTC), time.monotonic()
     end = Deadline(options.deadline)
     run = run_id()
     notes: list[str] = []
@@ -98,34 +99,36 @@ def validate(
             spark = stack.enter_context(contextlib.closing(SessionStart(options.spark(contract))))
         on_event("doctor: one record to every broker through every listener")
         limit, vantage = end.left(DOCTOR_SECONDS), options.vantage
-        seen = examine(
+        doctor_report = examine(
             contract, client=options.client, deadline=limit, vantage=vantage, draft=draft
         )
-        notes += seen.notes
-        with proving(contract, seen.cells, options.client, run, end) as copied:
-            cells, findings = _prove(
-                contract, options, seen.cells, spark, run, end, notes, on_event
+        notes += doctor_report.notes
+        with replication_proof(
+            contract, doctor_report.cells, options.client, run, end
+        ) as replication:
+            cells, job_result = _prove(
+                contract, options, doctor_report.cells, spark, run, end, notes, on_event
             )
-            proof = copied.result()
-        notes += proof.notes
+            replication_result = replication.result()
+        notes += replication_result.notes
     report = Report(
         kind="validation",
         run=run,
         cluster=contract.cluster,
-        cluster_id=seen.cluster_id,
+        cluster_id=doctor_report.cluster_id,
         placement=contract.placement,
         kafka_version=contract.kafka_version,
-        started=started,
-        seconds=time.monotonic() - begun,
+        started=start_time,
+        seconds=time.monotonic() - start,
         cells=cells,
-        vantages=seen.vantages + findings.executors,
-        delivery=findings.deliveries,
-        replication=proof.results,
+        vantages=doctor_report.vantages + job_result.executors,
+        delivery=job_result.deliveries,
+        replication=replication_result.results,
         notes=tuple(dict.fromkeys(notes)),
     )
-    # once more: what the doctor reached may have been cut off while Spark was at work
-    report = mark_inconclusive(report, options.vantage)
-    return report.model_copy(update={"seconds": time.monotonic() - begun})
+    # the network may have failed since the doctor's probe
+    report = mark_broken_vantage(report, options.vantage)
+    return report.model_copy(update={"seconds": time.monotonic() - start})
 
 
 def _prove(
@@ -137,51 +140,53 @@ def _prove(
     end: Deadline,
     notes: list[str],
     on_event: OnEvent,
-) -> tuple[tuple[Cell, ...], Findings]:
-    living = targets_reached(contract, cells)
+) -> tuple[tuple[Cell, ...], JobResult]:
+    live_targets = targets_reached(contract, cells)
     if spark is None:
         notes.append(DOCTOR_ALONE)
-    if spark is None or not living:
-        return tuple(cells), Findings()
-    ways_in = entrances(living, options.client)
-    access = ReachedBrokers.widest(living, options.client)
+    if spark is None or not live_targets:
+        return tuple(cells), JobResult()
+    listener_access = access_by_listener(live_targets, options.client)
+    access = ReachedBrokers.widest(live_targets, options.client)
     topic = RunTopic(contract.cluster, run, options.deadline, access, end)
     try:
-        created = topic.create([(route.broker,) for route in living])
-        if isinstance(created, Failure):
-            reason = f"no topic could be created for Spark's records: {created.text}"
-            return without_spark(cells, reason, refusal(created)), Findings()
+        partitions = topic.create([(route.broker,) for route in live_targets])
+        if isinstance(partitions, Failure):
+            reason = f"no topic could be created for Spark's records: {partitions.text}"
+            return without_spark(cells, reason, refusal(partitions)), JobResult()
         routes = [
-            Route(it.listener, it.broker, it.address, partition)
-            for it, partition in zip(living, created.numbers, strict=True)
+            Route(target.listener, target.broker, target.address, partition)
+            for target, partition in zip(live_targets, partitions.numbers, strict=True)
         ]
         try:
             session = spark.session(end.left())
         except TimeoutError:
             reason = f"Spark was not ready when the deadline of {end.seconds:g} s passed"
-            return without_spark(cells, reason), Findings()
+            return without_spark(cells, reason), JobResult()
         if note := exposure(session, credentials=bool(options.client)):
             notes.append(note)
         share = -(-options.records // len(routes))
-        name, begin, cluster_id = created.topic, created.begin, contract.cluster_id
-        job = Job(session, ways_in, name, begin, run, end, on_event, cluster_id)
-        findings = job.prove(routes, share)
+        name, begin, cluster_id = partitions.topic, partitions.begin, contract.cluster_id
+        job = Job(session, listener_access, name, begin, run, end, on_event, cluster_id)
+        job_result = job.prove(routes, share)
         if spark.is_recorded and all(
-            delivery.verdict is Verdict.PASS for delivery in findings.deliveries
+            delivery.verdict is Verdict.PASS for delivery in job_result.deliveries
         ):
             on_event("keeping Spark's classes, so that later runs start sooner (once)")
             spark.finish(end.left(RECORD_SECONDS))
-        return merge(cells, findings, cluster_id), findings
+        return merge(cells, job_result, cluster_id), job_result
     finally:
-        spark.close()  # first: a producer that still writes would have the topic created again
+        spark.close()  # before the deletion: a running producer would recreate the topic
         if note := topic.delete():
             notes.append(note)
 
 
-def entrances(living: Sequence[CellTarget], client: Mapping[str, str]) -> dict[str, ListenerAccess]:
-    """How to come in through each listener: by the brokers that live."""
-    routes = {}
-    for name, protocol in {route.listener: route.protocol for route in living}.items():
-        bootstrap = ",".join(str(route.address) for route in living if route.listener == name)
-        routes[name] = ListenerAccess(bootstrap, protocol, client)
-    return routes
+def access_by_listener(
+    targets: Sequence[CellTarget], client: Mapping[str, str]
+) -> dict[str, ListenerAccess]:
+    """Spark's access to each listener, with the ``targets`` as bootstrap addresses."""
+    access = {}
+    for name, protocol in {target.listener: target.protocol for target in targets}.items():
+        bootstrap = ",".join(str(target.address) for target in targets if target.listener == name)
+        access[name] = ListenerAccess(bootstrap, protocol, client)
+    return access

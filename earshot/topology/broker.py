@@ -80,6 +80,8 @@ class Bootstrap:
     mechanism: str = ""
     """Its SASL mechanism; empty if unknown."""
     mechanism_setting: str = ""
+    is_client_only: bool = field(default=False, compare=False)
+    """Its image is known to contain no broker."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class JoinedNetwork:
     """It has no route to other networks, and no published ports."""
     is_named: bool = field(default=True, compare=False)
     """Docker calls it ``name``; otherwise Compose adds the project's name as a prefix."""
+    is_shown: bool = field(default=False, compare=False)
+    """The file contains every container of the network."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,11 @@ class Container:
     def is_cut_off(self) -> bool:
         """Whether all its networks are internal, without routes to others."""
         return bool(self.networks) and all(network.internal for network in self.networks)
+
+    @property
+    def is_network_shown(self) -> bool:
+        """Whether the file contains every container of its networks."""
+        return bool(self.networks) and all(network.is_shown for network in self.networks)
 
     @cached_property
     def names(self) -> frozenset[str]:

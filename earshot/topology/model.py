@@ -14,7 +14,7 @@ from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
 from earshot.topology.names import GATEWAYS, Names
-from earshot.topology.ways import Hop, Outcome, Trace, Ways
+from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,17 @@ class Deployment:
             self._traces[key] = self._ways.trace(place, address)
         return self._traces[key]
 
-    def shows_brokers(self, traces: Sequence[Trace]) -> bool:
-        """Whether the brokers are known that a client with ``traces`` may connect to."""
-        return bool(self.brokers) or all(is_msk_broker(trace.address.host) for trace in traces)
+    def shows_brokers(self, client: Bootstrap, traces: Sequence[Trace]) -> bool:
+        """Whether the brokers are known that ``client`` with ``traces`` may connect to.
+
+        Alone in its network, a client without a broker of its own reaches none by loopback.
+        """
+        if self.brokers or all(is_msk_broker(trace.address.host) for trace in traces):
+            return True
+        is_alone = (
+            client.is_client_only and len(self.names.sharing(self.names.owner(client.service))) < 2
+        )
+        return is_alone and all(trace.end is Failure.SELF for trace in traces)
 
     def is_certain(self, trace: Trace) -> bool:
         """Whether a failure of ``trace`` depends on no assumption."""

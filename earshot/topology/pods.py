@@ -35,7 +35,7 @@ class PodDeployment(Deployment):
     """By the service of each of their containers."""
     services: tuple[ClusterService, ...] = ()
 
-    def shows_brokers(self, traces: Sequence[Trace]) -> bool:
+    def shows_brokers(self, client: Bootstrap, traces: Sequence[Trace]) -> bool:
         return bool(self.brokers or self.services)
 
     def trace(self, place: str, address: Address) -> Trace:

@@ -22,74 +22,94 @@ def _between(current: ClusterPlan, target: ClusterPlan) -> Iterator[ClusterPlan]
     yield current
     # brokers are removed before listeners change and added after: an old broker has no address in
     # the new plan, and a new one none in the old
-    old = with_nodes(current, {node.id for node in target.nodes})
-    new = with_nodes(target, {node.id for node in current.nodes})
-    yield old
-    yield from _listener_steps(old, new)
-    yield new
+    old_plan = with_nodes(current, {node.id for node in target.nodes})
+    new_plan = with_nodes(target, {node.id for node in current.nodes})
+    yield old_plan
+    yield from _listener_steps(old_plan, new_plan)
+    yield new_plan
     yield target
 
 
-def _listener_steps(old: ClusterPlan, new: ClusterPlan) -> Iterator[ClusterPlan]:
-    used, next_used = old.inter_broker, new.inter_broker
-    changed = {
+def _listener_steps(old_plan: ClusterPlan, new_plan: ClusterPlan) -> Iterator[ClusterPlan]:
+    inter_broker, new_inter_broker = old_plan.inter_broker, new_plan.inter_broker
+    changed_names = {
         name
-        for name in set(old.listener_names) & set(new.listener_names)
-        if protocols(old, name) != protocols(new, name)
+        for name in set(old_plan.listener_names) & set(new_plan.listener_names)
+        if protocols(old_plan, name) != protocols(new_plan, name)
     }
-    if used != next_used:
+    if inter_broker != new_inter_broker:
         # the next inter-broker listener gets its new protocol before brokers use it, and the
         # current one stays unchanged until then
-        keeping = changed - {next_used}
-        if is_internal(old, used) and not is_internal(new, used):
-            keeping |= {used}
-        both = side_by_side(old, new, keeping)
-        yield both
-        yield both.model_copy(update={"inter_broker": next_used})
-    elif used not in changed:
-        yield side_by_side(old, new, changed)
-    elif bridge := _bridge(old, new, changed):
+        keeping = changed_names - {new_inter_broker}
+        if is_internal(old_plan, inter_broker) and not is_internal(new_plan, inter_broker):
+            keeping |= {inter_broker}
+        plan_with_both = with_listeners_of_both(old_plan, new_plan, keeping)
+        yield plan_with_both
+        yield plan_with_both.model_copy(update={"inter_broker": new_inter_broker})
+    elif inter_broker not in changed_names:
+        yield with_listeners_of_both(old_plan, new_plan, changed_names)
+    elif bridge := _bridge(old_plan, new_plan, changed_names):
         # a name has one protocol, so brokers use another listener while theirs changes
-        for keeping, through in ((changed, used), (changed, bridge), (changed - {used}, bridge)):
-            plan = side_by_side(old, new, keeping)
+        for keeping, through in (
+            (changed_names, inter_broker),
+            (changed_names, bridge),
+            (changed_names - {inter_broker}, bridge),
+        ):
+            plan = with_listeners_of_both(old_plan, new_plan, keeping)
             yield plan.model_copy(update={"inter_broker": through})
-        yield side_by_side(old, new, changed - {used})
+        yield with_listeners_of_both(old_plan, new_plan, changed_names - {inter_broker})
 
 
-def _bridge(old: ClusterPlan, new: ClusterPlan, changed: Collection[str]) -> str | None:
+def _bridge(
+    old_plan: ClusterPlan, new_plan: ClusterPlan, changed_names: Collection[str]
+) -> str | None:
     """A listener of scope internal whose protocol stays, if possible one of both plans."""
-    stays = [name for name in new.listener_names if name in old.listener_names]
-    others = [name for name in (*new.listener_names, *old.listener_names) if name not in stays]
-    for name in (*stays, *others):
-        if name not in changed and is_internal(old, name) and is_internal(new, name):
+    stays = [name for name in new_plan.listener_names if name in old_plan.listener_names]
+    other_names = [
+        name for name in (*new_plan.listener_names, *old_plan.listener_names) if name not in stays
+    ]
+    for name in (*stays, *other_names):
+        if (
+            name not in changed_names
+            and is_internal(old_plan, name)
+            and is_internal(new_plan, name)
+        ):
             return name
     return None
 
 
-def side_by_side(old: ClusterPlan, new: ClusterPlan, keeping: Collection[str]) -> ClusterPlan:
+def with_listeners_of_both(
+    old_plan: ClusterPlan, new_plan: ClusterPlan, keeping: Collection[str]
+) -> ClusterPlan:
     """A plan with the listeners of both plans, which have the same nodes, and inter-broker
-    listener of ``old``.
+    listener of ``old_plan``.
 
-    Listeners of both plans are those of ``new``, or those of ``old`` if ``keeping`` names them.
+    A listener in both plans is that of ``new_plan``, or that of ``old_plan`` if in ``keeping``.
     """
-    nodes = tuple(_node(old.node(node.id), node, new.controller, keeping) for node in new.nodes)
-    extra = tuple(sorted((dict(old.extra) | dict(new.extra)).items()))
-    return new.model_copy(update={"nodes": nodes, "inter_broker": old.inter_broker, "extra": extra})
+    nodes = tuple(
+        _node(old_plan.node(node.id), node, new_plan.controller, keeping) for node in new_plan.nodes
+    )
+    extra = tuple(sorted((dict(old_plan.extra) | dict(new_plan.extra)).items()))
+    return new_plan.model_copy(
+        update={"nodes": nodes, "inter_broker": old_plan.inter_broker, "extra": extra}
+    )
 
 
-def _node(old: Node, new: Node, controller: str, keeping: Collection[str]) -> Node:
+def _node(old_node: Node, new_node: Node, controller: str, keeping: Collection[str]) -> Node:
     staying = [
-        listener for listener in old.listeners if new.is_broker or new.listener(listener.name)
+        listener
+        for listener in old_node.listeners
+        if new_node.is_broker or new_node.listener(listener.name)
     ]
-    come = [listener for listener in new.listeners if old.listener(listener.name) is None]
+    come = [listener for listener in new_node.listeners if old_node.listener(listener.name) is None]
     # in the order of the old plan, so that a step back to it restarts no broker only for the order
     listeners = [
-        listener if listener.name in keeping else new.listener(listener.name) or listener
+        listener if listener.name in keeping else new_node.listener(listener.name) or listener
         for listener in staying
     ] + come
     # the controller's listener stays the last
     listeners.sort(key=lambda listener: listener.name == controller)
-    return new.model_copy(update={"listeners": tuple(listeners)})
+    return new_node.model_copy(update={"listeners": tuple(listeners)})
 
 
 def with_nodes(plan: ClusterPlan, ids: Collection[int]) -> ClusterPlan:

@@ -29,7 +29,7 @@ class Change:
         memory = recall(folder)
         if memory.complete is None:
             return cls(target)
-        target = _named(target, memory.complete)
+        target = _with_known_hosts(target, memory.complete)
         return cls(target, transition(memory.complete, target, memory.begun), memory.done)
 
     @property
@@ -50,11 +50,11 @@ class Change:
     @property
     def lines(self) -> tuple[str, ...]:
         """A line per remaining step; empty for a change of a single step."""
-        of = self.done + len(self.steps)
-        if of < 2:
+        step_count = self.done + len(self.steps)
+        if step_count < 2:
             return ()
         return tuple(
-            f"step {number} of {of}: {step.text}"
+            f"step {number} of {step_count}: {step.text}"
             for number, step in enumerate(self.steps, start=self.done + 1)
         )
 
@@ -66,15 +66,15 @@ class Change:
         return self.lines[0] + ("; run again" if len(self.lines) > 1 else "")
 
 
-def _named(target: ClusterPlan, running: ClusterPlan) -> ClusterPlan:
-    """``target`` with the hosts of ``running`` in place of hosts that only an update knows."""
+def _with_known_hosts(target: ClusterPlan, running_plan: ClusterPlan) -> ClusterPlan:
+    """``target`` with the hosts of ``running_plan`` in place of hosts that only an update knows."""
     hosts = {
         (node.id, listener.name): listener.host
-        for node in running.nodes
+        for node in running_plan.nodes
         for listener in node.listeners
     }
 
-    def named(node: Node, listener: Listener) -> Listener:
+    def with_known_host(node: Node, listener: Listener) -> Listener:
         host = hosts.get((node.id, listener.name))
         if host is None or not str(listener.host).endswith(NOT_KNOWN):
             return listener
@@ -82,7 +82,9 @@ def _named(target: ClusterPlan, running: ClusterPlan) -> ClusterPlan:
 
     nodes = [
         node.model_copy(
-            update={"listeners": tuple(named(node, listener) for listener in node.listeners)}
+            update={
+                "listeners": tuple(with_known_host(node, listener) for listener in node.listeners)
+            }
         )
         for node in target.nodes
     ]

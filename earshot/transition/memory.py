@@ -40,9 +40,9 @@ def recall(folder: Path) -> ChangeMemory:
 
 def begin(folder: Path, plan: ClusterPlan) -> None:
     """Record that nodes are about to get ``plan``. Raises EarshotError."""
-    before = recall(folder)
-    if plan not in (before.complete, *before.begun):
-        keep(folder, before.model_copy(update={"begun": (*before.begun, plan)}))
+    memory = recall(folder)
+    if plan not in (memory.complete, *memory.begun):
+        keep(folder, memory.model_copy(update={"begun": (*memory.begun, plan)}))
 
 
 def complete(folder: Path, plan: ClusterPlan, done: int) -> None:

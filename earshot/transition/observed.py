@@ -42,20 +42,22 @@ def corrected(
         return memory, ""
     remembered = (memory.complete, *memory.begun)
     ids = {node.id for plan in remembered for node in plan.nodes}
-    running = {
+    running_settings = {
         id: node_settings
         for id, node_settings in observed.items()
         if id in ids and _ADVERTISED in node_settings.values
     }
-    others = sorted(
+    differing_ids = sorted(
         id
-        for id, node_settings in running.items()
+        for id, node_settings in running_settings.items()
         if not any(_is_run(plan, id, node_settings) for plan in remembered)
     )
-    if not others:
+    if not differing_ids:
         return memory, ""
     try:
-        runs = _runs(memory.complete, target, {id: running[id] for id in others})
+        running_plan = _running_plan(
+            memory.complete, target, {id: running_settings[id] for id in differing_ids}
+        )
     except (AddressError, KeyError, ValueError):
         return memory, ""  # earshot has not written these settings
     still = [
@@ -63,58 +65,62 @@ def corrected(
         for plan in remembered
         if any(
             _is_run(plan, id, node_settings)
-            for id, node_settings in running.items()
-            if id not in others
+            for id, node_settings in running_settings.items()
+            if id not in differing_ids
         )
     ]
-    complete, *begun = (*still, runs)
-    done = memory.done if still else 0
-    nodes = f"{numbered('node', others)} run{'s' if len(others) == 1 else ''}"
-    shown = ", ".join(map(str, runs.node(others[0]).listeners))
-    return ChangeMemory(complete=complete, begun=tuple(begun), done=done), (
-        f"{nodes} other listeners than those that are remembered of the last change: {shown}; this "
-        "update begins with what runs"
+    complete, *begun = (*still, running_plan)
+    done_steps = memory.done if still else 0
+    nodes = f"{numbered('node', differing_ids)} run{'s' if len(differing_ids) == 1 else ''}"
+    listeners_text = ", ".join(map(str, running_plan.node(differing_ids[0]).listeners))
+    return ChangeMemory(complete=complete, begun=tuple(begun), done=done_steps), (
+        f"{nodes} other listeners than those that are remembered of the last change: "
+        f"{listeners_text}; this update begins with what runs"
     )
 
 
-def _runs(
-    last: ClusterPlan, target: ClusterPlan, running: Mapping[int, NodeSettings]
+def _running_plan(
+    last_plan: ClusterPlan, target: ClusterPlan, running_settings: Mapping[int, NodeSettings]
 ) -> ClusterPlan:
-    """The plan of ``running`` nodes: ``target``, or else ``last`` with their listeners.
+    """The plan of running nodes: ``target``, or else ``last_plan`` with their listeners.
 
     Raises KeyError, ValueError or AddressError for settings that earshot has not written.
     """
     ids = {node.id for node in target.nodes}
     if all(
-        id in ids and _is_run(target, id, node_settings) for id, node_settings in running.items()
+        id in ids and _is_run(target, id, node_settings)
+        for id, node_settings in running_settings.items()
     ):
         return target
     nodes = tuple(
-        _node(node, running[node.id]) if node.id in running else node for node in last.nodes
+        _node(node, running_settings[node.id]) if node.id in running_settings else node
+        for node in last_plan.nodes
     )
-    values = next(iter(running.values())).values
+    values = next(iter(running_settings.values())).values
     protocols = _protocols(values)
     controller = values["controller.listener.names"]
-    return last.model_copy(
+    return last_plan.model_copy(
         update={
             "nodes": nodes,
-            "inter_broker": values.get("inter.broker.listener.name", last.inter_broker),
+            "inter_broker": values.get("inter.broker.listener.name", last_plan.inter_broker),
             "controller": controller,
-            "controller_protocol": protocols.get(controller, last.controller_protocol),
+            "controller_protocol": protocols.get(controller, last_plan.controller_protocol),
         }
     )
 
 
-def _node(last: Node, settings: NodeSettings) -> Node:
-    """``last`` with the listeners in ``settings``."""
+def _node(last_node: Node, settings: NodeSettings) -> Node:
+    """``last_node`` with the listeners in ``settings``."""
     bound = dict(parse_entries(settings.values[_LISTENERS]))
     advertised = dict(parse_entries(settings.values[_ADVERTISED]))
     protocols, scopes = _protocols(settings.values), _scopes(settings.notes)
     listeners = []
     for name, address in bound.items():
-        before, at = last.listener(name), advertised.get(name, address)
-        same = before is not None and before.protocol is protocols[name]
-        listener_scopes = scopes.get(name) or (before.scopes if before else (Scope.INTERNAL,))
+        last_listener, advertised_address = last_node.listener(name), advertised.get(name, address)
+        has_same_protocol = last_listener is not None and last_listener.protocol is protocols[name]
+        listener_scopes = scopes.get(name) or (
+            last_listener.scopes if last_listener else (Scope.INTERNAL,)
+        )
         listeners.append(
             Listener(
                 name=name,
@@ -122,14 +128,18 @@ def _node(last: Node, settings: NodeSettings) -> Node:
                 scopes=listener_scopes,
                 bind_host=address.host,
                 bind_port=address.port,
-                host=at.host,
-                port=at.port,
-                mechanism=before.mechanism if before and same else None,
-                client_auth=before.client_auth if before and same else None,
-                front=before.front if before and (before.host, before.port) == at else None,
+                host=advertised_address.host,
+                port=advertised_address.port,
+                mechanism=last_listener.mechanism if last_listener and has_same_protocol else None,
+                client_auth=last_listener.client_auth
+                if last_listener and has_same_protocol
+                else None,
+                front=last_listener.front
+                if last_listener and (last_listener.host, last_listener.port) == advertised_address
+                else None,
             )
         )
-    return last.model_copy(update={"listeners": tuple(listeners)})
+    return last_node.model_copy(update={"listeners": tuple(listeners)})
 
 
 def _is_run(plan: ClusterPlan, id: int, settings_found: NodeSettings) -> bool:

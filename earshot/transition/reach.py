@@ -34,26 +34,26 @@ def rolls(before: Iterable[ClusterPlan], after: ClusterPlan) -> bool:
 
 
 def _rolls(before: ClusterPlan, after: ClusterPlan) -> bool:
-    old, new = set(before.listener_names), set(after.listener_names)
+    old_names, new_names = set(before.listener_names), set(after.listener_names)
     return (
         reaches(before, after)
         and reaches(after, before)
-        and not (new - old and old - new)
+        and not (new_names - old_names and old_names - new_names)
         and not any(takeovers(before, after))
     )
 
 
-def reaches(one: ClusterPlan, other: ClusterPlan) -> bool:
-    """True if a broker that runs ``one`` reaches those that run ``other``."""
-    if len({node.id for plan in (one, other) for node in plan.brokers}) == 1:
+def reaches(plan: ClusterPlan, other_plan: ClusterPlan) -> bool:
+    """True if a broker that runs ``plan`` reaches those that run ``other_plan``."""
+    if len({node.id for each_plan in (plan, other_plan) for node in each_plan.brokers}) == 1:
         return True
-    name = one.inter_broker
-    used = protocols(one, name)
+    name = plan.inter_broker
+    own_protocols = protocols(plan, name)
     return (
-        len(used) == 1
-        and used == protocols(other, name)
-        and all(node.listener(name) for node in other.brokers)
-        and (is_internal(other, name) or not is_internal(one, name))
+        len(own_protocols) == 1
+        and own_protocols == protocols(other_plan, name)
+        and all(node.listener(name) for node in other_plan.brokers)
+        and (is_internal(other_plan, name) or not is_internal(plan, name))
     )
 
 
@@ -105,7 +105,7 @@ def _ports(node: Node) -> dict[tuple[bool, int], str]:
 def clashes(plan: ClusterPlan) -> bool:
     """True if two listeners of a node bind the same port."""
     return any(
-        most > 1
+        port_count > 1
         for node in plan.nodes
-        for most in Counter(listener.bind_port for listener in node.listeners).values()
+        for port_count in Counter(listener.bind_port for listener in node.listeners).values()
     )

@@ -12,7 +12,7 @@ from earshot.listeners.terms import Protocol
 from earshot.transition.reach import of_brokers, protocols, takeovers
 
 STOP = "stop the cluster first (`pulumi destroy`; data is kept)"
-SHOWN = 3
+MAX_SHOWN = 3
 """Nodes that one message names."""
 
 
@@ -29,10 +29,10 @@ def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
         first = lost[0]
         where = ", ".join(
             f"{takeover.port} of node {takeover.node}"
-            for takeover in lost[:SHOWN]
+            for takeover in lost[:MAX_SHOWN]
             if takeover.old == first.old
         )
-        more = " and more" if len(lost) > SHOWN else ""
+        more = " and more" if len(lost) > MAX_SHOWN else ""
         return _refused(
             f"port {where}{more} would go from {first.old} to {first.new} in one go, and clients "
             f"that still use it as {first.old} would get the addresses of {first.new}",
@@ -87,9 +87,9 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
             STOP,
         )
     elif current.security is None and target.security is not None:
-        if own := _own_security(current):
+        if user_keys := _own_security(current):
             yield _refused(
-                f"`security` would come while brokers run with {listed(own)} of their own: "
+                f"`security` would come while brokers run with {listed(user_keys)} of their own: "
                 "those restarted first would not know which authorities the others trust",
                 STOP,
             )
@@ -151,26 +151,31 @@ def _other_subjects(current: ClusterPlan, target: ClusterPlan) -> list[str]:
     if current.security is None or target.security is None or len(current.nodes) < 2:
         return []
     ids = ({node.id for node in plan.nodes} for plan in (current, target))
-    before, after = (set(plan.security.principals) for plan in (current, target) if plan.security)
-    same = before == after or len(set(map(frozenset, ids))) > 1
-    return [] if same else sorted(after - before) or sorted(after)
+    old_subjects, new_subjects = (
+        set(plan.security.principals) for plan in (current, target) if plan.security
+    )
+    is_unchanged = old_subjects == new_subjects or len(set(map(frozenset, ids))) > 1
+    return [] if is_unchanged else sorted(new_subjects - old_subjects) or sorted(new_subjects)
 
 
 def _other_ids(current: ClusterPlan, target: ClusterPlan) -> Iterator[tuple[int, int, str]]:
     """Brokers that go and ones that come, where both have the same address."""
     ids = ({node.id for node in plan.brokers} for plan in (current, target))
-    before, after = ids
-    at = {
+    old_ids, new_ids = ids
+    id_by_address = {
         str(listener.advertised): node.id
         for node in current.brokers
-        if node.id not in after
+        if node.id not in new_ids
         for listener in node.listeners
         if listener.known
     }
     for node in target.brokers:
-        for listener in node.listeners if node.id not in before else ():
-            if listener.known and (old := at.get(str(listener.advertised))) is not None:
-                yield old, node.id, str(listener.advertised)
+        for listener in node.listeners if node.id not in old_ids else ():
+            if (
+                listener.known
+                and (old_id := id_by_address.get(str(listener.advertised))) is not None
+            ):
+                yield old_id, node.id, str(listener.advertised)
 
 
 def _voters(plan: ClusterPlan) -> dict[int, str]:

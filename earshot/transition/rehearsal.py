@@ -25,7 +25,7 @@ class RehearsedStep:
     """By broker id, its listeners with their advertised addresses after the step."""
 
 
-def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedStep, ...]:
+def rehearsed_steps(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedStep, ...]:
     """The effects of the ``steps`` from ``current``, in order."""
     plans = [current, *(step.plan for step in steps)]
     return tuple(
@@ -48,12 +48,12 @@ def rehearsed(current: ClusterPlan, steps: Collection[Step]) -> tuple[RehearsedS
     )
 
 
-def by_scope(plan: ClusterPlan, *others: ClusterPlan) -> dict[Scope, tuple[str, ...]]:
+def by_scope(plan: ClusterPlan, *other_plans: ClusterPlan) -> dict[Scope, tuple[str, ...]]:
     """The listeners of ``plan`` that all plans have with one protocol, by their clients' scope."""
     common = set.intersection(
         *(
-            {(listener.name, listener.protocol) for listener in of_brokers(each)}
-            for each in (plan, *others)
+            {(listener.name, listener.protocol) for listener in of_brokers(each_plan)}
+            for each_plan in (plan, *other_plans)
         )
     )
     hosts: dict[Scope, tuple[str, ...]] = {}

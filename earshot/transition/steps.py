@@ -35,21 +35,21 @@ def transition(
     ``begun`` are the plans of interrupted steps; some nodes may run them. If no order of steps is
     safe, raises EarshotError, which says why and what to do instead.
     """
-    running = (current, *(plan for plan in begun if plan != current))
-    if running == (target,):
+    running_plans = (current, *(plan for plan in begun if plan != current))
+    if running_plans == (target,):
         return ()
     check(current, target)
     plans = candidates(current, target)
-    path = _shortest_path(running, plans)
-    if path is None and len(running) > 1:
-        rest = _shortest_path((current,), plans)
-        path = None if rest is None else (current, *rest)
+    path = _shortest_path(running_plans, plans)
+    if path is None and len(running_plans) > 1:
+        remaining_path = _shortest_path((current,), plans)
+        path = None if remaining_path is None else (current, *remaining_path)
     if path is None:
         raise no_order(current, target)
     return tuple(
-        Step(plan, description(before, plan, target), _restarts(before, plan))
-        for before, plan in zip(
-            (running, *((step_plan,) for step_plan in path)), path, strict=False
+        Step(plan, description(plans_before, plan, target), _restarts(plans_before, plan))
+        for plans_before, plan in zip(
+            (running_plans, *((step_plan,) for step_plan in path)), path, strict=False
         )
     )
 
@@ -62,86 +62,102 @@ def leaving(plan: ClusterPlan, target: ClusterPlan) -> frozenset[str]:
 
 
 def _shortest_path(
-    running: Sequence[ClusterPlan], plans: Sequence[ClusterPlan]
+    running_plans: Sequence[ClusterPlan], plans: Sequence[ClusterPlan]
 ) -> tuple[ClusterPlan, ...] | None:
     """The shortest safe sequence of ``plans`` that ends with the last; None if there is none."""
     paths: list[tuple[tuple[ClusterPlan, ...], Sequence[ClusterPlan]]] = [((), plans)]
     while paths:
-        longer = []
-        for path, rest in paths:
-            before = (path[-1],) if path else running
+        longer_paths = []
+        for path, later_plans in paths:
+            plans_before = (path[-1],) if path else running_plans
             # later plans first: of two paths of one length, the one whose first step is larger wins
-            for plan in reversed(rest):
-                if not rolls(before, plan):
+            for plan in reversed(later_plans):
+                if not rolls(plans_before, plan):
                     continue
                 if plan == plans[-1]:
                     return (*path, plan)
-                longer.append(((*path, plan), plans[plans.index(plan) + 1 :]))
-        paths = longer
+                longer_paths.append(((*path, plan), plans[plans.index(plan) + 1 :]))
+        paths = longer_paths
     return None
 
 
-def _restarts(before: Sequence[ClusterPlan], after: ClusterPlan) -> tuple[int, ...]:
-    """Nodes whose settings or certificates differ from those in any of the plans ``before``."""
-    new = {node.id: (settings(after, node), after.security) for node in after.nodes}
-    old = [
-        (node.id, (settings(plan, node), plan.security)) for plan in before for node in plan.nodes
+def _restarts(plans_before: Sequence[ClusterPlan], plan_after: ClusterPlan) -> tuple[int, ...]:
+    """The ids of nodes whose settings or certificates differ from any of ``plans_before``."""
+    new_settings = {
+        node.id: (settings(plan_after, node), plan_after.security) for node in plan_after.nodes
+    }
+    old_settings = [
+        (node.id, (settings(plan, node), plan.security))
+        for plan in plans_before
+        for node in plan.nodes
     ]
-    changed = {id for id, values in old if id in new and new[id] != values}
-    return tuple(id for id in new if id in changed)
+    changed_ids = {
+        id for id, values in old_settings if id in new_settings and new_settings[id] != values
+    }
+    return tuple(id for id in new_settings if id in changed_ids)
 
 
-def description(before: Sequence[ClusterPlan], after: ClusterPlan, target: ClusterPlan) -> str:
-    """What the step to ``after`` does, in one sentence without a full stop."""
-    if len(before) > 1 and after == before[0]:
+def description(
+    plans_before: Sequence[ClusterPlan], plan_after: ClusterPlan, target: ClusterPlan
+) -> str:
+    """What the step to ``plan_after`` does, in one sentence without a full stop."""
+    if len(plans_before) > 1 and plan_after == plans_before[0]:
         return "back to the listeners before the step that was interrupted"
-    return "; ".join(_changes(before[0], after, target)) or "other settings"
+    return "; ".join(_changes(plans_before[0], plan_after, target)) or "other settings"
 
 
-def _changes(before: ClusterPlan, after: ClusterPlan, target: ClusterPlan) -> Iterator[str]:
-    old, new = before.listener_names, after.listener_names
-    added = [name for name in new if name not in old]
-    going = [name for name in old if name in new and name not in target.listener_names]
-    if added and going:
-        yield f"{_and((*going, *added))} side by side"
-    elif added:
-        yield f"{_and(added)} added"
-    for name in (name for name in new if name in old):
+def _changes(
+    plan_before: ClusterPlan, plan_after: ClusterPlan, target: ClusterPlan
+) -> Iterator[str]:
+    old_names, new_names = plan_before.listener_names, plan_after.listener_names
+    added_names = [name for name in new_names if name not in old_names]
+    leaving_names = [
+        name for name in old_names if name in new_names and name not in target.listener_names
+    ]
+    if added_names and leaving_names:
+        yield f"{_and(added_names)} added next to {_and(leaving_names)}"
+    elif added_names:
+        yield f"{_and(added_names)} added"
+    for name in (name for name in new_names if name in old_names):
         old_protocols, new_protocols = (
-            ", ".join(sorted(protocols(plan, name))) for plan in (before, after)
+            ", ".join(sorted(protocols(plan, name))) for plan in (plan_before, plan_after)
         )
         old_listeners, new_listeners = (
-            _listeners(before, name, after),
-            _listeners(after, name, before),
+            _listeners(plan_before, name, plan_after),
+            _listeners(plan_after, name, plan_before),
         )
         if old_protocols != new_protocols:
             yield f"{name} from {old_protocols} to {new_protocols}"
         elif old_listeners != new_listeners:
-            is_same = [*map(_without_forwarder, old_listeners)] == [
+            has_same_bind = [*map(_without_forwarder, old_listeners)] == [
                 *map(_without_forwarder, new_listeners)
             ]
-            yield f"{name} behind another forwarder" if is_same else f"{name} at other addresses"
-    if before.inter_broker != after.inter_broker:
-        yield f"brokers reach each other through {after.inter_broker}"
-    if removed := [name for name in old if name not in new]:
-        yield f"{_and(removed)} removed"
-    if text := _new_trust(before, after):
+            yield (
+                f"{name} behind another forwarder"
+                if has_same_bind
+                else f"{name} at other addresses"
+            )
+    if plan_before.inter_broker != plan_after.inter_broker:
+        yield f"brokers reach each other through {plan_after.inter_broker}"
+    if removed_names := [name for name in old_names if name not in new_names]:
+        yield f"{_and(removed_names)} removed"
+    if text := _new_trust(plan_before, plan_after):
         yield text
-    ids, new_ids = ([str(node.id) for node in plan.brokers] for plan in (before, after))
+    ids, new_ids = ([str(node.id) for node in plan.brokers] for plan in (plan_before, plan_after))
     if removed_ids := [id for id in ids if id not in new_ids]:
         yield f"without broker {_and(removed_ids)}"
     if new_brokers := [id for id in new_ids if id not in ids]:
         yield f"with broker {_and(new_brokers)}"
 
 
-def _new_trust(before: ClusterPlan, after: ClusterPlan) -> str:
+def _new_trust(plan_before: ClusterPlan, plan_after: ClusterPlan) -> str:
     """New certificates of nodes, or newly trusted authorities; empty if neither changes."""
-    if after.security is None:
+    if plan_after.security is None:
         return ""
-    if before.security is None:
+    if plan_before.security is None:
         return "nodes get certificates, and clients users"
-    numbers = after.security.authorities
-    if numbers == before.security.authorities:
+    numbers = plan_after.security.authorities
+    if numbers == plan_before.security.authorities:
         return ""
     if len(numbers) == 1:
         return f"authority {numbers[0]} alone is trusted"
@@ -151,9 +167,9 @@ def _new_trust(before: ClusterPlan, after: ClusterPlan) -> str:
     )
 
 
-def _listeners(plan: ClusterPlan, name: str, other: ClusterPlan) -> list[Listener | None]:
+def _listeners(plan: ClusterPlan, name: str, other_plan: ClusterPlan) -> list[Listener | None]:
     """The listener ``name`` of the nodes that both plans have."""
-    ids = {node.id for node in other.brokers}
+    ids = {node.id for node in other_plan.brokers}
     return [node.listener(name) for node in plan.brokers if node.id in ids]
 
 

@@ -20,7 +20,7 @@ MOST_BROKERS: Final = 2000
 BACKLOG: Final = 128
 HOSTS: Final = Path("/etc/hosts")
 
-Opened = Callable[[socket.socket, Address], None]
+OpenConnection = Callable[[socket.socket, Address], None]
 """Is called with a socket that listens and the broker's address that it is for."""
 
 
@@ -29,7 +29,7 @@ class Ports:
     """A port of 127.0.0.1 for each address of a broker: ``first`` is the bootstrap's."""
 
     first: int
-    opened: Opened
+    opened: OpenConnection
     most: int = MOST_BROKERS
     """Addresses of brokers; fewer where this process may open few files."""
     given: dict[Address, Address] = field(default_factory=dict)
@@ -48,9 +48,9 @@ class Ports:
     def add(self, address: Address) -> None:
         """Listen for one more address. Raises EarshotError where its port is not free."""
         if address not in self.given:
-            own = Address(LOOPBACK, self.first + 1 + len(self.given))
-            self.opened(bound(own), address)
-            self.given[address] = own
+            local_address = Address(LOOPBACK, self.first + 1 + len(self.given))
+            self.opened(bound(local_address), address)
+            self.given[address] = local_address
 
 
 def loopback_addresses(addresses: Sequence[Address], seed: str) -> dict[str, str]:
@@ -78,21 +78,21 @@ def loopback_addresses(addresses: Sequence[Address], seed: str) -> dict[str, str
 
 def write_hosts(file: Path, names: Mapping[str, str]) -> None:
     """This machine's file of hosts, and ``names`` before it."""
-    own = "".join(f"{address}\t{host}\n" for host, address in names.items())
-    file.write_text(own + (HOSTS.read_text(errors="replace") if HOSTS.exists() else ""))
+    hosts_lines = "".join(f"{address}\t{host}\n" for host, address in names.items())
+    file.write_text(hosts_lines + (HOSTS.read_text(errors="replace") if HOSTS.exists() else ""))
 
 
 def bound(address: Address) -> socket.socket:
     """A socket that listens there. Raises EarshotError."""
     if address.port > MAX_PORT:
         raise EarshotError("--port", observed="there are more brokers than ports after it")
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening_socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(BACKLOG)
+        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening_socket.bind(address)
+        listening_socket.listen(BACKLOG)
     except OSError as fault:
-        made.close()
+        listening_socket.close()
         remedy = "end what listens there, or choose another --port"
         if isinstance(fault, PermissionError):
             remedy = "a port below 1024 needs root here"
@@ -101,5 +101,5 @@ def bound(address: Address) -> socket.socket:
             observed=f"cannot be listened at: {fault.strerror}",
             remedy=remedy,
         ) from None
-    made.setblocking(False)
-    return made
+    listening_socket.setblocking(False)
+    return listening_socket

@@ -39,31 +39,34 @@ _Directions = Callable[[Stream], tuple[Coroutine[None, None, None], Coroutine[No
 
 
 class RelayError(Exception):
-    """The connection was ended by the tunnel; the text says why."""
+    """The tunnel ended the connection; the text has the reason."""
 
 
-async def passed(via: Via, address: Address, reader: StreamReader, writer: StreamWriter) -> None:
+async def relay_unchanged(
+    via: Via, address: Address, reader: StreamReader, writer: StreamWriter
+) -> None:
     """Bytes both ways until one side ends. Raises RelayError where the broker is not reached."""
-    await _both(via, address, writer, lambda stream: (
+    await _relay_both_ways(via, address, writer, lambda stream: (
         _copied(reader, stream.writer), _copied(stream.reader, writer)
     ))  # fmt: skip
 
 
-async def rewriting(
+async def relay_rewriting(
     via: Via, address: Address, local: Local, reader: StreamReader, writer: StreamWriter
 ) -> None:
-    """Requests as they are, and answers with ``local`` addresses, until one side ends.
+    """Relays requests unchanged, and answers with ``local`` addresses, until one side ends.
 
-    Raises RelayError where the broker is not reached, or one side does not speak Kafka's protocol.
+    Raises RelayError if the broker cannot be reached, or one side does not use Kafka's protocol.
     """
     pending: dict[int, tuple[int, int]] = {}
-    await _both(via, address, writer, lambda stream: (
-        _requests(reader, stream.writer, pending), _answers(stream.reader, writer, pending, local)
+    await _relay_both_ways(via, address, writer, lambda stream: (
+        _relay_requests(reader, stream.writer, pending),
+        _relay_answers(stream.reader, writer, pending, local),
     ))  # fmt: skip
 
 
-async def reached(via: Via, address: Address, *, tls: bool) -> str:
-    """Why no broker answers at ``address``, with or without ``tls``; empty where one does.
+async def connection_failure(via: Via, address: Address, *, tls: bool) -> str:
+    """Why no broker answers at ``address``, with or without ``tls``; empty if one does.
 
     A way may accept a connection before it has one itself, so only an answer counts.
     """
@@ -95,29 +98,35 @@ def _hello(host: str) -> bytes:
     """The first message of a TLS client that asks for ``host``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing else is sent
-    sent = ssl.MemoryBIO()
-    client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=host)
+    outgoing = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=host)
     with contextlib.suppress(ssl.SSLWantReadError):
         client.do_handshake()
-    return sent.read()
+    return outgoing.read()
 
 
-async def _both(via: Via, address: Address, writer: StreamWriter, directions: _Directions) -> None:
+async def _relay_both_ways(
+    via: Via, address: Address, writer: StreamWriter, directions: _Directions
+) -> None:
     try:
         stream = await via.open(address)
     except ViaError as fault:
         raise RelayError(str(fault)) from None
-    tasks = [asyncio.ensure_future(it) for it in directions(stream)]
+    tasks = [asyncio.ensure_future(direction) for direction in directions(stream)]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
+        finished_tasks, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in finished_tasks:
             try:
                 await task
             except RewriteError as fault:
                 raise RelayError(str(fault)) from None
             except OSError:
                 pass  # a side that is gone
-        if tasks[1] in done and not writer.is_closing() and (complaint := await _complaint(stream)):
+        if (
+            tasks[1] in finished_tasks
+            and not writer.is_closing()
+            and (complaint := await _complaint(stream))
+        ):
             raise RelayError(complaint)
     finally:
         for task in tasks:
@@ -145,7 +154,7 @@ async def _copied(reader: StreamReader, writer: StreamWriter) -> None:
         await writer.drain()
 
 
-async def _rest(reader: StreamReader, writer: StreamWriter, size: int) -> bool:
+async def _copy_rest(reader: StreamReader, writer: StreamWriter, size: int) -> bool:
     """Copies the next ``size`` bytes; whether they came."""
     while size > 0:
         data = await reader.read(min(size, CHUNK))
@@ -165,7 +174,7 @@ async def _frame_start(reader: StreamReader, size: int) -> bytes | None:
         return None
 
 
-async def _requests(
+async def _relay_requests(
     reader: StreamReader, writer: StreamWriter, pending: dict[int, tuple[int, int]]
 ) -> None:
     while (start := await _frame_start(reader, 4 + _HEADER)) is not None:
@@ -183,26 +192,26 @@ async def _requests(
             if len(pending) >= MOST_PENDING:
                 raise RewriteError(f"the client waits for more than {MOST_PENDING} answers")
             # a broker answers a version of ApiVersions that it does not know in version 0
-            known = min(version, NEWEST[key])
-            pending[int.from_bytes(start[8:12], "big")] = (key, known)
+            supported_version = min(version, NEWEST[key])
+            pending[int.from_bytes(start[8:12], "big")] = (key, supported_version)
         writer.write(start)
         await writer.drain()  # a peer that reads nothing must not fill the memory
-        if not await _rest(reader, writer, size - _HEADER):
+        if not await _copy_rest(reader, writer, size - _HEADER):
             return
 
 
-async def _answers(
+async def _relay_answers(
     reader: StreamReader, writer: StreamWriter, pending: dict[int, tuple[int, int]], local: Local
 ) -> None:
     while (start := await _frame_start(reader, _HEADER)) is not None:
         size = int.from_bytes(start[:4], "big", signed=True)
         if size < 4:
             raise RewriteError(f"the broker sent an answer of {size} bytes")
-        asked = pending.pop(int.from_bytes(start[4:], "big"), None)
-        if asked is None:
+        request = pending.pop(int.from_bytes(start[4:], "big"), None)
+        if request is None:
             writer.write(start)
             await writer.drain()
-            if not await _rest(reader, writer, size - 4):
+            if not await _copy_rest(reader, writer, size - 4):
                 return
             continue
         if size > MOST_BYTES:
@@ -211,6 +220,6 @@ async def _answers(
             frame = start[4:] + await reader.readexactly(size - 4)
         except asyncio.IncompleteReadError:
             return
-        changed = rewritten(*asked, frame, local)
-        writer.write(len(changed).to_bytes(4, "big") + changed)
+        new_frame = rewritten(*request, frame, local)
+        writer.write(len(new_frame).to_bytes(4, "big") + new_frame)
         await writer.drain()

@@ -59,7 +59,7 @@ Local = Callable[[Address], Address]
 
 
 class RewriteError(Exception):
-    """An answer that is not rewritten; the text says why."""
+    """An answer that cannot be rewritten; the text has the reason."""
 
 
 def rewritten(key: int, version: int, frame: bytes, local: Local) -> bytes:
@@ -135,18 +135,18 @@ def _cluster(answer: _Answer, version: int) -> None:
 
 def _offer(answer: _Answer) -> None:
     """Put the versions that clients may use in place of those that the broker has."""
-    start = answer.at
+    start = answer.position
     entries: list[bytes] = []
     for _ in range(answer.count()):
         key, oldest, newest = (answer.number(2) for _ in range(3))
-        tags = answer.at
+        tags = answer.position
         answer.skip_tags()
         newest = min(newest, NEWEST.get(key, newest))
         oldest = max(oldest, OLDEST.get(key, oldest))
         if key not in LEFT_OUT and key <= LAST_KEY and oldest <= newest:
-            numbers = (it.to_bytes(2, "big", signed=True) for it in (key, oldest, newest))
-            entries.append(b"".join(numbers) + answer.between(tags, answer.at))
-    answer.replace(start, answer.at, answer.counted(len(entries)) + b"".join(entries))
+            numbers = (number.to_bytes(2, "big", signed=True) for number in (key, oldest, newest))
+            entries.append(b"".join(numbers) + answer.between(tags, answer.position))
+    answer.replace(start, answer.position, answer.counted(len(entries)) + b"".join(entries))
 
 
 class _Answer:
@@ -154,69 +154,71 @@ class _Answer:
 
     def __init__(self, content: bytes, local: Local, *, compact: bool) -> None:
         self._content, self._local, self._compact = content, local, compact
-        self.at = 0
+        self.position = 0
         self._fields = 0
-        self._parts: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._copied = 0
 
     def result(self) -> bytes:
         """The answer with all changes."""
-        return b"".join([*self._parts, self._content[self._copied :]])
+        return b"".join([*self._chunks, self._content[self._copied :]])
 
     def between(self, start: int, end: int) -> bytes:
         return self._content[start:end]
 
-    def replace(self, start: int, end: int, new: bytes) -> None:
-        """Put ``new`` for what is between; later changes begin at ``end`` or after."""
-        self._parts += [self._content[self._copied : start], new]
+    def replace(self, start: int, end: int, new_bytes: bytes) -> None:
+        """Replaces the bytes from ``start`` to ``end``. Later changes begin at ``end`` or after."""
+        self._chunks += [self._content[self._copied : start], new_bytes]
         self._copied = end
 
     def skip(self, size: int) -> None:
-        self.at += size
+        self.position += size
         self._fields += 1
         if self._fields > MOST_FIELDS:
             raise RewriteError(f"the broker sent an answer of more than {MOST_FIELDS:,} fields")
-        if size < 0 or self.at > len(self._content):
+        if size < 0 or self.position > len(self._content):
             raise RewriteError(f"it ends after {len(self._content):,} bytes, in a field")
 
     def number(self, size: int) -> int:
-        start = self.at
+        start = self.position
         self.skip(size)
-        return int.from_bytes(self._content[start : self.at], "big", signed=True)
+        return int.from_bytes(self._content[start : self.position], "big", signed=True)
 
     def text(self) -> str | None:
         """The next text; None for null."""
         length = self._varint() - 1 if self._compact else self.number(2)
         if length < 0:
             return None
-        start = self.at
+        start = self.position
         self.skip(length)
-        return self._content[start : self.at].decode("utf-8", "backslashreplace")
+        return self._content[start : self.position].decode("utf-8", "backslashreplace")
 
     def count(self) -> int:
-        """How many entries follow, each of at least a byte; null is none."""
+        """The number of entries that follow, each of at least a byte; null is 0."""
         entries = self._varint() - 1 if self._compact else self.number(4)
-        if entries > len(self._content) - self.at:
-            raise RewriteError(f"{entries:,} entries in {len(self._content) - self.at:,} bytes")
+        if entries > len(self._content) - self.position:
+            raise RewriteError(
+                f"{entries:,} entries in {len(self._content) - self.position:,} bytes"
+            )
         return max(0, entries)
 
     def counted(self, entries: int) -> bytes:
-        """The number of a list, as it is in front of it."""
+        """``entries`` encoded as the length of a list."""
         return _varint(entries + 1) if self._compact else entries.to_bytes(4, "big")
 
     def move(self) -> None:
-        """Put the local address for the next one. No host, as in answers with an error, stays."""
-        start = self.at
+        """Replaces the next address by the local one. An empty host (in an error) is kept."""
+        start = self.position
         host = self.text()
         port = self.number(4)
         if not host or port < 0:
             return
         if len(host) > MAX_NAME:
             raise RewriteError(f"a broker advertises a host of {len(host):,} characters")
-        own = self._local(Address(host, port))
-        name = own.host.encode()
+        local_address = self._local(Address(host, port))
+        name = local_address.host.encode()
         length = _varint(len(name) + 1) if self._compact else len(name).to_bytes(2, "big")
-        self.replace(start, self.at, length + name + own.port.to_bytes(4, "big"))
+        self.replace(start, self.position, length + name + local_address.port.to_bytes(4, "big"))
 
     def skip_tags(self) -> None:
         if not self._compact:
@@ -227,7 +229,7 @@ class _Answer:
 
     def _tags(self) -> int:
         tags = self._varint()
-        if tags > len(self._content) - self.at:
+        if tags > len(self._content) - self.position:
             raise RewriteError(f"{tags:,} tagged fields")
         return tags
 

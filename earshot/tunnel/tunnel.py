@@ -22,7 +22,7 @@ from earshot.tunnel.places import (
     loopback_addresses,
     write_hosts,
 )
-from earshot.tunnel.relay import RelayError, passed, reached, rewriting
+from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting, relay_unchanged
 from earshot.tunnel.via import BUFFER, Via
 
 MOST_CONNECTIONS: Final = 500
@@ -57,7 +57,7 @@ class Tunnel:
     problems: Mapping[Address, str] = field(default_factory=dict)
     """By a broker's address, why it is not reached."""
     _ports: Ports | None = None
-    _first: list[Address] = field(default_factory=list)
+    _bootstrap_order: list[Address] = field(default_factory=list)
     """The brokers in the order in which they are asked as bootstrap."""
     _servers: list[asyncio.Server] = field(default_factory=list)
     _starting: set[asyncio.Task[None]] = field(default_factory=set)
@@ -68,28 +68,30 @@ class Tunnel:
 
     def __post_init__(self) -> None:
         self._files = files_to_open()
-        self._first = list(dict.fromkeys(self.brokers))  # clients may come before all have answered
+        self._bootstrap_order = list(
+            dict.fromkeys(self.brokers)
+        )  # clients may come before all have answered
 
-    async def with_ports(self, first: int) -> None:
+    async def with_ports(self, first_port: int) -> None:
         """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
-        self._ports = Ports(first, self._serve, min(MOST_BROKERS, self._files // 2))
-        own = Address(LOOPBACK, first)
-        self._serve(bound(own), None)
+        self._ports = Ports(first_port, self._serve, min(MOST_BROKERS, self._files // 2))
+        local_address = Address(LOOPBACK, first_port)
+        self._serve(bound(local_address), None)
         for broker in self.brokers:
             self._ports.add(broker)
-        self.bootstrap = str(own)
-        await self._ready(tls=False)
+        self.bootstrap = str(local_address)
+        await self._check_brokers(tls=False)
 
     async def with_addresses(self, folder: Path, seed: str, *, tls: bool) -> None:
         """Listens at the brokers' own ports of loopback addresses, and passes bytes."""
         names = loopback_addresses(self.brokers, seed)
         for broker in dict.fromkeys(self.brokers):
-            own = Address(names[broker.host.lower()], broker.port)
-            self._serve(bound(own), broker)
+            local_address = Address(names[broker.host.lower()], broker.port)
+            self._serve(bound(local_address), broker)
         self.hosts = folder / "hosts"
         write_hosts(self.hosts, names)
         self.bootstrap = ",".join(map(str, self.brokers))
-        await self._ready(tls=tls)
+        await self._check_brokers(tls=tls)
 
     async def close(self) -> None:
         for server in self._servers:
@@ -99,19 +101,19 @@ class Tunnel:
         await asyncio.gather(*self._connections)
         await self.via.close()
 
-    async def _ready(self, *, tls: bool) -> None:
-        """Waits for the sockets, and asks every broker. Raises EarshotError where none answers."""
+    async def _check_brokers(self, *, tls: bool) -> None:
+        """Waits for the sockets, and asks every broker. Raises EarshotError if none answers."""
         await asyncio.gather(*self._starting)
         turn = asyncio.Semaphore(CHECKED_AT_ONCE)
 
-        async def asked(broker: Address) -> str:
+        async def failure_of(broker: Address) -> str:
             async with turn:
-                return await reached(self.via, broker, tls=tls)
+                return await connection_failure(self.via, broker, tls=tls)
 
         brokers = list(dict.fromkeys(self.brokers))
-        answers = await asyncio.gather(*map(asked, brokers))
-        self.problems = {it: why for it, why in zip(brokers, answers, strict=True) if why}
-        self._first = sorted(brokers, key=lambda it: it in self.problems)
+        failures = await asyncio.gather(*map(failure_of, brokers))
+        self.problems = {broker: why for broker, why in zip(brokers, failures, strict=True) if why}
+        self._bootstrap_order = sorted(brokers, key=lambda broker: broker in self.problems)
         if len(self.problems) == len(brokers):
             problems = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
             raise EarshotError(
@@ -149,16 +151,18 @@ class Tunnel:
     async def _accepted(
         self, broker: Address | None, reader: StreamReader, writer: StreamWriter
     ) -> None:
-        target = broker or self._first[0]
+        target = broker or self._bootstrap_order[0]
         try:
             if self._ports is not None:
-                await rewriting(self.via, target, self._ports.local, reader, writer)
+                await relay_rewriting(self.via, target, self._ports.local, reader, writer)
             else:
-                await passed(self.via, target, reader, writer)
+                await relay_unchanged(self.via, target, reader, writer)
         except RelayError as fault:
             self._say(f"{target}: {fault}")
             if broker is None:  # the client tries again, and meets another broker
-                self._first.append(self._first.pop(self._first.index(target)))
+                self._bootstrap_order.append(
+                    self._bootstrap_order.pop(self._bootstrap_order.index(target))
+                )
 
     def _is_full(self) -> bool:
         """Whether one connection more is too many, for us or for the files that we may open."""
@@ -175,14 +179,14 @@ class Tunnel:
 
 def files_to_open() -> int:
     """The files that this process may open, its limit raised to what a full tunnel needs."""
-    needed = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
+    file_count = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < file_count:
+        raised = file_count if hard == resource.RLIM_INFINITY else min(file_count, hard)
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return needed if soft == resource.RLIM_INFINITY else soft
+    return file_count if soft == resource.RLIM_INFINITY else soft
 
 
 @contextlib.asynccontextmanager
@@ -201,13 +205,13 @@ async def tunnel(
 
     ``folder`` is private. Raises EarshotError.
     """
-    made = Tunnel(via, brokers, note)
+    opened_tunnel = Tunnel(via, brokers, note)
     try:
         await via.start(folder)
         if first is not None:
-            await made.with_ports(first)
+            await opened_tunnel.with_ports(first)
         else:
-            await made.with_addresses(folder, seed, tls=tls)
-        yield made
+            await opened_tunnel.with_addresses(folder, seed, tls=tls)
+        yield opened_tunnel
     finally:
-        await made.close()
+        await opened_tunnel.close()

@@ -48,7 +48,8 @@ wait $down
 kill $up 2>/dev/null
 :
 """
-"""For bash where a broker is: what comes in goes to it, and back, until one side ends.
+"""A bash script that copies its input to a broker, and the broker's output back, until one side
+ends.
 
 `wait -n` of bash 5.2 misses a child that ended before it: a broker that closes at once."""
 _OPEN_FAILED: Final = "open failed: "
@@ -58,7 +59,7 @@ _SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
 
 
 class ViaError(Exception):
-    """No connection was made; the text says why."""
+    """No connection was made; the text has the reason."""
 
 
 @dataclass
@@ -141,8 +142,8 @@ class SshVia(_Commands):
         if not url.hostname or url.path not in ("", "/") or url.password or url.query:
             raise _refused(text)
         options = ["-l", unquote(url.username)] if url.username else []
-        self._there = [*options, *(["-p", str(port)] if port else []), "--", url.hostname]
-        self._ssh = _found("ssh", text, "apt-get install openssh-client")
+        self._destination = [*options, *(["-p", str(port)] if port else []), "--", url.hostname]
+        self._ssh = _program_path("ssh", text, "apt-get install openssh-client")
         self._options: list[str] = []
         self._login: Process | None = None
         self._reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
@@ -154,17 +155,17 @@ class SshVia(_Commands):
         alive = ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]
         # its standard input is the user's, as it may ask for a password
         self._login = await asyncio.create_subprocess_exec(
-            self._ssh, "-M", "-N", "-T", "-S", control, *alive, *self._there,
+            self._ssh, "-M", "-N", "-T", "-S", control, *alive, *self._destination,
             stdout=DEVNULL, stderr=PIPE,
         )  # fmt: skip
         complaints = deque[str](maxlen=MOST_LINES)
 
-        def told(line: str) -> None:
+        def on_line(line: str) -> None:
             complaints.append(line)
             if reason := line.partition(_OPEN_FAILED)[2]:
                 self._reasons.append((time.monotonic(), reason))
 
-        _start(_listen(self._login, told))
+        _start(_listen(self._login, on_line))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
                 while not control.exists() and self._login.returncode is None:
@@ -174,19 +175,22 @@ class SshVia(_Commands):
             await asyncio.sleep(0)
             raise EarshotError(
                 f"--via {self.text}",
-                observed=_last(complaints) or f"no login within {START_SECONDS:g} s",
+                observed=_last_line(complaints) or f"no login within {START_SECONDS:g} s",
                 remedy="try the same with ssh alone; its configuration and keys are used",
             )
 
     def command(self, address: Address) -> Sequence[str]:
         target = f"{bracketed(address.host)}:{address.port}"
-        return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._there]
+        return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._destination]
 
     def explained(self, since: float, complaint: str) -> str:
         """Of a connection that the login refused, ssh tells the reason there, and not which one."""
         if _REFUSED not in complaint:
             return complaint
-        return " or ".join({it: None for when, it in self._reasons if when >= since}) or complaint
+        return (
+            " or ".join({reason: None for when, reason in self._reasons if when >= since})
+            or complaint
+        )
 
     async def close(self) -> None:
         if self._login is not None:
@@ -202,7 +206,9 @@ class KubectlVia(_Commands):
         if not _POD.fullmatch(pod):
             raise _refused(text)
         self._namespace, _, self._pod = pod.partition("/")
-        self._kubectl = _found("kubectl", text, "see https://kubernetes.io/docs/tasks/tools/")
+        self._kubectl = _program_path(
+            "kubectl", text, "see https://kubernetes.io/docs/tasks/tools/"
+        )
 
     def command(self, address: Address) -> Sequence[str]:
         run = ["bash", "-c", PASS_ON, "bash", address.host, str(address.port)]
@@ -217,8 +223,8 @@ class SsmVia(Via):
         self._instance = text.removeprefix("ssm:")
         if not _INSTANCE.fullmatch(self._instance):
             raise _refused(text)
-        self._aws = _found("aws", text, "see https://docs.aws.amazon.com/cli/")
-        _found("session-manager-plugin", text, "install AWS's Session Manager plugin")
+        self._aws = _program_path("aws", text, "see https://docs.aws.amazon.com/cli/")
+        _program_path("session-manager-plugin", text, "install AWS's Session Manager plugin")
         self._sessions: dict[Address, tuple[Process, int]] = {}
         self._starting: dict[Address, asyncio.Lock] = {}
 
@@ -237,11 +243,11 @@ class SsmVia(Via):
     async def _session(self, address: Address) -> tuple[Process, int]:
         with socket.create_server(("127.0.0.1", 0)) as trial:
             port = trial.getsockname()[1]
-        to = {"host": [address.host], "portNumber": [str(address.port)]}
-        given = json.dumps({**to, "localPortNumber": [str(port)]})
+        destination = {"host": [address.host], "portNumber": [str(address.port)]}
+        parameters = json.dumps({**destination, "localPortNumber": [str(port)]})
         process = await asyncio.create_subprocess_exec(
             self._aws, "ssm", "start-session", "--target", self._instance,
-            "--document-name", _SESSION, "--parameters", given,
+            "--document-name", _SESSION, "--parameters", parameters,
             stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True,
         )  # fmt: skip
         complaints = deque[str](maxlen=MOST_LINES)
@@ -256,7 +262,7 @@ class SsmVia(Via):
         except TimeoutError:
             complaints.append(f"no session within {START_SECONDS:g} s")
         await _end(process)
-        raise ViaError(_last(complaints) or "the session ended")
+        raise ViaError(_last_line(complaints) or "the session ended")
 
     async def close(self) -> None:
         for process, _ in self._sessions.values():
@@ -267,8 +273,8 @@ def read_via(text: str) -> Via:
     """The way that ``text`` names. Raises EarshotError."""
     for prefix, kind in (("ssh://", SshVia), ("kubectl:", KubectlVia), ("ssm:", SsmVia)):
         if text.startswith(prefix):
-            made: Via = kind(text)
-            return made
+            way: Via = kind(text)
+            return way
     raise _refused(text)
 
 
@@ -276,7 +282,7 @@ def _refused(text: str) -> EarshotError:
     return EarshotError("--via", observed=f"found {text!r}", allowed=FORMS)
 
 
-def _found(name: str, text: str, remedy: str) -> str:
+def _program_path(name: str, text: str, remedy: str) -> str:
     path = shutil.which(name)
     if path is None:
         observed = f"there is no {name} on PATH"
@@ -284,7 +290,7 @@ def _found(name: str, text: str, remedy: str) -> str:
     return path
 
 
-def _last(lines: Sequence[str]) -> str:
+def _last_line(lines: Sequence[str]) -> str:
     return lines[-1] if lines else ""
 
 
@@ -298,13 +304,13 @@ def _start(work: Coroutine[None, None, None]) -> None:
     task.add_done_callback(_tasks.discard)
 
 
-async def _listen(process: Process, told: Callable[[str], None]) -> None:
+async def _listen(process: Process, on_line: Callable[[str], None]) -> None:
     """Tells each line of the standard error."""
     assert process.stderr is not None
     with contextlib.suppress(ValueError, OSError):
         while line := await process.stderr.readline():
             if text := line.decode(errors="replace").strip():
-                told(text)
+                on_line(text)
 
 
 async def _drained(reader: asyncio.StreamReader) -> None:

@@ -57,34 +57,35 @@ _KINDS = {
     "transactional_id": ResourceType.TRANSACTIONAL_ID,
 }
 _OF_VALIDATOR = tuple(
-    AclOperation[it] for it in ("CREATE", "DELETE", "DESCRIBE", "ALTER", "READ", "WRITE")
+    AclOperation[operation]
+    for operation in ("CREATE", "DELETE", "DESCRIBE", "ALTER", "READ", "WRITE")
 )
 
 
 def grants(users: Mapping[str, Sequence[str]]) -> list[Grant]:
-    """What all users may do: ``users`` holds prefixes by name; the validator, its own topics."""
-    held = [(user, prefix) for user, prefixes in users.items() for prefix in prefixes]
-    of_users = [(user, kind, prefix) for user, prefix in held for kind in _KINDS]
+    """The grants of all users. ``users`` has prefixes by name; the validator gets its topics."""
+    user_prefixes = [(user, prefix) for user, prefixes in users.items() for prefix in prefixes]
+    of_users = [(user, kind, prefix) for user, prefix in user_prefixes for kind in _KINDS]
     return [(VALIDATOR, "topic", PREFIX), *of_users]
 
 
 def operations(user: str) -> tuple[AclOperation, ...]:
-    """What ``user`` may do with what it is granted."""
+    """The operations that ``user`` may do on granted resources."""
     return _OF_VALIDATOR if user == VALIDATOR else (AclOperation.ALL,)
 
 
 def bindings(grant: Grant) -> list[AclBinding]:
-    """The permissions of a grant: for principals by password, and by certificate."""
-    return [AclBinding(*it) for it in _permissions(grant)]
+    """The ACL bindings of a grant, for the principals by password and by certificate."""
+    return [AclBinding(*permission) for permission in _permissions(grant)]
 
 
 def _permissions(grant: Grant) -> Iterator[tuple[Any, ...]]:
-    """What a binding and a filter of bindings are made of."""
+    """The arguments of an ACL binding, or of a filter for it."""
     user, kind, prefix = grant
     resource = (_KINDS[kind], prefix, ResourcePatternType.PREFIXED)
-    for shown in (user, principal(user, CLIENTS)):
+    for principal_name in (user, principal(user, CLIENTS)):
         for operation in operations(user):
-            yield *resource, f"User:{shown}", "*", operation, AclPermissionType.ALLOW
+            yield *resource, f"User:{principal_name}", "*", operation, AclPermissionType.ALLOW
 
 
 class UserAccess:
@@ -92,23 +93,27 @@ class UserAccess:
 
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
         """``settings`` are librdkafka's, of a client that may change both."""
-        given = {**settings, "bootstrap.servers": bootstrap}
-        self._admin = AdminClient(given, logger=_SILENT)
+        admin_settings = {**settings, "bootstrap.servers": bootstrap}
+        self._admin = AdminClient(admin_settings, logger=_SILENT)
 
-    def allow(self, wanted: Iterable[Grant]) -> None:
-        """Permits ``wanted``; what is permitted already stays. Raises EarshotError."""
-        listed = [item for grant in wanted for item in bindings(grant)]
-        if listed:
-            _wait(self._admin.create_acls(listed, request_timeout=SECONDS), "permissions")
+    def allow(self, new_grants: Iterable[Grant]) -> None:
+        """Adds the ACLs of ``new_grants``; existing ACLs are kept. Raises EarshotError."""
+        acl_bindings = [binding for grant in new_grants for binding in bindings(grant)]
+        if acl_bindings:
+            _wait(self._admin.create_acls(acl_bindings, request_timeout=SECONDS), "permissions")
 
     def forbid(self, unwanted: Iterable[Grant]) -> None:
-        """Takes back everything in ``unwanted``. Raises EarshotError."""
-        filters = [AclBindingFilter(*it) for grant in unwanted for it in _permissions(grant)]
+        """Removes the ACLs of ``unwanted``. Raises EarshotError."""
+        filters = [
+            AclBindingFilter(*permission)
+            for grant in unwanted
+            for permission in _permissions(grant)
+        ]
         if filters:
             _wait(self._admin.delete_acls(filters, request_timeout=SECONDS), "permissions")
 
     def disable_logins(self, names: Iterable[str], mechanism: str) -> None:
-        """Gives users a password that is kept nowhere. Raises EarshotError.
+        """Gives users a random password that is not stored. Raises EarshotError.
 
         Their credentials are overwritten and never deleted: until its first metadata snapshot, a
         broker that restarts replays a deletion and loses all users of that mechanism
@@ -127,16 +132,16 @@ class UserAccess:
             alter: Any = self._admin.alter_user_scram_credentials
             _wait(alter(changes, request_timeout=SECONDS), "users")
 
-    def lacking(self, names: Iterable[str], mechanism: str) -> list[str]:
+    def users_without_password(self, names: Iterable[str], mechanism: str) -> list[str]:
         """Those of ``names`` without a credential of that mechanism. Raises EarshotError."""
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
         kind = _MECHANISMS[mechanism]
-        known = {
+        known_users = {
             user
             for user, described in _result(answer, "users").items()
-            if kind in [it.mechanism for it in described.scram_credential_infos]
+            if kind in [operation.mechanism for operation in described.scram_credential_infos]
         }
-        return [name for name in names if name not in known]
+        return [name for name in names if name not in known_users]
 
 
 class Login(Frozen):
@@ -145,7 +150,7 @@ class Login(Frozen):
     broker: int
     listener: str
     address: str
-    """`host:port`, as it is reached from where users are made."""
+    """`host:port` of a broker, reachable from the machine that creates the users."""
     mechanism: Mechanism
 
     def __str__(self) -> str:
@@ -185,8 +190,8 @@ def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
 def login_failure(settings: Mapping[str, Any]) -> Failure | None:
     """Why a client with these settings of librdkafka gets no metadata; None where it does."""
     errors = Errors()
-    given: dict[str, Any] = {**settings, "error_cb": errors, "log_level": 0}
-    admin = AdminClient(given, logger=_SILENT)
+    client_settings: dict[str, Any] = {**settings, "error_cb": errors, "log_level": 0}
+    admin = AdminClient(client_settings, logger=_SILENT)
     try:
         admin.list_topics(timeout=2)
     except KafkaException as error:
@@ -195,12 +200,12 @@ def login_failure(settings: Mapping[str, Any]) -> Failure | None:
     return None
 
 
-def _wait(futures: Mapping[Any, Future[Any]], what: str) -> None:
+def _wait(futures: Mapping[Any, Future[Any]], action: str) -> None:
     for future in futures.values():
-        _result(future, what)
+        _result(future, action)
 
 
-def _result(future: Future[Any], what: str) -> Any:
+def _result(future: Future[Any], action: str) -> Any:
     try:
         return future.result(SECONDS)
     except TimeoutError:
@@ -209,4 +214,4 @@ def _result(future: Future[Any], what: str) -> Any:
         reason = failure_of(error).text
     observed = f"cannot be read or changed ({reason})"
     remedy = "see the brokers' logs, then run the same command again"
-    raise EarshotError(f"the cluster's {what}", observed=observed, remedy=remedy)
+    raise EarshotError(f"the cluster's {action}", observed=observed, remedy=remedy)

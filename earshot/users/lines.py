@@ -1,4 +1,4 @@
-"""What is to become of users and permissions, as lines for who has Kafka's tools alone.
+"""The desired users and ACLs, as lines of arguments for Kafka's own tools.
 
     password NAME BASE64          the user's new password: base64 of a file of `kafka-configs.sh`
     permissions NAME ARGUMENTS    of `kafka-acls.sh`
@@ -21,21 +21,26 @@ def lines(
     allowed: Iterable[Grant],
     passwords: Mapping[str, str],
     mechanisms: Sequence[Mechanism],
-    gone: Iterable[tuple[str, Mechanism]],
+    former_users: Iterable[tuple[str, Mechanism]],
 ) -> str:
-    """The lines, in their order; their reader gets the ``passwords``, which are by user.
+    """The lines in order. ``passwords`` are by user, in clear text.
 
-    ``gone`` are those who can no longer log in by a password of that mechanism: they get one that
-    is kept nowhere, for a deletion can cost a broker all users (see `access.disable_logins`).
+    ``former_users`` must no longer log in by a password of that mechanism. They get a random one
+    that is not stored, because a deletion can cost a broker all users (see
+    `access.disable_logins`).
     """
-    found = [*_permissions("remove", forbidden), *_permissions("add", allowed)]
-    found += [_password(user, mechanisms, text) for user, text in passwords.items()]
-    found += [_password(user, (kind,), secrets.token_urlsafe(24)) for user, kind in gone]
-    return "\n".join(found)
+    arguments = [*_permissions("remove", forbidden), *_permissions("add", allowed)]
+    arguments += [_password(user, mechanisms, text) for user, text in passwords.items()]
+    arguments += [
+        _password(user, (kind,), secrets.token_urlsafe(24)) for user, kind in former_users
+    ]
+    return "\n".join(arguments)
 
 
 def _password(user: str, mechanisms: Sequence[Mechanism], password: str) -> str:
-    values = {str(it): f"iterations={ITERATIONS},password={password}" for it in mechanisms}
+    values = {
+        str(mechanism): f"iterations={ITERATIONS},password={password}" for mechanism in mechanisms
+    }
     text = write_properties(NodeSettings(values))
     return f"password {user} {base64.b64encode(text.encode()).decode()}"
 
@@ -47,8 +52,8 @@ def _permissions(action: str, grants: Iterable[Grant]) -> Iterable[str]:
         by_user.setdefault(user, {}).setdefault(prefix, []).append(kind)
     for user, by_prefix in by_user.items():
         words = [f"--{action}", "--force", "--resource-pattern-type", "prefixed"]
-        for shown in (user, principal(user, CLIENTS)):
-            words += ["--allow-principal", f"User:{shown}"]
+        for principal_name in (user, principal(user, CLIENTS)):
+            words += ["--allow-principal", f"User:{principal_name}"]
         for operation in operations(user):
             words += ["--operation", operation.name.capitalize()]
         for prefix, kinds in by_prefix.items():

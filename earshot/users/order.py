@@ -25,17 +25,18 @@ class UsersOrder(Frozen):
     allowed: tuple[Grant, ...] = ()
     mechanisms: tuple[Mechanism, ...]
     passwords: dict[str, str] = Field(default_factory=dict, repr=False)
-    """Of all users, by name, for each of the mechanisms."""
+    """The passwords of all users, by name, for each mechanism."""
     gone: tuple[tuple[str, Mechanism], ...] = ()
-    """Who can no longer log in by a password of that mechanism."""
+    """Former users, who must no longer log in by a password of that mechanism."""
     logins: tuple[Login, ...] = ()
-    """All ways in by a password; none: no listener asks for one."""
+    """All logins by password; empty if no listener uses SASL."""
     client: dict[str, Any] = Field(default_factory=dict, repr=False)
-    """Librdkafka's settings of a user who logs in there; each login has its own mechanism."""
+    """librdkafka's settings for a login as this user, by mechanism."""
 
 
 def carry_out(order: UsersOrder) -> None:
-    """Returns once every broker knows all of ``order``. Raises EarshotError."""
+    """Creates the users and ACLs of ``order``, and returns once every broker has them. Raises
+    EarshotError."""
     access = UserAccess(order.bootstrap, order.access)
     access.forbid(order.forbidden)
     access.allow(order.allowed)

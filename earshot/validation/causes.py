@@ -1,7 +1,7 @@
-"""Why a cell failed, in plain words: one table from (stage, error, kind of name, scope) to a cause.
+"""The causes of failed cells: one table from (stage, error, kind of name, scope) to a cause.
 
-The first row that fits wins, so the particular ones are before the general ones of a stage.
-The caller provides the observed value; the expected value and the fix are here.
+The first matching row wins, so specific rows of a stage precede its general ones. The caller
+provides the observed value; the table has the expected value and the remedy.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ ANY: Final = "*"
 
 @dataclass(frozen=True)
 class FailedStage:
-    """A stage that failed, with a stable word for its error and what was observed."""
+    """A failed stage: a stable word for its error, and the observed value."""
 
     stage: Stage
     error: str
     observed: str
     expected: str = ""
-    """What was expected where the facts say it better than the table."""
+    """The expected value, if it is more specific than the table's."""
 
 
 @dataclass(frozen=True)
 class CauseRow:
-    """One line of the table; empty `names` or `scopes` fit all."""
+    """One row of the table. Empty `names` or `scopes` match all."""
 
     stage: Stage
     error: str
@@ -39,20 +39,20 @@ class CauseRow:
     remedy: str
     names: tuple[NameKind, ...] = ()
     scopes: tuple[Scope, ...] = ()
-    given: bool = False
-    """Only for an address that the user gave, and where its broker is unknown."""
+    for_user_address: bool = False
+    """True for a row that matches only a bootstrap address of the user, whose broker is unknown."""
 
     def fits(
         self,
         failed_stage: FailedStage,
         name: NameKind,
         scopes: tuple[Scope, ...],
-        given: bool = False,
+        is_user_address: bool = False,
     ) -> bool:
         return (
             self.stage is failed_stage.stage
             and self.error in (failed_stage.error, ANY)
-            and (given or not self.given)
+            and (is_user_address or not self.for_user_address)
             and (not self.names or name in self.names)
             and (not self.scopes or bool(set(self.scopes) & set(scopes)))
         )
@@ -70,7 +70,7 @@ _CONNECTS = "{address} accepts a connection"
 _ACCEPTS = "{who} answers a metadata request on {address}"
 _AGREES = "the client and {listener} agree on security"
 _ACKNOWLEDGES = "{who} acknowledges a record (acks=all)"
-_RETURNS = "{who} gives the same record back"
+_RETURNS = "{who} returns the same record"
 
 _bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
     partial(CauseRow, stage) for stage in Stage
@@ -79,12 +79,12 @@ _bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
 # fmt: off
 TABLE: Final[tuple[CauseRow, ...]] = (
     _resolve("timeout", "resolver-timeout", _RESOLVES,
-        "ask again when this machine's resolver answers: the name may be right"),
+        "run it again when this machine's resolver answers: the name may be right"),
     _resolve("server-failure", "resolver-failure", _RESOLVES,
         "fix the resolver of this machine or the delegation of {host}: no answer says that the "
         "name does not exist"),
     _resolve(ANY, "unresolvable", "{host} resolves on this machine",
-        "correct the bootstrap address, or run this where {host} resolves", given=True),
+        "correct the bootstrap address, or run this where {host} resolves", for_user_address=True),
     _resolve("no-name", "no-host-name", "one name or IP address, and one port",
         "correct what {who} advertises to {listener}: `advertised` of the listener in the "
         "stack file, or advertised.listeners (each entry is NAME://HOST:PORT)"),
@@ -98,7 +98,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _resolve(ANY, "unresolvable", _RESOLVES, _ADVERTISE),
     _tcp("refused", "refused", _CONNECTS,
         "correct the bootstrap address, or start the broker that should listen there",
-        given=True),
+        for_user_address=True),
     _tcp("refused", "refused", _CONNECTS,
         "start {who}; if it runs in a container or on another machine, it must not advertise "
         "{host}, which leads every client to itself",
@@ -113,23 +113,23 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "connect from inside the broker's network, or " + _ADVERTISE,
         names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
     _tcp("timeout", "timeout", _CONNECTS,
-        "open port {port} towards this machine in the firewall or security group of {who}, and, "
-        "between networks, see that routes lead there and back; packets are dropped, and no answer "
-        "comes"),
+        "open port {port} for this machine in the firewall or security group of {who}, and, "
+        "between networks, check the routes in both directions: packets are dropped without an "
+        "answer"),
     _tcp("no-route", "no-route", _CONNECTS,
         "{host} leads to an address this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
     _tcp(ANY, "unreachable", _CONNECTS, "check the network between this machine and {address}"),
     _security("misrouted", "misrouted", "every connection to {address} reaches {who}",
-        "see what {address} is forwarded to: it must lead to {who} alone; if it does, give {who} a "
-        "certificate of its own for {host}"),
+        "see what {address} is forwarded to: it must lead only to {who}; if it does, give {who} "
+        "its own certificate for {host}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
-        "issue {who}'s certificate for {host}, or advertise a name that it is for"),
+        "issue {who}'s certificate for {host}, or advertise a name in the certificate"),
     _security("certificate-expired", "certificate-expired", "a certificate that is still valid",
         "renew {who}'s certificate"),
     _security("certificate-not-yet-valid", "certificate-not-yet-valid",
-        "a certificate that is valid already",
+        "a certificate whose validity has begun",
         "compare the clock of this machine with that of the machine that issued {who}'s "
         "certificate"),
     _security("certificate-untrusted", "certificate-untrusted",
@@ -142,44 +142,44 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "properties; if they worked before, the cluster has lost the user or its password was "
         "changed: create the user again (a stack with `security`: `pulumi up`)"),
     _security("lost-users", "lost-users", "{who} accepts these credentials, as other brokers do",
-        "create the users again (a stack with `security`: `pulumi up`): {who} has lost them, as "
-        "brokers do that restart after a user was deleted (KAFKA-20774)"),
+        "create the users again (a stack with `security`: `pulumi up`): {who} has lost them, which "
+        "happens to a broker that restarts after the deletion of a user (KAFKA-20774)"),
     _security("client-certificate", "client-certificate",
         "{who} accepts the certificate of this client",
-        "give one of an authority that {who} trusts: ssl.keystore.location=FILE and "
+        "use a certificate of an authority that {who} trusts: ssl.keystore.location=FILE and "
         "ssl.keystore.type=PEM in the client properties"),
     _security("mechanism", "mechanism", "a mechanism that {listener} has enabled",
-        "set sasl.mechanism, and the login module in sasl.jaas.config, to one that {who} "
-        "names; or enable it there (sasl.enabled.mechanisms)"),
+        "set sasl.mechanism, and the login module in sasl.jaas.config, to a mechanism that {who} "
+        "lists; or enable it there (sasl.enabled.mechanisms)"),
     _security("protocol", "protocol", _AGREES,
-        "see listener.security.protocol.map of {who}: {address} does not speak the protocol "
-        "that was expected; a gateway that routes by name closes connections, too, if it does not "
+        "see listener.security.protocol.map of {who}: {address} has another protocol than "
+        "expected; a gateway that routes by name also closes connections if it does not "
         "know {host}"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
         "{who}'s log"),
     _bootstrap("protocol", "protocol", _ACCEPTS,
-        "set security.protocol to what {listener} speaks: the connection was closed as by a "
-        "listener with TLS or SASL"),
+        "set security.protocol to that of {listener}: the connection was closed, which a listener "
+        "with TLS or SASL does"),
     _bootstrap("http", "not-kafka", _ACCEPTS,
-        "correct the port: a web server listens on {address}, and no Kafka broker"),
+        "correct the port: a web server listens on {address}, not a Kafka broker"),
     _bootstrap("not-kafka", "not-kafka", _ACCEPTS,
-        "see what listens on {address}: it does not answer as a Kafka broker does"),
+        "see what listens on {address}: it does not answer like a Kafka broker"),
     _bootstrap("controller", "controllers-listener", _ACCEPTS,
-        "advertise, or give as the bootstrap address, the port of a listener for clients: "
-        "controller.listener.names says which are for controllers"),
+        "advertise the port of a listener for clients, or use it in the bootstrap address: "
+        "controller.listener.names lists the listeners for controllers"),
     _bootstrap(ANY, "no-answer", _ACCEPTS,
-        "see that a Kafka broker listens on {address}, with the security protocol given "
-        "here; its log says more"),
+        "see that a Kafka broker listens on {address} with this client's security protocol; "
+        "its log has more"),
     _metadata("drift", "drift", "{address}, as the contract says",
         "run `pulumi up` to bring {who} back to the plan, or put the change into the stack "
         "file"),
     _metadata("missing", "missing", "{who} at {address}",
-        "give {who} the listener {listener} (`pulumi up` restores it): without it, clients "
-        "of {listener} get LISTENER_NOT_FOUND for the partitions that it leads"),
+        "add the listener {listener} to {who} (`pulumi up` restores it): without it, clients "
+        "of {listener} get LISTENER_NOT_FOUND for the partitions that {who} leads"),
     _metadata("unlisted", "unlisted", "the cluster's brokers, with their addresses",
-        "see the log of the broker there: it answers, but knows of no broker that clients can "
-        "use (it is fenced, still starting, or shutting down)", given=True),
+        "see the log of the broker there: it answers, but lists no broker that clients can "
+        "use (it is fenced, still starting, or shutting down)", for_user_address=True),
     _metadata("unlisted", "unlisted", "{who} at {address}",
         "see the log of {who}: it answers, but the cluster does not list it (it is fenced, "
         "still starting, or shutting down)"),
@@ -187,16 +187,16 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "advertise another host or port for one of them: clients reach only one broker "
         "there, and requests for the other time out"),
     _metadata("not-the-contracts", "another-cluster", "the cluster of the contract",
-        "see whose brokers listen at {address} (another checkout of the stack, a container): "
-        "stop them, or give one of the two other ports; if the stack's data was removed and "
-        "made again, use its present contract"),
-    _metadata("no-cluster", "no-cluster-id", "a cluster id, which Kafka gives since 0.10.1",
-        "see what listens at {address}, or forwards it: it is no broker of this cluster, or "
-        "something between changes its answers"),
+        "see which brokers listen at {address} (another checkout of the stack, a container): "
+        "stop them, or use other ports for one of the two clusters; if the stack's data was "
+        "removed and created again, use its current contract"),
+    _metadata("no-cluster", "no-cluster-id", "a cluster id, which Kafka returns since 0.10.1",
+        "see what listens at {address}, or forwards it: it is not a broker of this cluster, or "
+        "a proxy changes its answers"),
     _metadata("disputed", "disputed-broker", "all brokers list {who} at {address} to {listener}",
         "see the logs of the brokers that do not list it so: they do not get the cluster's "
-        "metadata (fenced, cut off from the controllers), or are no brokers of it; clients that "
-        "come in there do not find {who}"),
+        "metadata (fenced, cut off from the controllers), or belong to another cluster; clients "
+        "that bootstrap there do not find {who}"),
     _metadata("foreign", "foreign-cluster", "every address leads to one cluster",
         "see what {address} is mapped or forwarded to: another cluster answers there"),
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",
@@ -204,35 +204,35 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "{listener} binds"),
     _metadata("misrouted", "misrouted", "every connection to {address} reaches {who}",
         "see what {address} is mapped or forwarded to, and which addresses the name {host} has: "
-        "an advertised address must lead to its own broker alone"),
+        "an advertised address must lead only to its own broker"),
     _metadata("unsteady", "unsteady", "{who} answers on every connection to {address}",
         "see what forwards {address} (one of its targets may be dead), and the connection limits "
         "of {who} (max.connections)"),
     _metadata("unexpected", "unexpected", "no {who} at {listener}: the contract has none there",
-        "export the contract again (`pulumi up`), or take that broker away from {listener}"),
+        "export the contract again (`pulumi up`), or remove that broker from {listener}"),
     _produce("misrouted", "misrouted", "{address} leads to {who}",
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
     _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",
-        "see that a majority of the controllers runs and that brokers reach them: until "
-        "then, metadata is answered but nothing can change"),
+        "see that a majority of the controllers runs and that brokers reach them: until then, "
+        "brokers answer metadata requests, but nothing can change"),
     _produce("replicas", "replicas", _ACKNOWLEDGES,
-        "see min.insync.replicas: the record's topic has one replica and asks for one"),
+        "see min.insync.replicas: the record's topic has one replica and requires one"),
     _produce("authorization", "authorization", _ACKNOWLEDGES,
         "allow this user Write on topics that begin with __earshot-"),
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
-        "see the log and the load of {who}: it answers, but does not take a record in time"),
+        "see the log and the load of {who}: it answers, but does not accept a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
         "check the network between this client and {who}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot"),
     _consume(ANY, "not-returned", _RETURNS,
-        "see the log of {who}: it acknowledged the record and does not hand it out"),
+        "see the log of {who}: it acknowledged the record and does not return it"),
 )
 # fmt: on
 
 
-def named(broker: int) -> str:
-    """A broker in a sentence; a negative id is one that never said who it is."""
+def broker_text(broker: int) -> str:
+    """A broker in a sentence. A negative id means that the id is unknown."""
     return f"broker {broker}" if broker >= 0 else "the broker there"
 
 
@@ -245,10 +245,12 @@ def explain(
 ) -> Cause:
     """The cause of ``failed_stage`` in the cell of ``listener`` and ``broker`` at ``address``."""
     name = kind_of(address.host)
-    row = next(row for row in TABLE if row.fits(failed_stage, name, scopes, given=broker < 0))
-    words = {
+    row = next(
+        row for row in TABLE if row.fits(failed_stage, name, scopes, is_user_address=broker < 0)
+    )
+    fields = {
         "listener": listener,
-        "who": named(broker),
+        "who": broker_text(broker),
         "address": address,
         "host": address.host,
         "port": address.port,
@@ -256,6 +258,6 @@ def explain(
     return Cause(
         kind=row.kind,
         observed=failed_stage.observed,
-        expected=failed_stage.expected or row.expected.format(**words),
-        remedy=row.remedy.format(**words),
+        expected=failed_stage.expected or row.expected.format(**fields),
+        remedy=row.remedy.format(**fields),
     )

@@ -1,8 +1,8 @@
-"""librdkafka at one boundary: how its clients are configured, and what its errors mean.
+"""The boundary to librdkafka: translates client properties, and maps errors to stable words.
 
-A user hands over Kafka's own client properties (what `--command-config` takes, and what Spark takes
-behind `kafka.`); librdkafka gets their translation. Of the errors of a client the first specific
-one explains the rest: `_ALL_BROKERS_DOWN` and time-outs only follow it.
+Users provide Kafka's own client properties (those of `--command-config`, and of Spark behind
+`kafka.`), which are translated for librdkafka. The first specific error of a client is its cause:
+`_ALL_BROKERS_DOWN` and time-outs only follow it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FAST: Final[Mapping[str, Any]] = {
     "allow.auto.create.topics": False,
     "log_level": 0,
 }
-"""librdkafka's defaults suit daemons; a probe wants its answer now, and retries soon.
-A producer would also create the topic that it asks for."""
+"""Settings for a quick answer and early retries: librdkafka's defaults suit daemons. By default a
+producer would also create a missing topic."""
 
 LONGEST_TEXT: Final = 500
-"""Characters of an error: part of it is what a peer has sent."""
+"""The maximum length (characters) of an error, which may contain text from a peer."""
 _RENAMED: Final = {
     "ssl.truststore.location": ("ssl.ca.location",),
     "ssl.truststore.certificates": ("ssl.ca.pem",),
@@ -49,22 +49,22 @@ _RENAMED: Final = {
     "ssl.keystore.key": ("ssl.key.pem",),
 }
 _STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
-_JAVAS_OWN: Final = (
+_JAVA_ONLY: Final = (
     *("security.providers", "ssl.protocol", "ssl.enabled.protocols", "ssl.provider"),
     *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
     "ssl.secure.random.implementation",
 )
-"""How Java does TLS; it says nothing about trusted authorities or the client's identity."""
+"""TLS settings of Java only. They concern neither trusted authorities nor the client's identity."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 _CONNECTING: Final = ("client.", "broker.", "api.version.", "socket.", "connections.")
 _PATIENCE: Final = frozenset({"request.timeout.ms", "default.api.timeout.ms"})
 
 
 def connecting(client: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``client`` that say how a client connects, its identity, and how long it waits.
+    """The properties of ``client`` for connecting, for its identity, and for its time-outs.
 
-    What an application sets besides is for its own records: a `transactional.id`, a serializer,
-    how long it collects them. A probe that took it over would fail where the cluster is well.
+    Other properties (`transactional.id`, serializers, batching) concern an application's own
+    records, and would make a probe fail on a healthy cluster.
     """
     return {
         key: value
@@ -74,10 +74,10 @@ def connecting(client: Mapping[str, str]) -> dict[str, str]:
 
 
 def translate(client: Mapping[str, str]) -> dict[str, Any]:
-    """The `connecting` ones of Kafka's client properties in librdkafka's words.
+    """Kafka's client properties (only those of `connecting`) as librdkafka's properties.
 
-    What it names alike passes unchanged. What only Java's clients know is left out, unless it is
-    about security. Raises EarshotError for what librdkafka has no counterpart of (a JKS store).
+    Properties with the same name are copied. Properties that only Java's clients have are omitted,
+    except those about security. Raises EarshotError if librdkafka has no counterpart (a JKS store).
     """
     for key in ("ssl.truststore", "ssl.keystore"):
         kind = client.get(f"{key}.type", "JKS").upper()
@@ -85,12 +85,12 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
             raise EarshotError(
                 f"client property {key}.location",
                 observed=f"is a store of the type {kind}",
-                allowed=f"a PEM file, said by {key}.type=PEM: Java's clients read those too",
+                allowed=f"a PEM file, with {key}.type=PEM (Java's clients read PEM too)",
                 remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
             )
     values: dict[str, Any] = {}
     for key, value in connecting(client).items():
-        if key in _STORE_TYPES or key in _JAVAS_OWN:
+        if key in _STORE_TYPES or key in _JAVA_ONLY:
             continue
         if not (key.startswith(_SECURITY) or _is_known(key)):
             continue
@@ -111,7 +111,7 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _is_special(path: str) -> bool:
-    """Whether ``path`` is a pipe or device: OpenSSL would wait for its first byte or its end."""
+    """True if ``path`` is a pipe or device: OpenSSL could wait forever for its content."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -124,7 +124,8 @@ _PEM_ON_ONE_LINE: Final = re.compile(
     r"(?P<end>-----END (?P=what)-----) *",
     re.ASCII,
 )
-"""As lines that end in a backslash give it; Kafka takes any space for the end of a line."""
+"""PEM on one line, as line continuations (backslash) produce it. Kafka accepts spaces for line
+ends."""
 
 
 def _with_lines(match: re.Match[str]) -> str:
@@ -134,7 +135,7 @@ def _with_lines(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _is_known(key: str) -> bool:
-    """Whether librdkafka has a property ``key``: only it can tell."""
+    """True if librdkafka has a property ``key``, by trying it."""
     try:
         Producer({"log_level": 0, key: ""})
     except KafkaException as error:
@@ -147,18 +148,17 @@ def _is_known(key: str) -> bool:
 def configuration(
     bootstrap: str, protocol: Protocol | None, client: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Settings of one librdkafka client.
+    """The settings of one librdkafka client.
 
-    ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's own and wins over the user's
-    `security.protocol`, which counts where no contract says it (None). Raises EarshotError as
-    `translate` does.
+    ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's, and overrides the client's
+    `security.protocol`; None without a contract. Raises EarshotError like `translate`.
     """
     values = {**FAST, **translate(client), "bootstrap.servers": bootstrap}
     return values if protocol is None else values | {"security.protocol": str(protocol)}
 
 
 def protocol_of(client: Mapping[str, str]) -> Protocol:
-    """The protocol that the user's properties ask for; raises EarshotError for an unknown one."""
+    """The value of `security.protocol` in ``client``. Raises EarshotError for an unknown one."""
     text = client.get("security.protocol", "PLAINTEXT").upper()
     try:
         return Protocol(text)
@@ -169,37 +169,40 @@ def protocol_of(client: Mapping[str, str]) -> Protocol:
 
 
 class Errors:
-    """An `error_cb` that keeps what a client reports; call the client's `poll` to be served.
+    """An `error_cb` that stores the errors of a client, whose `poll` calls it.
 
-    With ``asked``, only what concerns that address: a client also connects to brokers that it has
-    just learned of, and an error there says nothing about the broker that named them.
+    With ``address``, only errors of that address are stored: a client also connects to brokers that
+    it learns of, whose errors prove nothing about the asked broker.
     """
 
-    def __init__(self, asked: Address | None = None) -> None:
-        self._asked = asked
+    def __init__(self, address: Address | None = None) -> None:
+        self._address = address
         self._lock = threading.Lock()
-        self._seen: list[Failure] = []
+        self._failures: list[Failure] = []
 
     def __call__(self, error: KafkaError) -> None:
         failure = failure_of(error)
-        met = _PEER.search(failure.text) if self._asked is not None else None
-        if met is not None and met["name"] != str(self._asked):
+        peer = _PEER.search(failure.text) if self._address is not None else None
+        if peer is not None and peer["name"] != str(self._address):
             return
         with self._lock:
-            self._seen.append(failure)
+            self._failures.append(failure)
 
     def first(self) -> Failure | None:
         """The first specific error."""
         with self._lock:
-            return next((failure for failure in self._seen if failure.error != "unreachable"), None)
+            return next(
+                (failure for failure in self._failures if failure.error != "unreachable"), None
+            )
 
     def explain(self, error: BaseException) -> Failure:
-        """The first specific error, or ``error`` itself (of librdkafka) where there is none."""
+        """The first specific error, else ``error`` itself (of librdkafka)."""
         return self.first() or failure_of(error)
 
 
 class EachErrors(dict[int, Errors]):
-    """An `error_cb` of a client of several brokers, by number: each keeps what concerns it."""
+    """An `error_cb` for a client of several brokers: stores each error with its broker, by
+    number."""
 
     def __call__(self, error: KafkaError) -> None:
         for errors in self.values():
@@ -207,13 +210,13 @@ class EachErrors(dict[int, Errors]):
 
 
 _PEER: Final = re.compile(r"(?:^|://)(?P<name>[^\s/]+)/(?:bootstrap|-?\d+): ")
-"""How librdkafka begins an error of a connection: `ssl://host:port/id: `, and without the protocol
-where that is PLAINTEXT."""
+"""The beginning of librdkafka's connection errors: `ssl://host:port/id: `; for PLAINTEXT without
+the protocol."""
 
 _ELAPSED: Final = re.compile(r" \(after \d+ms in state [^)]*?(?:\(s\)[^)]*)?\)")
-"""How librdkafka ends it: the same error of two brokers differs in nothing else."""
+"""The end of librdkafka's connection errors, removed so that equal errors have equal text."""
 
-_WORDS: Final = {
+_ERROR_WORDS: Final = {
     KafkaError._RESOLVE: "unresolvable",
     KafkaError._AUTHENTICATION: "authentication",
     KafkaError.SASL_AUTHENTICATION_FAILED: "authentication",
@@ -241,7 +244,7 @@ _TRANSPORT_WORDS: Final = {
     "timeout": "timeout",
     "": "disconnected",
 }
-"""For an error of the transport, by what its text has, the first that fits."""
+"""Words for transport errors by a part of their text; the first match wins."""
 
 
 def failure_of(error: BaseException | KafkaError) -> Failure:
@@ -252,15 +255,15 @@ def failure_of(error: BaseException | KafkaError) -> Failure:
         return Failure("client", clipped(str(error), LONGEST_TEXT))
     code, text = error.code(), clipped(_ELAPSED.sub("", error.str()), LONGEST_TEXT)
     lowered = text.lower()
-    word = _WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
+    word = _ERROR_WORDS.get(code) or error.name().lower().strip("_").replace("_", "-")
     if code in (KafkaError._TRANSPORT, KafkaError._SSL) and refuses_certificate(text):
         word = "client-certificate"
     elif code == KafkaError._TRANSPORT:
-        word = next(word for part, word in _TRANSPORT_WORDS.items() if part in lowered)
+        word = next(word for pattern, word in _TRANSPORT_WORDS.items() if pattern in lowered)
     elif word == "authentication" and "unsupported sasl mechanism" in lowered:
         word = "mechanism"  # the broker has not enabled it
     elif word == "authentication" and "request not valid in current sasl state" in lowered:
-        word = "no-login"  # the listener asks for none
+        word = "no-login"  # the listener has no SASL
     return Failure(word, text)
 
 
@@ -268,16 +271,16 @@ def _credentials(jaas: str) -> dict[str, str]:
     modules = read_jaas(jaas)
     options = modules[0].options
     if len(modules) > 1:
-        observed = f"names {len(modules)} login modules"
-        allowed = "one: Kafka's clients take no more"
+        observed = f"has {len(modules)} login modules"
+        allowed = "one: Kafka's clients accept only one"
     elif not {"username", "password"} <= options.keys():
-        observed = f"gives {modules[0].name} no username and password"
+        observed = f"has no username and password for {modules[0].name}"
         allowed = (
             "a PLAIN or SCRAM login module with both; for other mechanisms librdkafka's own "
             "sasl.* properties"
         )
     elif options.get("tokenauth", "").lower() == "true":
-        observed = "logs in with a delegation token (tokenauth), which librdkafka cannot"
+        observed = "uses a delegation token (tokenauth), which librdkafka does not support"
         allowed = "the credentials of a user"
     else:
         return {f"sasl.{key}": options[key] for key in ("username", "password")}

@@ -1,4 +1,4 @@
-"""A file of Kafka's client properties, as Java reads it."""
+"""Reads a file of Kafka's client properties like Java."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from earshot.listeners.properties import malformed_keys, read_properties
 from earshot.reading import content_of
 
 _TRIMMED = "".join(map(chr, range(33)))
-"""What Kafka takes away around every value, as `String.trim` does."""
+"""Characters that Kafka strips from every value (`String.trim`)."""
 
 
 def read_client_file(file: Path, source: str) -> dict[str, str]:
-    """The properties in ``file``. Raises EarshotError, which calls the file ``source``."""
+    """The properties in ``file``. Raises EarshotError, with ``source`` as the file's name."""
     data = content_of(file, source)
     text = data.decode("latin-1")  # as Java reads it
     values = dict(read_properties(text).values)
     if "\0" in text:
-        observed, allowed = "is not text: it has the character U+0000", "lines of key=value"
+        observed, allowed = "is not text: it contains the character U+0000", "lines of key=value"
     elif malformed := malformed_keys(text):
         observed = f"has a \\u without four hexadecimal digits in {_keys(malformed)}"
-        allowed = "a backslash is written twice"
-    elif ambiguous := _otherwise_in_utf8(data, values):
+        allowed = "two backslashes for a literal backslash"
+    elif ambiguous := _keys_that_differ_in_utf8(data, values):
         observed = f"has characters beyond ASCII in {_keys(ambiguous)}, which Java reads as "
-        observed += "ISO 8859-1 and others as UTF-8"
+        observed += "ISO 8859-1 and other programs as UTF-8"
         allowed = "ASCII; any other character as \\uXXXX"
     elif not values:
-        observed = "holds no property"
+        observed = "contains no property"
         allowed = "lines of key=value, such as security.protocol=SASL_SSL"
     else:
         return {key: value.strip(_TRIMMED) for key, value in values.items()}
     raise EarshotError(source, observed=observed, allowed=allowed)
 
 
-def _otherwise_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
-    """The keys that ``data`` has other values for if it is UTF-8; none where it cannot be."""
+def _keys_that_differ_in_utf8(data: bytes, values: Mapping[str, str]) -> list[str]:
+    """The keys whose value differs if ``data`` is read as UTF-8; none if it is not UTF-8."""
     try:
-        others = read_properties(data.decode()).values
+        utf8_values = read_properties(data.decode()).values
     except UnicodeDecodeError:
         return []
-    return sorted(key for key in values if others.get(key) != values[key])
+    return sorted(key for key in values if utf8_values.get(key) != values[key])
 
 
 def _keys(names: Iterable[str]) -> str:
-    """``names`` in a message; one that is no plain word may be a secret that a line broke off."""
+    """``names`` in a message. A name with unusual characters may be part of a secret, and is
+    hidden."""
     keys = (name if re.fullmatch(r"[a-z0-9._-]+", name) else "a key" for name in names)
     return ", ".join(dict.fromkeys(keys))

@@ -1,7 +1,6 @@
-"""What a broker reports of its cluster's state: replicas in sync, and how far voters are.
+"""Asks a broker for its cluster's state: replicas in sync, and the lag of the quorum's voters.
 
-Formats: https://kafka.apache.org/protocol (Metadata 2, DescribeQuorum 1: all Kafka versions from
-3.9 on take them).
+Formats: https://kafka.apache.org/protocol (Metadata 2, DescribeQuorum 1: supported from Kafka 3.9).
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from earshot.validation.wire import METADATA, Answer, Exchange, ExchangeError
 METADATA_TOPIC: Final = "__cluster_metadata"
 DESCRIBE_QUORUM: Final = 55
 MOST_STATE_BYTES: Final = 64 << 20
-"""Bytes of one answer: metadata of a million partitions is shorter."""
+"""The maximum size of an answer: metadata of a million partitions is shorter."""
 CAUGHT_UP_MS: Final = 3000
-"""How far a voter may be behind: the leader appends something every half second."""
+"""The allowed lag of a voter: the leader appends a record every half second."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition, as a broker knows it."""
+    """One partition in a broker's metadata."""
 
     topic: str
     number: int
@@ -38,50 +37,51 @@ class Partition:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The living brokers, and all partitions."""
+    """The ids of the live brokers, and all partitions."""
 
     brokers: tuple[int, ...]
     partitions: tuple[Partition, ...]
     cluster_id: str = ""
-    """Empty where the broker does not report it."""
+    """Empty if the broker does not report it."""
 
-    def behind(self, id: int, led: bool = False) -> list[Partition]:
-        """Partitions of which broker ``id`` has a replica that is not in sync.
+    def lagging_partitions(self, id: int, only_led: bool = False) -> list[Partition]:
+        """The partitions with an out-of-sync replica on broker ``id``.
 
-        With ``led``, only those with a leader: the others depend on another broker.
+        With ``only_led``, partitions without a leader are omitted: they depend on another broker.
         """
         return [
             partition
             for partition in self.partitions
             if id in partition.replicas
             and id not in partition.in_sync
-            and (partition.leader >= 0 or not led)
+            and (partition.leader >= 0 or not only_led)
         ]
 
 
 @dataclass(frozen=True)
 class Quorum:
-    """The KRaft quorum: its leader, and when (ms, its clock) each voter was last caught up."""
+    """The KRaft quorum: the leader's id, and the time (ms, the leader's clock) at which each voter
+    was last caught up."""
 
     leader: int
     caught_up: dict[int, int]
 
     def lag(self, id: int) -> int | None:
-        """Milliseconds by which a voter is behind its leader; None where that is not known."""
+        """The lag of a voter behind the leader in milliseconds; None if unknown."""
         voter, leader = self.caught_up.get(id, -1), self.caught_up.get(self.leader, -1)
         return None if voter < 0 or leader < 0 else max(0, leader - voter)
 
 
 def cluster_state(exchange: Exchange) -> ClusterState:
-    """The state as the peer knows it; it needs room for `MOST_STATE_BYTES`. Raises
-    ExchangeError."""
+    """The cluster's state in the peer's metadata. ``exchange`` must allow `MOST_STATE_BYTES`.
+    Raises ExchangeError."""
     answer = exchange.request(METADATA, 2, struct.pack(">i", -1))
     brokers = tuple(_broker(answer) for _ in range(answer.count(12)))
     cluster_id = answer.text()
-    answer.number(4)  # the controller, as far as clients are concerned
+    answer.number(4)  # the controller for clients
     topics = [_partitions(answer) for _ in range(answer.count(9))]
     return ClusterState(
-        brokers, tuple(partition for found in topics for partition in found), cluster_id
+        brokers, tuple(partition for partitions in topics for partition in partitions), cluster_id
     )
 
 
@@ -97,34 +97,34 @@ def _partitions(answer: Answer) -> list[Partition]:
     def ids() -> tuple[int, ...]:
         return tuple(answer.number(4) for _ in range(answer.count(4)))
 
-    answer.number(2)  # its error; what matters of it is in the partitions
+    answer.number(2)  # its error; the partitions have the same
     name = answer.text()
     answer.number(1)
-    found = []
+    partitions = []
     for _ in range(answer.count(18)):
         answer.number(2)
-        found.append(Partition(name, answer.number(4), answer.number(4), ids(), ids()))
-    return found
+        partitions.append(Partition(name, answer.number(4), answer.number(4), ids(), ids()))
+    return partitions
 
 
 def quorum(exchange: Exchange) -> Quorum:
-    """The quorum as its leader knows it, asked through any broker. Raises ExchangeError."""
+    """The state of the quorum, from its leader through any broker. Raises ExchangeError."""
     topic = METADATA_TOPIC.encode()
     body = b"\0\x02" + bytes([len(topic) + 1]) + topic + b"\x02" + struct.pack(">i", 0) + b"\0\0\0"
     answer = exchange.request(DESCRIBE_QUORUM, 1, body)
     answer.skip_tags()
     _check(answer)
-    found = [topic for topics in _listed(answer, _topic) for topic in topics]
-    if not found:
+    quorums = [topic for topics in _entries(answer, _topic) for topic in topics]
+    if not quorums:
         raise ExchangeError("not-kafka", "the quorum is not in the answer")
-    return found[0]
+    return quorums[0]
 
 
 def _topic(answer: Answer) -> list[Quorum]:
     answer.skip(max(0, answer.varint() - 1))
-    found = list(_listed(answer, _quorum))
+    quorums = list(_entries(answer, _quorum))
     answer.skip_tags()
-    return found
+    return quorums
 
 
 def _quorum(answer: Answer) -> Quorum:
@@ -132,8 +132,8 @@ def _quorum(answer: Answer) -> Quorum:
     _check(answer)
     leader = answer.number(4)
     answer.skip(12)  # its epoch, the high watermark
-    voters = dict(_listed(answer, _replica))
-    for _ in _listed(answer, _replica):
+    voters = dict(_entries(answer, _replica))
+    for _ in _entries(answer, _replica):
         pass  # observers
     answer.skip_tags()
     return Quorum(leader, voters)
@@ -142,15 +142,15 @@ def _quorum(answer: Answer) -> Quorum:
 def _replica(answer: Answer) -> tuple[int, int]:
     id = answer.number(4)
     answer.skip(16)  # its log's end, its last fetch
-    when = answer.number(8)
+    caught_up_ms = answer.number(8)
     answer.skip_tags()
-    return id, when
+    return id, caught_up_ms
 
 
-def _listed(answer: Answer, item: Callable[[Answer], T]) -> Iterator[T]:
+def _entries(answer: Answer, read_entry: Callable[[Answer], T]) -> Iterator[T]:
     """The entries of a compact array."""
     for _ in range(max(0, answer.varint() - 1)):
-        yield item(answer)
+        yield read_entry(answer)
 
 
 def _check(answer: Answer) -> None:

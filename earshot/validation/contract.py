@@ -1,4 +1,7 @@
-"""The contract: the plan as a versioned JSON document, what a client should see; no secret."""
+"""The contract: the addresses that clients should see, as a versioned JSON document.
+
+It contains no secret.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from earshot.listeners.problems import describe, refuse
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
 MOST_LISTENERS = 100
-"""Listeners of a contract: each has a client of its own, with a thread per broker."""
+"""The maximum number of listeners: each needs a client with a thread per broker."""
 MOST_PLACES = 20_000
-"""Addresses of a contract: five listeners of four thousand brokers."""
+"""The maximum number of addresses: five listeners of four thousand brokers."""
 
 
 class Advertised(Frozen):
-    """What one broker hands out to clients of one listener."""
+    """The address that one broker returns to clients of one listener."""
 
     host: Host
     port: Port
@@ -33,7 +36,7 @@ class Advertised(Frozen):
 
 
 class AnsweredAddress(Advertised):
-    """The same as a running broker answered it, be it a host or port that no plan would hold."""
+    """The address in a running broker's answer, with any host and port."""
 
     host: str
     port: int
@@ -46,11 +49,11 @@ class ContractListener(Frozen):
     protocol: Protocol
     scopes: tuple[Scope, ...]
     bootstrap: str
-    """`host:port,…` of every broker, in order of their ids; or the one address that what forwards
-    connections has for the first of them."""
+    """`host:port,…` of every broker, in order of their ids; or the only address of a forwarder for
+    bootstrap connections."""
     leaving: bool = False
-    """Whether the change that the cluster is in takes it away, or its protocol, in a later step:
-    its clients are to move. Never before version 3."""
+    """True if a later step of the current change removes the listener or changes its protocol, so
+    that its clients must move. Only in version 3."""
 
 
 class ContractBroker(Frozen):
@@ -61,32 +64,35 @@ class ContractBroker(Frozen):
 
 
 class Contract(Frozen):
-    """What every client of a cluster should see, per listener and broker."""
+    """The addresses that clients of a cluster should see, per listener and broker."""
 
     version: Literal[1, 2, 3] = 3
-    """1, as earlier releases wrote it, never has a `cluster_id`."""
+    """Version 1, of earlier releases, has no `cluster_id`."""
     cluster: str
     """The stack's name, or its substitute."""
     cluster_id: str | None = Field(default=None, min_length=1)
-    """Kafka's own id of the cluster; None is not known, and then no answer is compared with it."""
+    """Kafka's id of the cluster; None if unknown. Then answers are not compared with it."""
     placement: str
     kafka_version: str
     inter_broker: ListenerName | None = None
-    """None where the contract is what a cluster says of itself: no client learns the name."""
+    """The name of the inter-broker listener; None if the contract is made from a cluster's answers,
+    which do not contain it."""
     listeners: tuple[ContractListener, ...] = Field(min_length=1, max_length=MOST_LISTENERS)
     brokers: tuple[ContractBroker, ...] = Field(min_length=1, max_length=MOST_PLACES)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contract:
-        places = sum(len(broker.advertised) for broker in self.brokers)
-        if places > MOST_PLACES:
-            refuse([f"brokers: found {places:,} addresses; allowed: {MOST_PLACES:,} at most"])
+        address_count = sum(len(broker.advertised) for broker in self.brokers)
+        if address_count > MOST_PLACES:
+            refuse(
+                [f"brokers: found {address_count:,} addresses; allowed: {MOST_PLACES:,} at most"]
+            )
         names, ids = (
             [listener.name for listener in self.listeners],
             [broker.id for broker in self.brokers],
         )
-        problems = [f"listeners: {name} occurs twice" for name in _repeated(names)]
-        problems += [f"brokers: the id {id} occurs twice" for id in _repeated(ids)]
+        problems = [f"listeners: {name} occurs twice" for name in _repeated_values(names)]
+        problems += [f"brokers: the id {id} occurs twice" for id in _repeated_values(ids)]
         problems += [
             f"brokers: {broker.id} advertises {name}, which is none of the listeners "
             + ", ".join(names)
@@ -94,13 +100,13 @@ class Contract(Frozen):
             for name in broker.advertised
             if name not in names
         ]
-        silent = (broker.id for broker in self.brokers if not broker.advertised)
-        refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent)])
+        silent_ids = (broker.id for broker in self.brokers if not broker.advertised)
+        refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent_ids)])
         return self
 
     @property
     def places(self) -> list[tuple[ContractListener, int, Address]]:
-        """Where each broker (its id) is reached by each listener, listeners in order."""
+        """The address of each broker (by its id) through each listener, listeners in order."""
         return [
             (listener, broker.id, broker.advertised[listener.name].address)
             for listener in self.listeners
@@ -110,12 +116,13 @@ class Contract(Frozen):
 
     @property
     def bootstraps(self) -> list[tuple[ContractListener, Address]]:
-        """By listener, the one address for first connections, where that is no broker's."""
-        own = {(listener.name, str(address)) for listener, _, address in self.places}
+        """The bootstrap addresses that are not a broker's own, with their listener."""
+        broker_addresses = {(listener.name, str(address)) for listener, _, address in self.places}
         return [
             (listener, parse_address(listener.bootstrap))
             for listener in self.listeners
-            if "," not in listener.bootstrap and (listener.name, listener.bootstrap) not in own
+            if "," not in listener.bootstrap
+            and (listener.name, listener.bootstrap) not in broker_addresses
         ]
 
     def listener(self, name: str) -> ContractListener:
@@ -123,32 +130,34 @@ class Contract(Frozen):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The clients' scopes that it has listeners for, from the narrowest to the widest."""
+        """The client scopes that have listeners, from the narrowest to the widest."""
         scopes = {scope for listener in self.listeners for scope in listener.scopes}
         return tuple(scope for scope in CLIENT_SCOPES if scope in scopes)
 
     def identified(self, cluster_id: str) -> Contract:
-        """The same, of the cluster with this id."""
+        """A copy with this cluster id."""
         return self.model_copy(update={"cluster_id": cluster_id})
 
     def for_scope(self, scope: Scope) -> Contract:
-        """The same with the listeners of ``scope`` (one of `scopes`) alone, and who has them."""
+        """A copy with only the listeners of ``scope`` (one of `scopes`) and their brokers."""
         return self.with_listeners(
             listener.name for listener in self.listeners if scope in listener.scopes
         )
 
     def with_listeners(self, names: Iterable[str]) -> Contract:
-        """The same with the listeners called ``names`` (at least one) alone, and who has them."""
-        wanted = set(names)
-        kept = tuple(listener for listener in self.listeners if listener.name in wanted)
+        """A copy with only the listeners ``names`` (at least one) and their brokers."""
+        chosen_names = set(names)
+        chosen_listeners = tuple(
+            listener for listener in self.listeners if listener.name in chosen_names
+        )
         brokers = []
         for broker in self.brokers:
             advertised = {
-                name: address for name, address in broker.advertised.items() if name in wanted
+                name: address for name, address in broker.advertised.items() if name in chosen_names
             }
             if advertised:
                 brokers.append(broker.model_copy(update={"advertised": advertised}))
-        return self.model_copy(update={"listeners": kept, "brokers": tuple(brokers)})
+        return self.model_copy(update={"listeners": chosen_listeners, "brokers": tuple(brokers)})
 
     def to_json(self) -> str:
         return self.model_dump_json(indent=2)
@@ -162,26 +171,33 @@ class Contract(Frozen):
         cluster_id: str | None = None,
         leaving: Collection[str] = (),
     ) -> Contract:
-        """The contract of ``plan``, of which the listeners called ``leaving`` are to go.
+        """The contract of ``plan``, without controllers.
 
-        Controllers are no client's business and stay out.
+        ``cluster`` is the stack's name, and ``leaving`` are the names of listeners that a later
+        step removes.
         """
         listeners, brokers = [], []
         for name in plan.listener_names:
-            of_name = [item for node in plan.brokers if (item := node.listener(name)) is not None]
+            same_listeners = [
+                node_listener
+                for node in plan.brokers
+                if (node_listener := node.listener(name)) is not None
+            ]
             listener = ContractListener(
                 name=name,
-                protocol=of_name[0].protocol,
-                scopes=of_name[0].scopes,
-                bootstrap=_bootstrap(of_name),
+                protocol=same_listeners[0].protocol,
+                scopes=same_listeners[0].scopes,
+                bootstrap=_bootstrap(same_listeners),
                 leaving=name in leaving,
             )
             listeners.append(listener)
         for node in plan.brokers:
-            public = [listener for listener in node.listeners if listener.name != plan.controller]
+            client_listeners = [
+                listener for listener in node.listeners if listener.name != plan.controller
+            ]
             advertised = {
                 listener.name: Advertised(host=listener.host, port=listener.port)
-                for listener in public
+                for listener in client_listeners
             }
             brokers.append(ContractBroker(id=node.id, advertised=advertised))
         return cls(
@@ -202,17 +218,17 @@ def _bootstrap(listeners: Sequence[Listener]) -> str:
     return ",".join(str(listener.advertised) for listener in listeners)
 
 
-def _repeated(values: Iterable[object]) -> list[object]:
+def _repeated_values(values: Iterable[object]) -> list[object]:
     return [value for value, count in Counter(values).items() if count > 1]
 
 
 def read_contract(text: str, source: str) -> Contract:
-    """The contract in ``text`` (JSON); ``source`` names it. Raises EarshotError."""
+    """The contract in ``text`` (JSON). Raises EarshotError, with ``source`` as the text's name."""
     try:
         document = from_json(text)
     except ValueError as reason:
-        observed = f"is no JSON ({reason})"
-        allowed = "what `pulumi stack output contract --json` prints"
+        observed = f"is not JSON ({reason})"
+        allowed = "the output of `pulumi stack output contract --json`"
         raise EarshotError(source, observed=observed, allowed=allowed) from None
     try:
         return Contract.model_validate(document)

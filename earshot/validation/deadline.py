@@ -1,4 +1,4 @@
-"""When a run ends at the latest, and how it ends early without leaving anything behind."""
+"""The deadline of a run, and the clean-up if SIGTERM ends it early."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 
 class Deadline:
-    """A moment that everything of a run ends by, and a way to end it now."""
+    """The latest end of a run, with an event (`stop`) that ends it now."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -19,25 +19,25 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self, limit: float | None = None) -> float:
-        """Seconds left, at most ``limit``; 0 when the run is to stop."""
-        left = 0.0 if self.stop.is_set() else max(0.0, self._end - time.monotonic())
-        return left if limit is None else max(0.0, min(left, limit))
+        """Seconds left, at most ``limit``; 0 if `stop` is set."""
+        seconds = 0.0 if self.stop.is_set() else max(0.0, self._end - time.monotonic())
+        return seconds if limit is None else max(0.0, min(seconds, limit))
 
     def within(self, limit: float) -> Deadline:
-        """A deadline ``limit`` seconds from now at the latest; it stops when this one does."""
-        part = Deadline(self.left(limit))
-        part.stop = self.stop
-        return part
+        """A deadline at most ``limit`` seconds from now, which shares this one's `stop`."""
+        deadline = Deadline(self.left(limit))
+        deadline.stop = self.stop
+        return deadline
 
 
 @contextlib.contextmanager
 def unwinding_on_sigterm() -> Iterator[None]:
-    """Within, SIGTERM raises SystemExit (143) in the main thread, so that `finally` clears up.
+    """Makes SIGTERM raise SystemExit (143) in the main thread, so that `finally` blocks run.
 
-    Does nothing outside the main thread, or where the program handles SIGTERM itself.
+    Does nothing outside the main thread, or if the program handles SIGTERM itself.
     """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 

@@ -1,22 +1,22 @@
-"""A failure to connect, to log in or to be answered, whichever client has met it."""
+"""A failure to connect, to log in or to get an answer, for all clients."""
 
 from dataclasses import dataclass
 from typing import Final
 
 UNKNOWN_TO_BROKER: Final = "authentication"
-"""The failure of a login whose user or password a broker does not know."""
+"""The error of a login whose user or password the broker does not accept."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure: a stable word for it (`error`), and the text of the program that failed."""
+    """A failure: a stable word (`error`), and the text of the program that failed."""
 
     error: str
     text: str
 
 
 def refuses_certificate(text: str) -> bool:
-    """Whether ``text``, of OpenSSL, is from a server that wants another client certificate."""
+    """True if ``text`` (of OpenSSL) means that the server refused the client's certificate."""
     lowered = text.lower().replace("_", " ")
     reasons = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
     return any(f"alert {reason}" in lowered for reason in reasons)

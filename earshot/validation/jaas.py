@@ -1,7 +1,7 @@
-"""`sasl.jaas.config`: the login modules in it, read as Kafka's own clients read them. Pure.
+"""Reads the login modules of `sasl.jaas.config` like Kafka's clients.
 
 Sources: Kafka's `JaasConfig` for the grammar, `java.io.StreamTokenizer` for words, quotes, escapes
-and comments. No message repeats an option's value: it may be a password.
+and comments. Messages never contain an option's value: it may be a password.
 """
 
 from __future__ import annotations
@@ -26,12 +26,20 @@ _TOKENS: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\(?:([0-3][0-7]{0,2}|[4-7][0-7]?)|(.))", re.DOTALL)
-_NAMED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPED_CHARACTERS: Final = {
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 
 
 @dataclass(frozen=True)
 class LoginModule:
-    """One entry: the class of the module, and its options, which hold secrets."""
+    """One login module: its class, and its options, which contain secrets."""
 
     name: str
     options: Mapping[str, str] = field(repr=False)
@@ -39,41 +47,41 @@ class LoginModule:
 
 @dataclass(frozen=True)
 class _Token:
-    """A word or quoted text has a `text`; a number or a sign is none of them."""
+    """A token. `text` is set for a word or quoted text, None for a number or a sign."""
 
     text: str | None
     sign: str = ""
 
 
 def read_jaas(value: str) -> tuple[LoginModule, ...]:
-    """The login modules in ``value``, at least one; raises EarshotError.
+    """The login modules in ``value``, at least one. Raises EarshotError.
 
-    Of a repeated option the last one counts.
+    The last value of a repeated option counts.
     """
     tokens = _tokens(value)
     modules = []
-    while (first := next(tokens, None)) is not None:
-        modules.append(_module(first, tokens))
+    while (class_token := next(tokens, None)) is not None:
+        modules.append(_module(class_token, tokens))
     if not modules:
-        raise _refused("names no login module")
+        raise _invalid("has no login module")
     return tuple(modules)
 
 
-def _module(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
-    name = first.text
+def _module(class_token: _Token, tokens: Iterator[_Token]) -> LoginModule:
+    name = class_token.text
     flag = next(tokens, _Token(None)).text
     if not name or flag is None or flag.lower() not in FLAGS:
-        raise _refused("begins with something other than a login module's class and `required`")
+        raise _invalid("begins with something other than a login module's class and `required`")
     options: dict[str, str] = {}
     while (token := next(tokens, None)) is not None:
         if token.sign == ";":
             return LoginModule(name, options)
-        equals, given = next(tokens, _Token(None)), next(tokens, _Token(None))
-        if equals.sign != "=" or given.text is None:
-            raise _refused("has something other than OPTION=VALUE before its semicolon")
+        equals, option_value = next(tokens, _Token(None)), next(tokens, _Token(None))
+        if equals.sign != "=" or option_value.text is None:
+            raise _invalid("has something other than OPTION=VALUE before its semicolon")
         if token.text is not None:
-            options[token.text] = given.text
-    raise _refused("does not end in a semicolon")
+            options[token.text] = option_value.text
+    raise _invalid("does not end in a semicolon")
 
 
 def _tokens(value: str) -> Iterator[_Token]:
@@ -90,14 +98,14 @@ def _tokens(value: str) -> Iterator[_Token]:
 
 def _character(match: re.Match[str]) -> str:
     octal, letter = match.groups()
-    return chr(int(octal, 8)) if octal else _NAMED.get(letter, letter)
+    return chr(int(octal, 8)) if octal else _ESCAPED_CHARACTERS.get(letter, letter)
 
 
-def _refused(observed: str) -> EarshotError:
+def _invalid(observed: str) -> EarshotError:
     return EarshotError(
         "client property sasl.jaas.config",
         observed=observed,
         allowed='MODULE required OPTION="VALUE" ...;',
         remedy='write \\" for a quote and \\\\ for a backslash in a value, and in a properties '
-        "file each backslash twice; a line that goes on in the next ends in a backslash",
+        "file each backslash twice; end a line that continues on the next with a backslash",
     )

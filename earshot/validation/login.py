@@ -1,4 +1,4 @@
-"""A SASL login by hand, with the mechanisms that take a user and a password."""
+"""SASL logins with PLAIN and SCRAM, without librdkafka."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from earshot.listeners.listed import clipped
-from earshot.validation.wire import SASL_AUTHENTICATE, Exchange, ExchangeError, mechanisms
+from earshot.validation.wire import SASL_AUTHENTICATE, Exchange, ExchangeError, sasl_handshake
 
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS: Final = range(4096, 100_001)
-"""Rounds of hashing that a server may ask for: Kafka's clients refuse fewer, and its brokers keep
-at most 16,384; a million take a second of a processor."""
+"""The allowed SCRAM iterations. Kafka's clients refuse fewer, and its brokers use at most 16,384; a
+million take a second of CPU."""
 _UNSUPPORTED_MECHANISM: Final = 33
 _NO_LOGIN: Final = 34
 _LONGEST_TEXT: Final = 200
@@ -26,7 +26,7 @@ _LONGEST_TEXT: Final = 200
 
 @dataclass(frozen=True)
 class Login:
-    """A user with a password, and the mechanism to show them by."""
+    """A user, a password and a SASL mechanism."""
 
     mechanism: str
     user: str
@@ -34,7 +34,7 @@ class Login:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Login | None:
-        """That of ``values`` (librdkafka's properties); None for a mechanism that is not here."""
+        """The login in ``values`` (librdkafka's properties); None for an unsupported mechanism."""
         mechanism = str(values.get("sasl.mechanism") or values.get("sasl.mechanisms") or "")
         if mechanism != "PLAIN" and mechanism not in _HASHES:
             return None
@@ -44,11 +44,11 @@ class Login:
 
     def show(self, exchange: Exchange) -> None:
         """Logs in on ``exchange``. Raises ExchangeError."""
-        error, enabled = mechanisms(exchange, self.mechanism)
+        error, enabled_mechanisms = sasl_handshake(exchange, self.mechanism)
         if error == _NO_LOGIN:
-            raise ExchangeError("no-login", "the listener asks for no login")
+            raise ExchangeError("no-login", "the listener does not use SASL")
         if error == _UNSUPPORTED_MECHANISM:
-            names = clipped(", ".join(enabled), _LONGEST_TEXT) or "none"
+            names = clipped(", ".join(enabled_mechanisms), _LONGEST_TEXT) or "none"
             text = f"{self.mechanism} is not enabled; supported mechanisms: {names}"
             raise ExchangeError("mechanism", text)
         if error:
@@ -59,31 +59,33 @@ class Login:
             self._scram(exchange, _HASHES[self.mechanism])
 
     def _scram(self, exchange: Exchange, name: str) -> None:
-        """Source: RFC 5802, without channel binding."""
+        """Logs in by SCRAM (RFC 5802, without channel binding)."""
         user = self.user.replace("=", "=3D").replace(",", "=2C")
         nonce = secrets.token_hex(16)
-        first = f"n={user},r={nonce}"
-        challenge = _send(exchange, f"n,,{first}".encode()).decode("utf-8", "replace")
+        client_first = f"n={user},r={nonce}"
+        challenge = _send(exchange, f"n,,{client_first}".encode()).decode("utf-8", "replace")
         fields = _fields(challenge)
         salt, rounds = _decoded(fields.get("s", "")), fields.get("i", "")
         if not fields.get("r", "").startswith(nonce) or not rounds.isascii():
-            raise _odd("does not belong to this login")
+            raise _server_failure("does not belong to this login")
         if not rounds.isdigit() or len(rounds) > 9 or int(rounds) not in _ITERATIONS:
-            most = f"allowed: {_ITERATIONS.start:,} to {_ITERATIONS.stop - 1:,}"
-            raise _odd(
-                f"asks for {clipped(rounds, 20) or 'no number of'} rounds of hashing; {most}"
+            allowed = f"allowed: {_ITERATIONS.start:,} to {_ITERATIONS.stop - 1:,}"
+            raise _server_failure(
+                f"asks for {clipped(rounds, 20) or 'no number of'} rounds of hashing; {allowed}"
             )
-        salted = _salted(name, self.password, salt, int(rounds))
-        unsigned = f"c=biws,r={fields['r']}"
-        signed = f"{first},{challenge},{unsigned}".encode()
-        key = hmac.digest(salted, b"Client Key", name)
-        signature = hmac.digest(hashlib.new(name, key).digest(), signed, name)
+        salted_password = _salted_password(name, self.password, salt, int(rounds))
+        without_proof = f"c=biws,r={fields['r']}"
+        auth_message = f"{client_first},{challenge},{without_proof}".encode()
+        key = hmac.digest(salted_password, b"Client Key", name)
+        signature = hmac.digest(hashlib.new(name, key).digest(), auth_message, name)
         proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
-        last = f"{unsigned},p={base64.b64encode(proof).decode()}"
-        final = _fields(_send(exchange, last.encode()).decode("utf-8", "replace"))
-        expected = hmac.digest(hmac.digest(salted, b"Server Key", name), signed, name)
-        if not hmac.compare_digest(_decoded(final.get("v", "")), expected):
-            raise _odd("does not prove that it knows the password")
+        client_final = f"{without_proof},p={base64.b64encode(proof).decode()}"
+        server_final = _fields(_send(exchange, client_final.encode()).decode("utf-8", "replace"))
+        expected_signature = hmac.digest(
+            hmac.digest(salted_password, b"Server Key", name), auth_message, name
+        )
+        if not hmac.compare_digest(_decoded(server_final.get("v", "")), expected_signature):
+            raise _server_failure("does not prove that it knows the password")
 
 
 def _send(exchange: Exchange, data: bytes) -> bytes:
@@ -91,13 +93,13 @@ def _send(exchange: Exchange, data: bytes) -> bytes:
     answer = exchange.request(SASL_AUTHENTICATE, 0, body)
     error, text = answer.number(2), answer.text()
     if error:
-        shown = clipped(text, _LONGEST_TEXT) or f"error {error}"
-        raise ExchangeError("authentication", f"SASL authentication error: {shown}")
+        message = clipped(text, _LONGEST_TEXT) or f"error {error}"
+        raise ExchangeError("authentication", f"SASL authentication error: {message}")
     return answer.data(4)
 
 
 def _fields(message: str) -> dict[str, str]:
-    return {part[0]: part[2:] for part in message.split(",") if part[1:2] == "="}
+    return {field[0]: field[2:] for field in message.split(",") if field[1:2] == "="}
 
 
 def _decoded(text: str) -> bytes:
@@ -107,10 +109,10 @@ def _decoded(text: str) -> bytes:
         return b""
 
 
-def _odd(what: str) -> ExchangeError:
-    return ExchangeError("authentication", f"the server's part of the login {what}")
+def _server_failure(problem: str) -> ExchangeError:
+    return ExchangeError("authentication", f"the server's part of the login {problem}")
 
 
 @lru_cache(maxsize=16)  # all brokers keep one salt for a user, and every connection needs it
-def _salted(name: str, password: str, salt: bytes, rounds: int) -> bytes:
+def _salted_password(name: str, password: str, salt: bytes, rounds: int) -> bytes:
     return hashlib.pbkdf2_hmac(name, password.encode(), salt, rounds)

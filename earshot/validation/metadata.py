@@ -1,8 +1,8 @@
-"""Metadata: what a listener answers about the cluster, and how that compares with the contract.
+"""Asks a listener for the cluster's metadata, and compares the answer with the contract.
 
-Brokers answer with the addresses of the listener that the question came in on, and leave out
-brokers without that listener (Kafka's KRaftMetadataCache). So every listener is checked by its own
-answers, and a broker that lacks one *vanishes* from them instead of failing.
+A broker answers with the addresses of the listener that received the request, and omits brokers
+without that listener (Kafka's KRaftMetadataCache). Therefore each listener is checked by its own
+answers, and a broker that lacks a listener is missing in them.
 """
 
 from __future__ import annotations
@@ -27,65 +27,71 @@ from earshot.validation.client import Errors, Failure, configuration, failure_of
 from earshot.validation.contract import Contract
 
 NO_TOPIC: Final = "__earshot-nothing"
-"""Asked for so that an answer lists the brokers and not every topic of the cluster."""
-NOT_SAID: Final = ""
+"""A topic for metadata requests, so that the answer omits the topics of the cluster."""
+NO_CLUSTER_ID: Final = ""
 FIRST_PATIENCE: Final = 0.25
-"""Seconds of the first try for metadata; each further one waits twice as long."""
-MOST_LISTED: Final = 10
-"""Brokers of an answer that are all written out."""
+"""Time-out (s) of the first metadata request; it doubles after each failure."""
+MOST_BROKERS_SHOWN: Final = 10
+"""The maximum number of an answer's brokers in a message."""
 DECISIVE: Final = frozenset({"authentication", "no-login", "tls", "protocol"})
-"""Errors that no further attempt will change."""
+"""Errors that are not retried."""
 
 
 @dataclass(frozen=True)
 class MetadataAnswer:
-    """The metadata that one address gave."""
+    """The metadata in the answer of one address."""
 
     asked: Address
     cluster_id: str
-    """Of the cluster that answered; `NOT_SAID` where it does not say."""
+    """The id of the cluster that answered, or `NO_CLUSTER_ID`."""
     brokers: Mapping[int, Address]
-    """Advertised address by broker id."""
+    """Advertised addresses by broker id."""
     seconds: float
 
     @property
-    def listed(self) -> str:
-        """`1 at host:9092, 2 at host:9093`; of many, the first ones."""
+    def brokers_text(self) -> str:
+        """`1 at host:9092, 2 at host:9093`, shortened for many brokers."""
         texts = [f"{id} at {address}" for id, address in sorted(self.brokers.items())]
-        return shortened(texts) if len(texts) > MOST_LISTED else ", ".join(texts)
+        return shortened(texts) if len(texts) > MOST_BROKERS_SHOWN else ", ".join(texts)
 
-    def sharing(self, broker: int) -> tuple[int, ...]:
-        """Other brokers at the same host:port as ``broker``: clients reach one of them only."""
-        own = self.brokers.get(broker)
-        return tuple(sorted(id for id, it in self.brokers.items() if it == own and id != broker))
+    def brokers_at_same_address(self, broker: int) -> tuple[int, ...]:
+        """Other brokers at the same host:port as ``broker``: clients reach only one of them."""
+        own_address = self.brokers.get(broker)
+        return tuple(
+            sorted(
+                id
+                for id, address in self.brokers.items()
+                if address == own_address and id != broker
+            )
+        )
 
 
 def admin_client(
-    bootstrap: str, protocol: Protocol, client: Mapping[str, str], **more: Any
+    bootstrap: str, protocol: Protocol, client: Mapping[str, str], **extra_settings: Any
 ) -> AdminClient:
-    """An admin client for ``bootstrap``; raises EarshotError for what librdkafka refuses."""
+    """An admin client for ``bootstrap``. Raises EarshotError for settings that librdkafka
+    refuses."""
     try:
-        return AdminClient(configuration(bootstrap, protocol, client) | more)
+        return AdminClient(configuration(bootstrap, protocol, client) | extra_settings)
     except KafkaException as error:
         raise EarshotError(
             "the client properties",
-            observed=failure_of(error).text[:200],  # it repeats what it was given
-            allowed="properties that librdkafka has too, with which the doctor connects",
+            observed=failure_of(error).text[:200],  # librdkafka repeats the value
+            allowed="properties that librdkafka also has: the doctor connects with it",
         ) from None
 
 
 def steer(admin: AdminClient, reachable: Callable[[int], bool], limit: float) -> None:
-    """Sees that the next requests of ``admin`` go to a broker that is ``reachable``.
+    """Steers the next requests of ``admin`` to a ``reachable`` broker.
 
-    librdkafka sends them to the broker that metadata calls the controller, which in KRaft is any
-    broker that counts as alive, drawn again for every answer: one that died just now, or whose
-    address cannot be reached, would swallow the request. Takes at most ``limit`` seconds, after
-    which the draw is kept.
+    librdkafka sends them to the controller in the metadata. In KRaft that is a live broker at
+    random, chosen for every answer, which may just have died or be unreachable. So metadata is
+    requested until it names a reachable one, for at most ``limit`` seconds.
     """
     end = time.monotonic() + limit
-    while (left := end - time.monotonic()) > 0:
+    while (seconds_left := end - time.monotonic()) > 0:
         try:
-            if reachable(admin.list_topics(NO_TOPIC, timeout=left).controller_id):
+            if reachable(admin.list_topics(NO_TOPIC, timeout=seconds_left).controller_id):
                 break
         except KafkaException:
             break
@@ -98,45 +104,47 @@ def ask(
     limit: float,
     stop: threading.Event,
 ) -> MetadataAnswer | Failure:
-    """The metadata that ``address`` itself gives, within ``limit`` seconds.
+    """The metadata from ``address``, within ``limit`` seconds, or the failure.
 
-    By a client that is given no other address, so whatever it knows it has learned there; what it
-    meets at brokers that it learned of does not count. Ends early, as a time-out, when ``stop`` is
-    set.
+    The client has no other bootstrap address, so its metadata is from there. Errors at other
+    brokers do not count. Ends early with a time-out if ``stop`` is set.
     """
-    late = Failure("timeout", f"no metadata within {limit:.1f} s")
-    if not limit:  # a client costs time: it has a thread for each broker that it learns of
-        return late
+    timeout = Failure("timeout", f"no metadata within {limit:.1f} s")
+    if not limit:  # creating a client takes time
+        return timeout
     errors = Errors(address)
-    begun = time.monotonic()
+    start = time.monotonic()
     admin = admin_client(str(address), protocol, client, error_cb=errors)
     patience = FIRST_PATIENCE
-    while (left := begun + limit - time.monotonic()) > 0 and not stop.is_set():
+    while (seconds_left := start + limit - time.monotonic()) > 0 and not stop.is_set():
         try:
-            metadata = admin.list_topics(NO_TOPIC, timeout=min(patience, left))
+            metadata = admin.list_topics(NO_TOPIC, timeout=min(patience, seconds_left))
         except KafkaException as error:
             # errors reach the callback only when the client is polled
             admin.poll(0)
-            first = errors.explain(error)
-            if first.error in DECISIVE:
-                return first
+            failure = errors.explain(error)
+            if failure.error in DECISIVE:
+                return failure
             patience *= 2
             continue
-        listed = metadata.brokers.values()
-        brokers = {broker.id: Address(str(broker.host), int(broker.port or 0)) for broker in listed}
-        took = time.monotonic() - begun
-        return MetadataAnswer(address, metadata.cluster_id or NOT_SAID, brokers, took)
-    return errors.first() or late
+        listed_brokers = metadata.brokers.values()
+        brokers = {
+            broker.id: Address(str(broker.host), int(broker.port or 0)) for broker in listed_brokers
+        }
+        seconds = time.monotonic() - start
+        return MetadataAnswer(address, metadata.cluster_id or NO_CLUSTER_ID, brokers, seconds)
+    return errors.first() or timeout
 
 
 def identify(
     address: Address, broker: int, protocol: Protocol, client: Mapping[str, str], limit: float
 ) -> int | None:
-    """The id of the broker that really answers at the address advertised for ``broker``.
+    """The id of the broker that answers at ``address``, which should be ``broker``.
 
-    Metadata cannot tell, as every broker gives the same. But a broker describes only its own
-    configuration and refuses another's, naming both ids (Kafka's ConfigHelper). None where it does
-    not say: it needs the right DescribeConfigs on the cluster.
+    Metadata does not contain it, as all brokers return the same. But a broker describes only its
+    own configuration: a request for another broker's fails with a message that names both ids
+    (Kafka's ConfigHelper). None if the id is unknown, for example without DescribeConfigs on the
+    cluster.
     """
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
     admin = admin_client(str(address), protocol, client)
@@ -147,35 +155,41 @@ def identify(
     error = future.exception()
     if error is None:
         return broker
-    named = re.search(r"expected (\d+)", failure_of(error).text)
-    return int(named[1]) if named else None
+    own_id = re.search(r"expected (\d+)", failure_of(error).text)
+    return int(own_id[1]) if own_id else None
 
 
 def match_listener(contract: Contract, asked: Address, answer: MetadataAnswer | None) -> str | None:
-    """The listener of ``contract`` that ``asked`` leads to, or None where nothing says so.
+    """The listener of ``contract`` that the address ``asked`` leads to, or None if unknown.
 
-    The answer decides, as an address may be mapped or forwarded: the listener with the most
-    brokers advertised as answered. Without an answer, or with none in common, the address itself
-    decides: one that the listener advertises, else one with a port that only it advertises.
+    The answer decides, because an address may be mapped or forwarded: the listener with the most
+    brokers at the answered addresses. Without an answer, or without a common address, ``asked``
+    itself decides: the listener that advertises it, else the only one that advertises its port.
     """
-    known = contract.places
+    places = contract.places
     if answer is not None:
-        agreeing = Counter(place.name for place, id, at in known if answer.brokers.get(id) == at)
-        if agreeing:  # of several with as many the contract's first
-            return agreeing.most_common(1)[0][0]
-    exact = {place.name for place, _, address in known if address == asked}
-    by_port = {place.name for place, _, address in known if address.port == asked.port}
-    return next((names.pop() for names in (exact, by_port) if len(names) == 1), None)
+        agreeing_listeners = Counter(
+            place.name
+            for place, id, broker_address in places
+            if answer.brokers.get(id) == broker_address
+        )
+        if agreeing_listeners:  # on a tie, the first in the contract
+            return agreeing_listeners.most_common(1)[0][0]
+    same_address = {place.name for place, _, address in places if address == asked}
+    same_port = {place.name for place, _, address in places if address.port == asked.port}
+    return next((names.pop() for names in (same_address, same_port) if len(names) == 1), None)
 
 
 def majority_cluster(answers: Iterable[MetadataAnswer]) -> str:
-    """The cluster id that most answers carry; the first of them on a tie, NOT_SAID without one."""
-    counted = Counter(answer.cluster_id for answer in answers if answer.cluster_id != NOT_SAID)
-    return counted.most_common(1)[0][0] if counted else NOT_SAID
+    """The most frequent cluster id in ``answers``; on a tie, the first; else `NO_CLUSTER_ID`."""
+    counts = Counter(answer.cluster_id for answer in answers if answer.cluster_id != NO_CLUSTER_ID)
+    return counts.most_common(1)[0][0] if counts else NO_CLUSTER_ID
 
 
-def unexpected(answers: Sequence[MetadataAnswer], expected: Iterable[int]) -> dict[int, Address]:
-    """Brokers that a listener's ``answers`` list although the contract does not."""
-    known = set(expected)
-    listed = (broker for answer in answers for broker in sorted(answer.brokers.items()))
-    return {id: address for id, address in listed if id not in known}
+def unexpected_brokers(
+    answers: Sequence[MetadataAnswer], expected: Iterable[int]
+) -> dict[int, Address]:
+    """The brokers in a listener's ``answers`` that are not ``expected``, with their addresses."""
+    expected_ids = set(expected)
+    listed_brokers = (broker for answer in answers for broker in sorted(answer.brokers.items()))
+    return {id: address for id, address in listed_brokers if id not in expected_ids}

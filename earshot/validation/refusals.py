@@ -1,4 +1,4 @@
-"""Why a cluster refused the topic of a run: no cell failed, and nothing is proved."""
+"""Causes for a refused topic: no cell fails then, but nothing is proven."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,23 +7,23 @@ from earshot.validation.client import Failure
 from earshot.validation.result import Cause
 
 UNANSWERED: Final = frozenset({"timeout", "disconnected", "refused", "unreachable"})
-"""Errors of a request without an answer: who was asked is gone, or waits for others."""
+"""Errors of a request without an answer: the broker has died, or waits for other brokers."""
 
 EXPECTED: Final = "the cluster creates a topic whose name begins with __earshot-"
 
 _POLICY: Final = (
     "let the cluster's create.topic.policy.class.name allow topics that begin with __earshot-, "
-    "whose replicas lie on named brokers"
+    "with an explicit replica assignment"
 )
 _RIGHTS: Final = (
     "allow this user Create, Describe, Read, Write and Delete on topics that begin with __earshot-"
 )
 _REPLICAS: Final = (
     "let topics that begin with __earshot- have one replica, on a broker that the client names; "
-    "a proxy between client and cluster may ask for more"
+    "a proxy between client and cluster may require more"
 )
 _SETTINGS: Final = (
-    "let the cluster accept the setting that it names for topics that begin with __earshot-"
+    "let the cluster accept the refused setting for topics that begin with __earshot-"
 )
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "policy-violation": ("topic-policy", _POLICY),
@@ -46,9 +46,9 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def refusal(failure: Failure) -> Cause | None:
-    """The cause of ``failure``, which a request to create a topic ended with.
+    """The cause of ``failure``, the result of a request to create a topic.
 
-    None if no broker answered it.
+    None if no broker answered.
     """
     if failure.error in UNANSWERED:
         return None

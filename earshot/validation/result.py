@@ -1,6 +1,6 @@
-"""What a validation found: cells, the vantage they were seen from, and the delivery of records.
+"""The results of a validation: cells, vantages, and the delivery of records.
 
-Reporters print these and compute nothing; the JSON report is this model.
+Report formats print this model, and the JSON report contains it.
 """
 
 from collections.abc import Iterable
@@ -17,15 +17,15 @@ from earshot.listeners.terms import Scope
 from earshot.validation.terms import Stage, Verdict
 
 MOST_CELLS = 50_000
-"""Cells of a report: five listeners of a thousand brokers, from ten vantages."""
+"""The maximum number of cells: five listeners of a thousand brokers, from ten vantages."""
 MOST_TEXT = 4000
 MOST_NAME = 300
 Text = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_TEXT))]
-"""A sentence; a longer one is shortened, as part of it is what a peer has sent."""
+"""A sentence, shortened if it is long: it may contain text from a peer."""
 Name = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_NAME))]
 
 
-def _observed(value: Any) -> Address:
+def _read_observed(value: Any) -> Address:
     if isinstance(value, Address):
         return value
     if not isinstance(value, str):
@@ -39,13 +39,13 @@ def _observed(value: Any) -> Address:
 
 
 Observed = Annotated[
-    Address, PlainValidator(_observed), PlainSerializer(str, return_type=str, when_used="json")
+    Address, PlainValidator(_read_observed), PlainSerializer(str, return_type=str, when_used="json")
 ]
-"""An address as a broker gave it, be it one that earshot would refuse; text in JSON."""
+"""An address in a broker's answer, even an invalid one; text in JSON."""
 
 
 class StageResult(Frozen):
-    """One stage of one cell; a skip carries its reason in `detail`."""
+    """The result of one stage of a cell. For a skipped stage, `detail` is the reason."""
 
     stage: Stage
     verdict: Verdict
@@ -54,7 +54,7 @@ class StageResult(Frozen):
 
 
 class Cause(Frozen):
-    """Why a cell failed: what was observed, what was expected, what to do."""
+    """Why a cell failed: the observed value, the expected value, and the remedy."""
 
     kind: Name
     """A stable word to search for: unresolvable, refused, timeout, drift, missing, …"""
@@ -71,14 +71,15 @@ class Cell(Frozen):
     broker: int
     scopes: tuple[Scope, ...] = ()
     address: Observed
-    """What the broker should advertise here (the contract), or does (without one)."""
+    """The address in the contract; without a contract, the advertised address."""
     verdict: Verdict
     stages: Annotated[tuple[StageResult, ...], FailFast()] = Field(default=(), max_length=20)
     cause: Cause | None = None
     reason: Text = ""
     """Why the cell was skipped or is inconclusive."""
     latency_ms: float | None = None
-    """Send to acknowledgement (acks=all) of the quickest record after the first, by the doctor."""
+    """The shortest time from sending to acknowledgement (acks=all), of the doctor's records after
+    the first."""
 
     @property
     def failed_stage(self) -> Stage | None:
@@ -86,7 +87,7 @@ class Cell(Frozen):
 
 
 class ReachedAddress(Frozen):
-    """What one Spark executor (or the driver) made of one advertised address."""
+    """The result of one Spark executor (or the driver) for one advertised address."""
 
     listener: Name
     broker: int
@@ -95,16 +96,16 @@ class ReachedAddress(Frozen):
     reached: bool
     error: Text = ""
     cluster_id: Name = ""
-    """Of the cluster that answered there; empty if it was not asked (TLS, SASL) or said none."""
+    """The id of the cluster that answered; empty if unknown, or not asked (TLS, SASL)."""
 
 
 class Vantage(Frozen):
-    """A place from which a client really connected."""
+    """A place from which a client connected."""
 
     name: Name
     kind: Literal["host", "executor", "container", "remote"] = "host"
     where: Name = ""
-    """The machine's own name, as it calls itself."""
+    """The machine's host name."""
     resolvers: Annotated[tuple[Name, ...], FailFast()] = Field(default=(), max_length=1000)
     reached: Annotated[tuple[ReachedAddress, ...], FailFast()] = Field(
         default=(), max_length=MOST_CELLS
@@ -114,7 +115,7 @@ class Vantage(Frozen):
 
 
 class Delivery(Frozen):
-    """The fate of the records written through one listener and read back through another."""
+    """The counts of the records written through one listener and read through another."""
 
     written_through: Name
     read_through: Name
@@ -122,7 +123,7 @@ class Delivery(Frozen):
     acknowledged: int
     """Records of writes that returned."""
     unknown: int = 0
-    """Records of a write that failed: perhaps there, perhaps not; never lost."""
+    """Records of failed writes, which may exist or not. They never count as lost."""
     read: int
     lost: int = 0
     duplicated: int = 0
@@ -130,30 +131,30 @@ class Delivery(Frozen):
     corrupt: int = 0
     misrouted: int = 0
     foreign: int = 0
-    """Records of other runs: counted, never checked."""
+    """Records of other runs, which are counted but not checked."""
     examples: Annotated[tuple[Text, ...], FailFast()] = Field(default=(), max_length=100)
-    """At most 20, in the words of a report."""
+    """At most 20 sentences for a report."""
 
     @property
     def verdict(self) -> Verdict:
-        # at-least-once is what Spark's sink promises: a duplicate is reported, not failed
-        bad = self.lost or self.out_of_order or self.corrupt or self.misrouted
-        if bad:
+        # Spark's sink promises at-least-once: a duplicate is reported, but is not a failure
+        is_bad = self.lost or self.out_of_order or self.corrupt or self.misrouted
+        if is_bad:
             return Verdict.FAIL
         return Verdict.PASS if self.acknowledged else Verdict.INCONCLUSIVE
 
 
 class Replication(Frozen):
-    """Whether one broker gets the records that another one leads, as its follower."""
+    """The result for one pair of brokers: whether the follower copies records of the leader."""
 
     leader: int
     follower: int
     listener: Name = ""
-    """The listener between brokers; empty if its name is unknown."""
+    """The inter-broker listener; empty if its name is unknown."""
     verdict: Verdict
     cause: Cause | None = None
     reason: Text = ""
-    """Why nothing is known."""
+    """Why the result is inconclusive."""
 
 
 class Report(Frozen):
@@ -162,11 +163,10 @@ class Report(Frozen):
     version: Literal[1] = 1
     kind: Literal["doctor", "validation"]
     run: Name
-    """The run id that every record of this run carries."""
+    """The run's id, which every record of the run contains."""
     cluster: Name
     cluster_id: Name = ""
-    """Kafka's own id: the contract's, or, without a contract, what most addresses said; may be
-    empty."""
+    """Kafka's id of the cluster: the contract's, else that of most answers; empty if unknown."""
     placement: Name = ""
     kafka_version: Name = ""
     started: datetime
@@ -175,26 +175,27 @@ class Report(Frozen):
     vantages: tuple[Vantage, ...] = Field(default=(), max_length=1000)
     delivery: tuple[Delivery, ...] = Field(default=(), max_length=MOST_CELLS)
     replication: tuple[Replication, ...] = Field(default=(), max_length=MOST_CELLS)
-    """Pairs of brokers, all or a ring of them; none of a single broker, and none by the doctor."""
+    """A result per pair of brokers. Empty for a single broker, and for the doctor."""
     incarnations: dict[Name, Name] = Field(default_factory=dict, max_length=MOST_CELLS)
     notes: tuple[Text, ...] = Field(default=(), max_length=1000)
 
     @property
     def verdict(self) -> Verdict:
-        parts: list[Cell | Delivery | Replication | Vantage]
-        parts = [*self.cells, *self.delivery, *self.replication, *self.vantages]
-        nothing_seen = [] if self.cells else [Verdict.INCONCLUSIVE]
-        return combine([*nothing_seen, *(part.verdict for part in parts)])
+        results: list[Cell | Delivery | Replication | Vantage]
+        results = [*self.cells, *self.delivery, *self.replication, *self.vantages]
+        no_cells = [] if self.cells else [Verdict.INCONCLUSIVE]
+        return combine([*no_cells, *(result.verdict for result in results)])
 
     @property
     def exit_code(self) -> int:
-        """0 all well, 1 a cell failed, 3 inconclusive."""
+        """0: passed, 1: a cell failed, 3: inconclusive."""
         return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, 3)
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of a run: failed beats inconclusive, a skip is no pass, nothing is neither."""
-    seen = set(verdicts)
-    if Verdict.FAIL in seen:
+    """The verdict of a run: fail if any failed, pass if all passed (at least one), else
+    inconclusive."""
+    distinct = set(verdicts)
+    if Verdict.FAIL in distinct:
         return Verdict.FAIL
-    return Verdict.PASS if seen == {Verdict.PASS} else Verdict.INCONCLUSIVE
+    return Verdict.PASS if distinct == {Verdict.PASS} else Verdict.INCONCLUSIVE

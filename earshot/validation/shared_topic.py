@@ -1,4 +1,4 @@
-"""One topic for all runs, on clusters that delete none: its partitions are found, or added."""
+"""The topic that all runs share on a cluster without deletion of topics; adds its partitions."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -9,95 +9,108 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
 from earshot.validation.client import Failure, failure_of
-from earshot.validation.topic import PREFIX, Replicas, TopicError, await_change, create_topic, plain
+from earshot.validation.topic import (
+    PREFIX,
+    Replicas,
+    TopicError,
+    await_change,
+    create_topic,
+    topic_safe_name,
+)
 
 TRIES: Final = 20
 SETTLE: Final = 0.1
-"""Seconds between two looks: new partitions show a moment after they were added."""
-_NEW: Final = frozenset({"no-leader", "misrouted", "unknown-topic-or-part"})
+"""Seconds between two requests: new partitions appear a moment after their creation."""
+_NOT_YET_KNOWN: Final = frozenset({"no-leader", "misrouted", "unknown-topic-or-part"})
 """Errors of brokers that do not know the new partition yet."""
 
 
 def shared_name(cluster: str) -> str:
-    """The topic that runs against ``cluster`` share."""
-    return f"{PREFIX}{plain(cluster)}-shared"
+    """The name of the topic that runs against ``cluster`` share."""
+    return f"{PREFIX}{topic_safe_name(cluster)}-shared"
 
 
 def share_topic(
-    admin: AdminClient, name: str, wanted: Sequence[Replicas], timeout: float = 10.0
+    admin: AdminClient, name: str, placements: Sequence[Replicas], timeout: float = 10.0
 ) -> tuple[int, ...]:
-    """The partition of ``name`` for each of ``wanted``: one that there is already, or a new one.
+    """The partition of topic ``name`` for each of ``placements``: an existing one, or a new one.
 
-    Raises TopicError; ``timeout`` in seconds bounds each call, and nothing more is tried after it.
+    ``timeout`` in seconds bounds each call, and ends the attempts. Raises TopicError.
     """
-    begun = time.monotonic()
-    missing: list[Replicas] = []
-    new: list[Replicas] = []
+    start = time.monotonic()
+    missing_placements: list[Replicas] = []
+    new_placements: list[Replicas] = []
     for _ in range(TRIES):
-        there = _layout(admin, name, timeout)
-        chosen, missing = assign(there, wanted)
-        if not missing:
-            return chosen
-        leaderless = [sorted(ids[1:]) for ids in there.values() if ids[0] < 0]
-        new = [replicas for replicas in missing if sorted(replicas) not in leaderless]
-        if not there:
-            create_topic(admin, name, wanted, timeout)
-        elif new:
-            _grow(admin, name, len(there), new, timeout)
-        if time.monotonic() - begun >= timeout:
+        existing = _layout(admin, name, timeout)
+        partitions, missing_placements = assign(existing, placements)
+        if not missing_placements:
+            return partitions
+        leaderless = [sorted(ids[1:]) for ids in existing.values() if ids[0] < 0]
+        new_placements = [
+            replicas for replicas in missing_placements if sorted(replicas) not in leaderless
+        ]
+        if not existing:
+            create_topic(admin, name, placements, timeout)
+        elif new_placements:
+            _grow(admin, name, len(existing), new_placements, timeout)
+        if time.monotonic() - start >= timeout:
             break
         time.sleep(SETTLE)
-    placements = ", ".join("-".join(map(str, replicas)) for replicas in missing)
-    if not new:  # the quorum is no reason: the partitions are there
-        text = f"{name} has no leader; its replicas are on brokers {placements}"
+    brokers = ", ".join("-".join(map(str, replicas)) for replicas in missing_placements)
+    if not new_placements:  # the partitions exist, so the quorum works
+        text = f"{name} has no leader; its replicas are on brokers {brokers}"
         raise TopicError(Failure("no-leader", text))
-    raise TopicError(
-        Failure("timeout", f"topic {name} shows no partitions on brokers {placements}")
-    )
+    raise TopicError(Failure("timeout", f"topic {name} shows no partitions on brokers {brokers}"))
 
 
-def ends(
+def end_offsets(
     admin: AdminClient, name: str, partitions: Sequence[int], timeout: float = 5.0
 ) -> dict[int, int]:
-    """The offset that the next record of each partition gets; raises TopicError."""
-    asked = {
+    """The offset of the next record, by partition of topic ``name``. Raises TopicError."""
+    requests = {
         TopicPartition(name, partition): OffsetSpec.latest()  # type: ignore[no-untyped-call]
         for partition in partitions
     }
     for _ in range(TRIES):
-        futures = admin.list_offsets(asked, request_timeout=timeout)
+        futures = admin.list_offsets(requests, request_timeout=timeout)
         wait(futures.values(), timeout=timeout + 0.5)
         if not all(future.done() for future in futures.values()):
             raise TopicError(Failure("timeout", f"no offsets within {timeout:g} s"))
-        failed = next((why for future in futures.values() if (why := future.exception())), None)
-        if failed is None:
-            return {spot.partition: future.result().offset for spot, future in futures.items()}
-        failure = failure_of(failed)
-        if failure.error not in _NEW:
+        error = next(
+            (future_error for future in futures.values() if (future_error := future.exception())),
+            None,
+        )
+        if error is None:
+            return {
+                partition.partition: future.result().offset for partition, future in futures.items()
+            }
+        failure = failure_of(error)
+        if failure.error not in _NOT_YET_KNOWN:
             break
         time.sleep(SETTLE)
     raise TopicError(failure)
 
 
 def assign(
-    there: Mapping[int, Replicas], wanted: Sequence[Replicas]
+    existing: Mapping[int, Replicas], placements: Sequence[Replicas]
 ) -> tuple[tuple[int, ...], list[Replicas]]:
-    """For each of ``wanted`` a partition of ``there``, each taken once; and those without one."""
+    """Assigns an ``existing`` partition to each of ``placements``, each once. Returns the
+    partitions, and the placements without one."""
     free: dict[tuple[int, ...], list[int]] = {}
-    for partition in sorted(there):
-        free.setdefault(_holders(there[partition]), []).append(partition)
-    chosen: list[int] = []
-    missing: list[Replicas] = []
-    for replicas in wanted:
-        if fitting := free.get(_holders(replicas)):
-            chosen.append(fitting.pop(0))
+    for partition in sorted(existing):
+        free.setdefault(_holders(existing[partition]), []).append(partition)
+    partitions: list[int] = []
+    missing_placements: list[Replicas] = []
+    for replicas in placements:
+        if free_partitions := free.get(_holders(replicas)):
+            partitions.append(free_partitions.pop(0))
         else:
-            missing.append(replicas)
-    return tuple(chosen), missing
+            missing_placements.append(replicas)
+    return tuple(partitions), missing_placements
 
 
 def _holders(replicas: Replicas) -> tuple[int, ...]:
-    """The leader, and the followers in one order."""
+    """The leader, then the followers by id."""
     return (*replicas[:1], *sorted(replicas[1:]))
 
 
@@ -107,13 +120,13 @@ def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas
         topic = admin.list_topics(name, timeout=timeout).topics[name]
     except KafkaException as error:
         raise TopicError(failure_of(error)) from None
-    # a user who may not see the topic would wait for its partitions in vain
+    # without access to the topic, waiting for its partitions is useless
     if topic.error is not None and (failure := failure_of(topic.error)).error == "authorization":
         raise TopicError(failure)
     return {
         id: (
             partition.leader,
-            *(other for other in partition.replicas if other != partition.leader),
+            *(replica for replica in partition.replicas if replica != partition.leader),
         )
         for id, partition in topic.partitions.items()
     }
@@ -122,11 +135,15 @@ def _layout(admin: AdminClient, name: str, timeout: float) -> dict[int, Replicas
 def _grow(
     admin: AdminClient, name: str, count: int, missing: Sequence[Replicas], timeout: float
 ) -> None:
-    """Asks for partitions with these replicas beyond the ``count`` of ``name``.
+    """Adds partitions with these replicas to the ``count`` of topic ``name``.
 
-    Another run may have done so meanwhile, or a broker may have shown too few: a number that is
-    not higher than the true one changes nothing.
+    If the topic has more partitions by now (another run may have added them), Kafka refuses the
+    request and nothing changes.
     """
-    new = NewPartitions(name, count + len(missing), [list(replicas) for replicas in missing])
-    futures = admin.create_partitions([new], operation_timeout=timeout, request_timeout=timeout)
+    new_partitions = NewPartitions(
+        name, count + len(missing), [list(replicas) for replicas in missing]
+    )
+    futures = admin.create_partitions(
+        [new_partitions], operation_timeout=timeout, request_timeout=timeout
+    )
     await_change(admin, futures, timeout, KafkaError.INVALID_PARTITIONS)

@@ -1,10 +1,10 @@
-"""The words of a result: verdicts, and the stages of a cell."""
+"""Verdicts, and the stages of a cell."""
 
 from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Of a cell and of a run."""
+    """The verdict of a cell or a run."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -13,7 +13,7 @@ class Verdict(StrEnum):
 
 
 class Stage(StrEnum):
-    """The stages of a cell, in their order; the first that fails names the cause."""
+    """The stages of a cell in order. The first failed stage has the cause."""
 
     BOOTSTRAP = "bootstrap"
     METADATA = "metadata"

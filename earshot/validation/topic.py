@@ -1,9 +1,8 @@
-"""The topics that records of a run are written to: named, created, filled up, deleted.
+"""Names, creates and deletes the topics for the records of a run.
 
-A run's own topic says in its name whose it is and until when, in Unix seconds:
-`__earshot-<cluster>-<expires>-<run>`. A run may last no longer than that, so whatever has expired
-is a leftover of a run that was killed, and whatever has not is left alone: it may belong to a run
-alive elsewhere. Where no topic can be deleted, runs share one instead (`shared_topic`).
+The name is `__earshot-<cluster>-<expires>-<run>`, with the expiry in Unix seconds. A run ends
+before that, so an expired topic is the leftover of a killed run. Other topics may belong to a run
+elsewhere and are kept. If topics cannot be deleted, runs share one (`shared_topic`).
 """
 
 import re
@@ -21,11 +20,11 @@ from earshot.validation.refusals import UNANSWERED
 
 PREFIX: Final = "__earshot-"
 CLOCK_SLACK: Final = 120
-"""Seconds by which the clocks of two machines that validate one cluster may differ."""
+"""The allowed difference (s) between the clocks of two machines that validate one cluster."""
 MAX_CLUSTER: Final = 150
-"""Characters of the cluster's name in a topic's: Kafka allows 249 in all."""
+"""The maximum length of the cluster's name in a topic name. Kafka allows 249 characters in all."""
 COPIES: Final = "-copies"
-"""Ends the name of a topic whose partitions have a follower each."""
+"""The end of the name of a topic whose partitions have a follower."""
 _NAME: Final = re.compile(
     re.escape(PREFIX) + rf"(?P<cluster>.+)-(?P<expires>\d{{9,12}})-[0-9a-f]+({COPIES})?"
 )
@@ -34,28 +33,28 @@ SETTINGS: Final[Mapping[str, str]] = {
     "cleanup.policy": "delete",  # `compact` refuses records without a key
     "compression.type": "producer",
     "max.message.bytes": "1048588",
-    # the broker's clock: it may refuse a client's, or delete what it takes for old
+    # by the client's clock, a broker could refuse records or delete them as too old
     "message.timestamp.type": "LogAppendTime",
     "preallocate": "false",
     "retention.bytes": "-1",
     "retention.ms": "3600000",
     "segment.bytes": "104857600",  # a batch must fit into a segment
 }
-"""What a topic says itself, so that it needs no luck with the brokers' defaults.
+"""Settings of the topic, so that it does not depend on the brokers' defaults.
 
-Each is a topic's own setting from Kafka 3.9 to 4.x; but for `retention.ms` and `segment.bytes`,
-which spare the disk, and the timestamp's type, these are Kafka's own defaults.
+All are topic settings in Kafka 3.9 to 4.x. They are Kafka's defaults, except `retention.ms` and
+`segment.bytes`, which limit disk usage, and the timestamp type.
 """
 
-KEPT: Final = frozenset({"topic-deletion-disabled", "authorization"})
-"""Errors of a deletion that a later attempt would meet again."""
+PERMANENT_ERRORS: Final = frozenset({"topic-deletion-disabled", "authorization"})
+"""Errors of a deletion that a retry would repeat."""
 
 Replicas = tuple[int, ...]
-"""The brokers that hold a partition, its leader first."""
+"""The ids of a partition's brokers, the leader first."""
 
 
 class TopicError(Exception):
-    """The topic could not be made; ``failure`` says why, in a stable word and Kafka's text."""
+    """The topic could not be created; ``failure`` has a stable word and Kafka's text."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -63,67 +62,68 @@ class TopicError(Exception):
 
 
 def run_id() -> str:
-    """A new run's id: eight hexadecimal digits, part of its topic's name and of every record."""
+    """A new run id: eight hexadecimal digits, part of the topic's name and of every record."""
     return secrets.token_hex(4)
 
 
 def topic_name(cluster: str, run: str, lifetime: float, now: float | None = None) -> str:
-    """The topic of ``run``, which ends ``lifetime`` seconds from now at the latest."""
+    """The topic name of ``run``, which ends within ``lifetime`` seconds. ``now`` is Unix time."""
     expires = int((time.time() if now is None else now) + lifetime) + CLOCK_SLACK
-    return f"{PREFIX}{plain(cluster)}-{expires}-{run}"
+    return f"{PREFIX}{topic_safe_name(cluster)}-{expires}-{run}"
 
 
 def leftovers(names: Iterable[str], cluster: str, now: float | None = None) -> list[str]:
-    """Those of ``names`` that runs against ``cluster`` left behind: ours by name, and expired."""
+    """The topics in ``names`` that belong to killed runs against ``cluster``: earshot's, and
+    expired."""
     moment = time.time() if now is None else now
     matches = [match for name in names if (match := _NAME.fullmatch(name))]
-    ours = [match for match in matches if match["cluster"] == plain(cluster)]
-    return sorted(topic[0] for topic in ours if int(topic["expires"]) < moment)
+    cluster_matches = [match for match in matches if match["cluster"] == topic_safe_name(cluster)]
+    return sorted(match[0] for match in cluster_matches if int(match["expires"]) < moment)
 
 
 def create_topic(
-    admin: AdminClient, name: str, wanted: Sequence[Replicas], timeout: float = 10.0
+    admin: AdminClient, name: str, placements: Sequence[Replicas], timeout: float = 10.0
 ) -> None:
-    """Creates ``name`` with a partition of each of ``wanted``, all with as many replicas.
+    """Creates topic ``name`` with a partition for each of ``placements``, which have equal length.
 
-    Its records are acknowledged by all of them, whatever the brokers' `min.insync.replicas` is.
-    Raises TopicError; ``timeout`` in seconds bounds the call. A topic that exists already is a
-    repeated attempt that succeeded, or shared.
+    All replicas must acknowledge a record, regardless of the brokers' `min.insync.replicas`. An
+    existing topic is not an error: an earlier attempt succeeded, or the topic is shared.
+    ``timeout`` in seconds bounds the call. Raises TopicError.
     """
-    new = NewTopic(
+    new_topic = NewTopic(
         name,
-        num_partitions=len(wanted),
-        replica_assignment=[list(replicas) for replicas in wanted],
-        config=dict(SETTINGS) | {"min.insync.replicas": str(len(wanted[0]))},
+        num_partitions=len(placements),
+        replica_assignment=[list(replicas) for replicas in placements],
+        config=dict(SETTINGS) | {"min.insync.replicas": str(len(placements[0]))},
     )
-    futures = admin.create_topics([new], operation_timeout=timeout, request_timeout=timeout)
+    futures = admin.create_topics([new_topic], operation_timeout=timeout, request_timeout=timeout)
     await_change(admin, futures, timeout, KafkaError.TOPIC_ALREADY_EXISTS)
 
 
 def undeletable(admin: AdminClient, name: str, timeout: float = 2.0) -> Failure | None:
-    """Why a topic called ``name``, which is not there yet, would stay; None where it could go.
+    """Why the topic ``name``, which does not exist yet, could not be deleted; None if it could.
 
-    Asked by deleting it: a controller says first whether topics are deleted at all, and then
-    whether there is this one. Raises TopicError if no broker answers.
+    Tries to delete it: a controller first checks whether deletion is enabled and allowed, and then
+    whether the topic exists. Raises TopicError if no broker answers.
     """
     failure = delete_topic(admin, name, timeout)
     if failure is not None and failure.error in UNANSWERED:
         raise TopicError(failure)
-    return failure if failure is not None and failure.error in KEPT else None
+    return failure if failure is not None and failure.error in PERMANENT_ERRORS else None
 
 
 def delete_topic(admin: AdminClient, name: str, timeout: float = 5.0) -> Failure | None:
-    """Deletes ``name``; None when it is gone, else why not. Raises nothing: it runs at the end."""
+    """Deletes topic ``name``. Returns the failure, or None. Never raises, for use in clean-up."""
     return _delete(admin, [name], timeout)[name]
 
 
 def delete_leftovers(admin: AdminClient, cluster: str, timeout: float = 5.0) -> list[str]:
-    """Deletes what killed runs against ``cluster`` left behind; returns the names now gone."""
+    """Deletes the topics of killed runs against ``cluster``. Returns the deleted names."""
     try:
-        known = admin.list_topics(timeout=timeout).topics
+        topics = admin.list_topics(timeout=timeout).topics
     except KafkaException:
         return []
-    names = leftovers(known, cluster)
+    names = leftovers(topics, cluster)
     outcomes = _delete(admin, names, timeout) if names else {}
     return [name for name, failure in outcomes.items() if failure is None]
 
@@ -139,7 +139,7 @@ def _delete(admin: AdminClient, names: list[str], timeout: float) -> dict[str, F
 def await_change(
     admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, harmless: int
 ) -> None:
-    """Waits for a change of one topic; raises TopicError, but for the error code ``harmless``."""
+    """Waits for a change of one topic. Raises TopicError, except for error code ``harmless``."""
     for failure in _outcomes(admin, futures, timeout, harmless).values():
         if failure is not None:
             raise TopicError(failure)
@@ -148,7 +148,7 @@ def await_change(
 def _outcomes(
     admin: AdminClient, futures: Mapping[str, Future[Any]], timeout: float, harmless: int
 ) -> dict[str, Failure | None]:
-    """By topic, how its request ended; an error with the code ``harmless`` is none."""
+    """The failure of each topic's request, by topic name; None for success or ``harmless``."""
     wait(futures.values(), timeout=timeout + 0.5)
     admin.poll(0)
     outcomes: dict[str, Failure | None] = {}
@@ -162,6 +162,6 @@ def _outcomes(
     return outcomes
 
 
-def plain(cluster: str) -> str:
-    """``cluster`` in the characters of a topic name."""
+def topic_safe_name(cluster: str) -> str:
+    """``cluster`` with only the characters of a topic name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", cluster)[:MAX_CLUSTER] or "unnamed"

@@ -1,13 +1,16 @@
-"""The verdict: a pure function over what was acknowledged and what came back.
+"""Compares the acknowledged records with those that came back. No input or output.
 
-Records are counted near the data (`earshot.spark.records`); here only the counts, a `Tally` each,
-are looked at.
+Records are counted near the data (`earshot.spark.records`). This module gets only the counts, as
+`Tally` objects.
 
-The rules: lost are the acknowledged sequences that never came back. A record that came back more
-than once is a duplicate, which at-least-once delivery allows. Order is looked at within a partition
-and by each record's first occurrence, so that a duplicate is not out of order as well. Corrupt and
-misrouted records did come back and are not lost. The records of a write that failed may be there or
-not: they are unknown, never lost. Records of other runs are counted and nothing else.
+Rules:
+- Lost: an acknowledged sequence number that never came back.
+- Duplicate: a record that came back more than once, which at-least-once delivery allows.
+- Out of order: within a partition, by each record's first occurrence, so that a duplicate does not
+  count twice.
+- Corrupt and misrouted records came back, and are not lost.
+- Unknown: a record of a failed write, which may exist or not. It is never lost.
+- Records of other runs are only counted.
 """
 
 from collections import defaultdict
@@ -18,17 +21,18 @@ from itertools import islice
 from earshot.validation.result import Delivery
 
 EXAMPLES = 20
-"""Findings that a delivery spells out; its counts are complete."""
+"""The maximum number of examples of a delivery. Its counts are complete."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one write put into the one partition of a (listener, broker): sequences 0..records."""
+    """The records of one write to the partition of a (listener, broker), with sequence numbers from
+    0 to ``records`` - 1."""
 
     listener: str
     broker: int
     attempt: int
-    """A share that failed is written again under the next number."""
+    """The attempt's number. A failed share is written again with the next one."""
     partition: int
     records: int
     acknowledged: bool
@@ -36,10 +40,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Tally:
-    """The records that came back through one listener and from one partition, of one share.
+    """The counts of one share's records that came back through one listener from one partition.
 
-    Without a share they are another run's (``own`` is false), or ours with headers that name no
-    record ever written.
+    Without a share: records of another run (``own`` is False), or of this run with headers that
+    match no written record.
     """
 
     read_through: str
@@ -48,71 +52,73 @@ class Tally:
     records: int
     own: bool = True
     distinct: int = 0
-    """Sequences first seen here; one that was seen in several partitions counts in one of them."""
+    """Distinct sequence numbers. One that is in several partitions counts in one of them."""
     descents: int = 0
-    """First occurrences whose sequence is below the one before them."""
+    """First occurrences whose sequence number is below the previous one."""
     corrupt: int = 0
     missing: tuple[int, ...] = ()
-    """The first sequences that came back from no partition, at most EXAMPLES."""
+    """Sequence numbers that came back from no partition; the lowest, at most `EXAMPLES`."""
 
 
 def verdict_of(
     shares: Sequence[Share], tallies: Sequence[Tally], reads: Collection[tuple[str, int]]
 ) -> tuple[Delivery, ...]:
-    """One delivery per (written through, read through, broker) that was read back.
+    """One delivery per (written through, read through, broker) that was read.
 
-    ``reads`` are the (listener, partition) that were read to their end: what could not be read is
-    a failure of its reader, not a loss. The order is that of ``shares``, then of the readers.
+    ``reads`` are the (listener, partition) pairs that were read to the end. Others are a failure of
+    the reading listener, not a loss. The order is that of ``shares``, then of the readers.
     """
     readers = sorted({reader for reader, _ in reads})
-    written: dict[tuple[str, int], list[Share]] = defaultdict(list)
+    shares_by_route: dict[tuple[str, int], list[Share]] = defaultdict(list)
     for share in shares:
-        written[share.listener, share.broker].append(share)
+        shares_by_route[share.listener, share.broker].append(share)
     return tuple(
-        _deliver(reader, parts, [tally for tally in tallies if tally.read_through == reader])
-        for parts in written.values()
+        _deliver(reader, route_shares, [tally for tally in tallies if tally.read_through == reader])
+        for route_shares in shares_by_route.values()
         for reader in readers
-        if (reader, parts[0].partition) in reads
+        if (reader, route_shares[0].partition) in reads
     )
 
 
 def _deliver(reader: str, shares: Sequence[Share], tallies: Sequence[Tally]) -> Delivery:
     home = shares[0].partition
-    own = [tally for tally in tallies if tally.share in shares]
-    checked = [tally for tally in own if tally.share is not None and tally.share.acknowledged]
+    own_tallies = [tally for tally in tallies if tally.share in shares]
+    acknowledged_tallies = [
+        tally for tally in own_tallies if tally.share is not None and tally.share.acknowledged
+    ]
     strays = [tally for tally in tallies if tally.share is None and tally.partition == home]
     acknowledged = sum(share.records for share in shares if share.acknowledged)
-    distinct = sum(tally.distinct for tally in checked)
+    distinct = sum(tally.distinct for tally in acknowledged_tallies)
     return Delivery(
         written_through=shares[0].listener,
         read_through=reader,
         broker=shares[0].broker,
         acknowledged=acknowledged,
         unknown=sum(share.records for share in shares if not share.acknowledged),
-        read=sum(tally.records for tally in own),
+        read=sum(tally.records for tally in own_tallies),
         lost=acknowledged - distinct,
-        duplicated=sum(tally.records for tally in checked) - distinct,
-        out_of_order=sum(tally.descents for tally in checked),
-        corrupt=sum(tally.corrupt for tally in [*own, *strays]),
-        misrouted=sum(tally.records for tally in own if tally.partition != home),
+        duplicated=sum(tally.records for tally in acknowledged_tallies) - distinct,
+        out_of_order=sum(tally.descents for tally in acknowledged_tallies),
+        corrupt=sum(tally.corrupt for tally in [*own_tallies, *strays]),
+        misrouted=sum(tally.records for tally in own_tallies if tally.partition != home),
         foreign=sum(stray.records for stray in strays if not stray.own),
-        examples=tuple(islice(_examples(shares, own, strays), EXAMPLES)),
+        examples=tuple(islice(_examples(shares, own_tallies, strays), EXAMPLES)),
     )
 
 
 def _examples(
-    shares: Sequence[Share], own: Sequence[Tally], strays: Sequence[Tally]
+    shares: Sequence[Share], own_tallies: Sequence[Tally], strays: Sequence[Tally]
 ) -> Iterator[str]:
     home = shares[0].partition
     for share in shares:
-        met = [tally for tally in own if tally.share == share]
-        missing = met[0].missing if met else range(min(share.records, EXAMPLES))
+        share_tallies = [tally for tally in own_tallies if tally.share == share]
+        missing = share_tallies[0].missing if share_tallies else range(min(share.records, EXAMPLES))
         if share.acknowledged:
             yield from (f"record {number} never came back" for number in missing)
-    for tally in own:
+    for tally in own_tallies:
         if tally.corrupt:
             yield f"{tally.corrupt} records in partition {tally.partition} with another value"
-    for tally in own:
+    for tally in own_tallies:
         if tally.partition != home:
             yield f"{tally.records} records in partition {tally.partition} instead of {home}"
     for tally in strays:

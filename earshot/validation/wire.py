@@ -1,10 +1,10 @@
-"""Kafka's protocol with one peer over one connection, within bounds.
+"""Kafka's protocol over one connection, with limits for untrusted answers.
 
-A peer may be no Kafka, or lie. librdkafka starts a thread for each broker that an answer lists, so
-a peer is asked here first: every answer is bounded in bytes, in entries and in time, and whatever
-breaks a bound or the format is a Failure with one sentence.
+A peer may not be Kafka, or may be malicious. librdkafka starts a thread for each broker in an
+answer, so a peer is asked by this module first. The bytes, entries and time of every answer are
+limited. An answer beyond a limit, or with a wrong format, is a Failure with one sentence.
 
-Formats: https://kafka.apache.org/protocol. The versions in use are taken by every release from 1.1.
+Formats: https://kafka.apache.org/protocol. Every release from 1.1 supports the versions in use.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from earshot.validation.deadline import Deadline
 from earshot.validation.failure import Failure, refuses_certificate
 
 MOST_BYTES: Final = 2**22
-"""Bytes of one answer: the metadata of a thousand brokers has a fortieth of it."""
+"""The maximum size of an answer: 40 times the metadata of a thousand brokers."""
 MOST_BROKERS: Final = 2000
-"""Brokers of one answer: each costs a connection, and a thread in every client of librdkafka."""
+"""The maximum number of brokers in an answer: each needs a connection, and a thread per librdkafka
+client."""
 LONGEST_HOST: Final = 255
-"""Characters of a host; a longer one is no name, and is shortened."""
+"""The maximum length of a host. A longer text is not a name, and is shortened."""
 
 METADATA: Final = 3
 LIST_OFFSETS: Final = 2
@@ -34,12 +35,12 @@ SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 DESCRIBE_CONFIGS: Final = 32
 SASL_AUTHENTICATE: Final = 36
-CONTROLLERS_OWN: Final = frozenset({52, 62})
-"""Vote and BrokerRegistration: requests that KRaft's controllers take, and brokers do not."""
+CONTROLLER_REQUESTS: Final = frozenset({52, 62})
+"""Vote and BrokerRegistration: requests that KRaft controllers support, and brokers do not."""
 
 _CLIENT_ID: Final = b"earshot"
 _SLICE: Final = 0.25
-"""Seconds after which a wait looks whether the run has been stopped."""
+"""Seconds between two checks whether the run has been stopped."""
 _SHOWN_BYTES: Final = 60
 _BROKER_RESOURCE: Final = 4
 _VARINT_BITS: Final = 35
@@ -49,7 +50,7 @@ _NEVER_SENT: Final = "it answers a request that was not sent"
 
 
 class ExchangeError(Exception):
-    """The peer gave no usable answer; ``failure`` says why."""
+    """The peer gave no usable answer; ``failure`` has the reason."""
 
     def __init__(self, error: str, text: str) -> None:
         self.failure = Failure(error, text)
@@ -57,22 +58,22 @@ class ExchangeError(Exception):
 
 
 class Connection(Protocol):
-    """A socket, or what passes bytes on like one."""
+    """A socket, or an object with its methods."""
 
     def settimeout(self, seconds: float, /) -> None: ...
 
     def sendall(self, data: bytes, /) -> None: ...
 
-    def recv(self, most: int, /) -> bytes: ...
+    def recv(self, max_bytes: int, /) -> bytes: ...
 
 
 class Exchange:
     """Requests and answers on one connection, all of them before ``end``."""
 
-    def __init__(self, connection: Connection, end: Deadline, most: int = MOST_BYTES) -> None:
-        """``most`` is how many bytes one answer may have."""
+    def __init__(self, connection: Connection, end: Deadline, max_bytes: int = MOST_BYTES) -> None:
+        """``max_bytes`` limits the size of one answer."""
         self._connection = connection
-        self._end, self._most = end, most
+        self._end, self._max_bytes = end, max_bytes
         self._number = 0
 
     def request(self, key: int, version: int, body: bytes) -> Answer:
@@ -96,7 +97,7 @@ class Exchange:
     def _frame(self) -> bytes:
         head = self._receive(4)
         (size,) = struct.unpack(">i", head)
-        if not 4 <= size <= self._most:
+        if not 4 <= size <= self._max_bytes:
             raise self._no_kafka(head, size)
         return self._receive(size)
 
@@ -106,16 +107,16 @@ class Exchange:
             received += self._chunk(count - len(received), len(received))
         return bytes(received)
 
-    def _chunk(self, most: int, before: int) -> bytes:
+    def _chunk(self, max_bytes: int, received: int) -> bytes:
         while True:
-            left = self._end.left(_SLICE)
-            if not left:
+            seconds_left = self._end.left(_SLICE)
+            if not seconds_left:
                 text = f"no answer within {self._end.seconds:.1f} s"
-                part = f" but {before} bytes of one" if before else ""
-                raise ExchangeError("timeout", text + part)
-            self._connection.settimeout(left)
+                progress = f" but {received} bytes of one" if received else ""
+                raise ExchangeError("timeout", text + progress)
+            self._connection.settimeout(seconds_left)
             try:
-                chunk = self._connection.recv(min(most, 65536))
+                chunk = self._connection.recv(min(max_bytes, 65536))
             except TimeoutError:
                 continue
             except OSError as error:
@@ -125,11 +126,11 @@ class Exchange:
             return chunk
 
     def _no_kafka(self, head: bytes, size: int) -> ExchangeError:
-        """What a peer is whose answer begins with ``head``, which is no length of an answer."""
+        """The error for an answer that begins with ``head``, which is not a valid length."""
         if head[:2] in (b"\x15\x03", b"\x16\x03"):  # an alert, or a handshake
             return ExchangeError("protocol", "it answers in TLS")
         if not all(32 <= byte < 127 or byte in b"\r\n\t" for byte in head):
-            text = f"it announces an answer of {size:,} bytes; allowed: 4 to {self._most:,}"
+            text = f"it announces an answer of {size:,} bytes; allowed: 4 to {self._max_bytes:,}"
             return ExchangeError("not-kafka", text)
         self._end = self._end.within(_SLICE)
         line = head
@@ -138,22 +139,22 @@ class Exchange:
                 line += self._chunk(_SHOWN_BYTES - len(line), len(line))
         except ExchangeError:
             pass  # the first four bytes are enough
-        return foreign(line)
+        return foreign_server(line)
 
 
-def foreign(line: bytes) -> ExchangeError:
+def foreign_server(line: bytes) -> ExchangeError:
     """The error for a peer that answers with the text ``line``."""
-    shown = line.splitlines()[0][:_SHOWN_BYTES].decode("ascii", "backslashreplace")
+    first_line = line.splitlines()[0][:_SHOWN_BYTES].decode("ascii", "backslashreplace")
     if line.startswith(b"HTTP"):
-        return ExchangeError("http", f"something that speaks HTTP listens there ({shown!r})")
-    return ExchangeError("not-kafka", f"something else than Kafka listens there ({shown!r})")
+        return ExchangeError("http", f"something that speaks HTTP listens there ({first_line!r})")
+    return ExchangeError("not-kafka", f"something other than Kafka listens there ({first_line!r})")
 
 
 def transport_error(error: OSError) -> ExchangeError:
     """The error for a connection that broke."""
     text = getattr(error, "reason", None) or error.strerror or str(error)
     if isinstance(error, TimeoutError):
-        return ExchangeError("timeout", "the connection took nothing in time")
+        return ExchangeError("timeout", "the connection accepted no data in time")
     if isinstance(error, ssl.SSLError) and "ALERT" in str(error).upper():
         word = "client-certificate" if refuses_certificate(str(error)) else "tls"
         return ExchangeError(word, text.lower().replace("_", " "))
@@ -163,22 +164,23 @@ def transport_error(error: OSError) -> ExchangeError:
 
 
 class Answer:
-    """The content of one answer, read from its beginning; raises ExchangeError where it ends."""
+    """The content of one answer, with a read position. Reading beyond the end raises
+    ExchangeError."""
 
     def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
+        self._content, self._offset = content, 0
 
     @property
-    def rest(self) -> bytes:
-        """All that has not been read."""
-        return self._content[self._at :]
+    def unread_bytes(self) -> bytes:
+        """The bytes that have not been read."""
+        return self._content[self._offset :]
 
     def number(self, size: int) -> int:
         """The next number of ``size`` bytes."""
         return int.from_bytes(self._take(size), "big", signed=True)
 
     def data(self, size: int) -> bytes:
-        """The next bytes, behind their length of ``size`` bytes; null is empty."""
+        """The next byte string, after its length in ``size`` bytes; null is empty."""
         length = self.number(size)
         if length < -1:
             raise _malformed(f"a length of {length:,}")
@@ -200,30 +202,30 @@ class Answer:
         raise _malformed("a number of more than five bytes")
 
     def skip(self, size: int) -> None:
-        """Passes over the next ``size`` bytes."""
+        """Skips the next ``size`` bytes."""
         self._take(size)
 
     def skip_tags(self) -> None:
-        """Passes over the tagged fields of a flexible version (KIP-482)."""
+        """Skips the tagged fields of a flexible version (KIP-482)."""
         for _ in range(self.varint()):
             self.varint()
             self.skip(self.varint())
 
-    def count(self, least: int) -> int:
-        """How many entries follow, of at least ``least`` bytes each; null is none."""
+    def count(self, min_size: int) -> int:
+        """The number of entries that follow, each of at least ``min_size`` bytes; null is 0."""
         entries = self.number(4)
-        left = len(self._content) - self._at
-        if entries < -1 or entries * least > left:
-            raise _malformed(f"{entries:,} entries in {left:,} bytes")
+        bytes_left = len(self._content) - self._offset
+        if entries < -1 or entries * min_size > bytes_left:
+            raise _malformed(f"{entries:,} entries in {bytes_left:,} bytes")
         return max(0, entries)
 
     def _take(self, size: int) -> bytes:
-        end = self._at + size
+        end = self._offset + size
         if end > len(self._content):
             raise _malformed(f"it ends after {len(self._content):,} bytes, in a field")
-        part = self._content[self._at : end]
-        self._at = end
-        return part
+        data = self._content[self._offset : end]
+        self._offset = end
+        return data
 
 
 def _malformed(observed: str) -> ExchangeError:
@@ -231,14 +233,18 @@ def _malformed(observed: str) -> ExchangeError:
 
 
 def metadata(exchange: Exchange) -> tuple[str, dict[int, Address]]:
-    """The id of the peer's cluster and the advertised address of each broker. No topics are asked
-    for. Raises ExchangeError; the word is `too-many` for more than `MOST_BROKERS`."""
-    cluster, brokers = _listed(exchange.request(METADATA, 2, struct.pack(">i", 0)).rest)
+    """The peer's cluster id and the advertised address of each broker, without topics.
+
+    Raises ExchangeError, with the error `too-many` beyond `MOST_BROKERS`.
+    """
+    cluster, brokers = _read_brokers(
+        exchange.request(METADATA, 2, struct.pack(">i", 0)).unread_bytes
+    )
     return cluster, dict(brokers)
 
 
-@lru_cache(maxsize=64)  # a thousand brokers give the same answer, of a thousand lines each
-def _listed(content: bytes) -> tuple[str, dict[int, Address]]:
+@lru_cache(maxsize=64)  # all brokers of a cluster give the same long answer
+def _read_brokers(content: bytes) -> tuple[str, dict[int, Address]]:
     answer = Answer(content)
     count = answer.count(12)
     if count > MOST_BROKERS:
@@ -252,20 +258,18 @@ def _listed(content: bytes) -> tuple[str, dict[int, Address]]:
             raise _malformed(f"broker {id}")
         if id in brokers:
             raise _malformed(f"broker {id} twice")
-        brokers[id] = Address(_brief(host), port)
-    return _brief(answer.text()), brokers
+        brokers[id] = Address(_shortened_text(host), port)
+    return _shortened_text(answer.text()), brokers
 
 
-def _brief(text: str) -> str:
+def _shortened_text(text: str) -> str:
     return text if len(text) <= LONGEST_HOST else clipped(text, 60)
 
 
 def answering_broker(exchange: Exchange, broker: int) -> int | None:
-    """The id of the broker at the other end, which should be ``broker``; None if it does not say.
+    """Like `metadata.identify`, on an open connection: the id of the broker at the other end.
 
-    Metadata cannot tell, as every broker gives the same. But a broker describes only its own
-    configuration and refuses another's, naming both ids (Kafka's ConfigHelper). It takes the right
-    DescribeConfigs on the cluster. Raises ExchangeError.
+    ``broker`` is the expected id. None if the id is unknown. Raises ExchangeError.
     """
     name, key = str(broker).encode(), b"node.id"
     body = struct.pack(">ibh", 1, _BROKER_RESOURCE, len(name)) + name
@@ -277,19 +281,16 @@ def answering_broker(exchange: Exchange, broker: int) -> int | None:
     error, text = answer.number(2), answer.text()
     if error == 0:
         return broker
-    named = _OWN_ID.search(text)
-    return int(named[1]) if named else None
+    own_id = _OWN_ID.search(text)
+    return int(own_id[1]) if own_id else None
 
 
 _NO_LEADER: Final = frozenset({3, 6})
-"""Errors of a broker about a partition that it does not lead: unknown to it, and not its own."""
+"""Errors of a broker for a partition that it does not lead: unknown partition, not the leader."""
 
 
-def leads(exchange: Exchange, topic: str, partition: int) -> bool | None:
-    """Whether the peer leads ``partition`` of ``topic``; None where it does not say.
-
-    Raises ExchangeError.
-    """
+def leads_partition(exchange: Exchange, topic: str, partition: int) -> bool | None:
+    """True if the peer leads ``partition`` of ``topic``; None if unknown. Raises ExchangeError."""
     name = topic.encode()
     body = struct.pack(">iih", -1, 1, len(name)) + name
     body += struct.pack(">iiq", 1, partition, -1)
@@ -305,7 +306,7 @@ def leads(exchange: Exchange, topic: str, partition: int) -> bool | None:
 
 
 def request_keys(exchange: Exchange) -> set[int]:
-    """The requests that the peer takes (ApiVersions). Raises ExchangeError."""
+    """The keys of the requests that the peer supports (ApiVersions). Raises ExchangeError."""
     answer = exchange.request(API_VERSIONS, 0, b"")
     answer.number(2)
     keys = set()
@@ -315,12 +316,12 @@ def request_keys(exchange: Exchange) -> set[int]:
     return keys
 
 
-def mechanisms(exchange: Exchange, wanted: str) -> tuple[int, tuple[str, ...]]:
-    """The error code of a SaslHandshake for ``wanted``, and the mechanisms that are enabled.
+def sasl_handshake(exchange: Exchange, mechanism: str) -> tuple[int, tuple[str, ...]]:
+    """The error code of a SaslHandshake for ``mechanism``, and the enabled mechanisms.
 
     Raises ExchangeError.
     """
-    name = wanted.encode()
+    name = mechanism.encode()
     answer = exchange.request(SASL_HANDSHAKE, 1, struct.pack(">h", len(name)) + name)
     error = answer.number(2)
     names = tuple(clipped(answer.text(), 40) for _ in range(answer.count(2)))
@@ -330,20 +331,20 @@ def mechanisms(exchange: Exchange, wanted: str) -> tuple[int, tuple[str, ...]]:
 def connect(
     ip: str, address: Address, context: ssl.SSLContext | None, end: Deadline
 ) -> socket.socket:
-    """A connection to ``address`` at ``ip``, with TLS where there is a ``context``.
+    """A connection to ``address`` at IP address ``ip``, with TLS if ``context`` is given.
 
     Raises ExchangeError.
     """
     try:
-        plain = socket.create_connection((ip, address.port), max(0.05, end.left()))
+        connection = socket.create_connection((ip, address.port), max(0.05, end.left()))
     except OSError as error:
         raise transport_error(error) from None
     if context is None:
-        return plain
+        return connection
     try:
-        return context.wrap_socket(plain, server_hostname=address.host)
+        return context.wrap_socket(connection, server_hostname=address.host)
     except (OSError, ValueError) as error:
-        plain.close()
+        connection.close()
         if isinstance(error, OSError):
             raise transport_error(error) from None
         raise ExchangeError("tls", str(error)) from None

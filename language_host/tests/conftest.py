@@ -1,7 +1,5 @@
 """A Pulumi CLI with this project's language host."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes of the host, and their end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Interrupted or orphaned, the host and all that it started are gone soon, without a word."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

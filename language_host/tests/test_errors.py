@@ -1,7 +1,5 @@
 """What users see of their own mistakes: their error once, and nothing of the host."""
 
-from __future__ import annotations
-
 import pytest
 
 from language_host.tests.workspace import Workspace

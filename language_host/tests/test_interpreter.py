@@ -1,7 +1,5 @@
 """Which Python a request names."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

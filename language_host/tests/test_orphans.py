@@ -1,7 +1,5 @@
 """Plugins that outlive their CLI, as processes of this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

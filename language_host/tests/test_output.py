@@ -1,7 +1,5 @@
 """What a child prints, on its way to the engine."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

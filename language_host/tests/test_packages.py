@@ -1,7 +1,5 @@
 """SDKs of other packages: a double of the generator, a scratch program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import grpc

@@ -1,7 +1,5 @@
 """How packs and provider plugins are started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pulumi.runtime.proto import language_pb2

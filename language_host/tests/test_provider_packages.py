@@ -1,7 +1,5 @@
 """Finding the providers among installed packages."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

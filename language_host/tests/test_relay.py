@@ -1,7 +1,5 @@
 """What a pack is told of its stack."""
 
-from __future__ import annotations
-
 import json
 
 from pulumi.runtime.proto import analyzer_pb2

@@ -1,7 +1,5 @@
 """The real CLI runs programs, packs and providers through the language host."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """A scratch place to run the real CLI in."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

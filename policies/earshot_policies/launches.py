@@ -34,7 +34,7 @@ def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
     try:
         return Evaluation(mistakes_in_task(read_task(str(text))))
     except ValueError as reason:
-        return Evaluation(remarks=(f"{_DEFINITIONS} is no JSON: {reason}; not checked",))
+        return Evaluation(remarks=(f"{_DEFINITIONS} is not JSON: {reason}; not checked",))
 
 
 def place_in_task(inputs: Mapping[str, Any], finding: Finding) -> str:

@@ -1,7 +1,5 @@
 """Whole files: what is understood, what is asked, what is seen; the texts are goldens on disk."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from earshot.placement.docker import plan_docker
 from earshot.report.terminal import Terminal
 from earshot.sources.compose import read_compose
 from tests.goldens import is_golden
+from tests.raised import raised
 
 FILES = Path(__file__).parent / "files"
 GOLDENS = Path(__file__).parent / "goldens"
@@ -267,9 +266,7 @@ class TestUndecided:
         assert adoption.mistakes == ()
 
     def test_an_option_for_nothing_is_refused(self) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt("undecided.yml", NOBODY=(Scope.HOST,))
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, adopt, "undecided.yml", NOBODY=(Scope.HOST,))) == (
             "--scope NOBODY: undecided.yml has no such listener\n"
             "  allowed: CONTROLLER, HOST, INTERNAL, PARTNER"
         )
@@ -348,9 +345,8 @@ class TestServices:
         ],
     )
     def test_others_are_refused(self, service: str, message: str) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt("three_brokers.yml", service)
-        assert str(caught.value) == f"--service {service}: {message}"
+        error = raised(EarshotError, adopt, "three_brokers.yml", service)
+        assert str(error) == f"--service {service}: {message}"
 
     def test_where_no_service_runs_a_broker_none_can_be_chosen(self) -> None:
         with pytest.raises(EarshotError) as caught:
@@ -360,18 +356,14 @@ class TestServices:
         )
 
     def test_a_file_without_a_broker_is_refused(self) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt_text("services: {db: {image: postgres}}")
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, adopt_text, "services: {db: {image: postgres}}")) == (
             "services: none of db runs a Kafka broker\n"
             "  allowed: a service with an image of Kafka, or with KAFKA_ variables for a broker"
         )
 
     def test_two_with_one_id_are_refused(self) -> None:
         text = broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n"
-        with pytest.raises(EarshotError) as caught:
-            adopt_text(text)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, adopt_text, text)) == (
             "services kafka and other: both have the node id 1\n"
             "  allowed: a node id of its own for each\n"
             "  fix: fix one of them, or choose with --service"
@@ -549,9 +541,8 @@ def test_what_is_said_of_a_hundred_brokers_fits_a_screen(text: str) -> None:
 
 def test_controllers_alone_are_refused() -> None:
     text = broker("A://:1", "A://kafka:1").replace("broker,controller", "controller")
-    with pytest.raises(EarshotError) as caught:
-        adopt_text(text)
-    assert str(caught.value) == "c.yml: runs controllers only\n  allowed: at least one broker"
+    error = raised(EarshotError, adopt_text, text)
+    assert str(error) == "c.yml: runs controllers only\n  allowed: at least one broker"
 
 
 @pytest.mark.parametrize(("replicas", "noted"), [("1", 0), ("2", 1), ("", 0)])

@@ -1,7 +1,5 @@
 """`earshot adopt` as it is typed: exit codes, files, `.env` beside the compose file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

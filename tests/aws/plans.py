@@ -1,7 +1,5 @@
 """Plans of placement `aws`, as its tests need them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from earshot.listeners.model import ClusterPlan, Listener, Node

@@ -1,7 +1,5 @@
 """Which images are in ECR, by their name."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.aws.ecr import EXAMPLE, ecr_image
@@ -25,6 +23,20 @@ ACCOUNT = "123456789012"
             "eu-west-1",
             "kafka",
         ),
+        (f"{ACCOUNT}.dkr.ecr-fips.us-east-1.amazonaws.com/kafka", "us-east-1", "kafka"),
+        (f"{ACCOUNT}.dkr-ecr.eu-central-1.on.aws/kafka:4", "eu-central-1", "kafka"),
+        (f"{ACCOUNT}.dkr-ecr-fips.us-east-2.on.aws/kafka", "us-east-2", "kafka"),
+        (f"{ACCOUNT}.dkr-ecr-fips.us-gov-east-1.on.aws/kafka", "us-gov-east-1", "kafka"),
+        (
+            f"{ACCOUNT}.dkr-ecr.cn-northwest-1.on.amazonwebservices.com.cn/a/kafka",
+            "cn-northwest-1",
+            "a/kafka",
+        ),
+        (
+            f"{ACCOUNT}.dkr.ecr.eu-central-1.amazonaws.com/docker-hub/apache/kafka:4.1.1",
+            "eu-central-1",
+            "docker-hub/apache/kafka",
+        ),
     ],
 )
 def test_an_image_in_ecr(name: str, region: str, repository: str) -> None:
@@ -46,6 +58,15 @@ def test_an_image_in_ecr(name: str, region: str, repository: str) -> None:
         f"{ACCOUNT}.dkr.ecr.eu-central-1.amazonaws.com.example.com/kafka",
         "12345.dkr.ecr.eu-central-1.amazonaws.com/kafka",
         f"{ACCOUNT}.dkr.ecr.eu-central-1.amazonaws.com/kafka:4 more",
+        f"{ACCOUNT}.dkr.ecr.eu-central-1.amazonaws.com:443/kafka",
+        f"{ACCOUNT}.dkr-ecr.eu-central-1.amazonaws.com/kafka",
+        f"{ACCOUNT}.dkr.ecr.eu-central-1.on.aws/kafka",
+        f"{ACCOUNT}.dkr.ecr.cn-north-1.amazonaws.com/kafka",
+        f"{ACCOUNT}.dkr-ecr.cn-north-1.on.aws/kafka",
+        f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com.cn/kafka",
+        f"{ACCOUNT}.dkr-ecr.us-east-1.on.amazonwebservices.com.cn/kafka",
+        f"{ACCOUNT}.dkr-ecr.eu-central-1.on.aws",
+        "ecr-public.aws.com/docker/library/debian",
     ],
 )
 def test_another_image(name: str) -> None:

@@ -1,7 +1,5 @@
 """What an instance's role may do, and no more."""
 
-from __future__ import annotations
-
 import json
 
 from earshot.aws.ecr import EXAMPLE, EcrImage, ecr_image
@@ -82,7 +80,11 @@ def test_a_docker_host_pulls_from_its_repositories_alone() -> None:
         ),
         "Login": (["ecr:GetAuthorizationToken"], ["*"]),
         "Pull": (
-            ["ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
+            [
+                "ecr:BatchGetImage",
+                "ecr:GetDownloadUrlForLayer",
+                "ecr:BatchImportUpstreamImage",
+            ],
             [f"{registry}/apache/debian", f"{registry}/apache/kafka"],
         ),
     }

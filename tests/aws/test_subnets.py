@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections import Counter
 from ipaddress import IPv4Network
@@ -19,6 +17,7 @@ from earshot.aws.subnets import (
     spread,
 )
 from earshot.errors import EarshotError
+from tests.raised import raised
 
 vpcs = st.builds(
     lambda number, prefix: str(
@@ -155,9 +154,8 @@ def test_a_pin_that_holds_nothing_is_refused(pinned: dict[int, str], says: str) 
 def test_three_hundred_brokers_need_a_range_that_is_named() -> None:
     zones = ["us-west-2a", "us-west-2b", "us-west-2c"]
     nodes = spread(range(1, 301), zones)
-    with pytest.raises(EarshotError) as caught:
-        check_room(lay_out("10.0.0.0/22", zones), nodes, public=True)
-    assert str(caught.value) == (
+    error = raised(EarshotError, check_room, lay_out("10.0.0.0/22", zones), nodes, public=True)
+    assert str(error) == (
         "subnet public-a (10.0.0.0/26): is to hold 100 nodes and 2 other interfaces\n"
         "  allowed: 59 (64 addresses, of which AWS keeps 5)\n"
         "  fix: give the VPC a /21, or spread the nodes over more zones"
@@ -196,19 +194,16 @@ def test_zones_without_nodes_need_no_room() -> None:
      ({7: "us-east-1a"}, "is pinned to us-east-1a, and is no node")],
 )  # fmt: skip
 def test_a_pin_that_cannot_be_meant_is_told(pinned: dict[int, str], observed: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        spread([1, 2], ["us-east-1a", "us-east-1b"], pinned)
+    error = raised(EarshotError, spread, [1, 2], ["us-east-1a", "us-east-1b"], pinned)
     (id,) = pinned
-    assert str(caught.value) == (
+    assert str(error) == (
         f"node {id}: {observed}\n  allowed: nodes of the cluster, in us-east-1a, us-east-1b"
     )
 
 
 @pytest.mark.parametrize("text", ["9.255.255.0/24", "11.0.0.0/24", "172.32.0.0/24", "8.8.8.0/24"])
 def test_a_range_of_the_internet_is_no_vpc_s(text: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        check_vpc(text)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, check_vpc, text)) == (
         f"VPC range '{text}': is routed on the internet, where it belongs to others\n"
         "  allowed: a range of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
     )

@@ -1,7 +1,5 @@
 """What a shell has for AWS, where certificates come from there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

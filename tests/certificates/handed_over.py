@@ -1,7 +1,5 @@
 """Certificates and keys of nodes, as somebody else hands them over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache

@@ -1,7 +1,5 @@
 """TLS handshakes within this process: what OpenSSL says of a certificate and a host."""
 
-from __future__ import annotations
-
 import ssl
 import tempfile
 from pathlib import Path

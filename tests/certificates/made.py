@@ -1,7 +1,5 @@
 """Certificates that others might have made, for tests."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

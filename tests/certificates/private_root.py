@@ -1,7 +1,5 @@
 """A private CA of ACM that is a root, made by the calls with which anybody makes one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

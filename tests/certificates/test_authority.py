@@ -1,7 +1,5 @@
 """What the authority issues, as OpenSSL sees it."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import UTC, datetime, timedelta
 

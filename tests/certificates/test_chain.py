@@ -1,7 +1,5 @@
 """What follows from certificates together: as whom Kafka knows who shows one, and its uses."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

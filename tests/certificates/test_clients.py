@@ -1,7 +1,5 @@
 """Which hosts a certificate is good for: ours against what clients of Java and OpenSSL say."""
 
-from __future__ import annotations
-
 import base64
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The folder with the certificates of Docker hosts, as an accident or a stranger leaves it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Certificates of others: what Kafka can read of them, and one clear error for what it cannot."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,6 +14,7 @@ from earshot.certificates.in_aws import StoredText
 from earshot.certificates.shown import ShownCertificate
 from earshot.errors import EarshotError
 from tests.certificates.made import Made, made
+from tests.raised import raised
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 ROOT = made("CN=Root", NOW, authority=True, days=900, number=1)
@@ -42,9 +41,8 @@ def only(found: GivenCertificates) -> GivenNode:
 
 
 def refusal(folder: Path, **changes: str) -> str:
-    with pytest.raises(EarshotError) as caught:
-        read_given(files(folder, **changes), [1])
-    return str(caught.value).replace(f"{folder}/", "")
+    error = raised(EarshotError, read_given, files(folder, **changes), [1])
+    return str(error).replace(f"{folder}/", "")
 
 
 def test_what_fits_together_is_read(folder: Path) -> None:

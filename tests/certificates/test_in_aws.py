@@ -1,7 +1,5 @@
 """Texts in SSM and Secrets Manager, and one clear line for each way in which there is none."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +13,7 @@ from moto import mock_aws
 
 from earshot.certificates.in_aws import read_in_aws
 from earshot.errors import EarshotError
+from tests.raised import raised
 
 pytestmark = pytest.mark.usefixtures("ambient")
 
@@ -43,9 +42,8 @@ def held(ambient: None) -> Iterator[None]:
 
 
 def refusal(*places: str, region: str = REGION) -> str:
-    with pytest.raises(EarshotError) as caught:
-        read_in_aws(places, region)
-    return str(caught.value)
+    error = raised(EarshotError, read_in_aws, places, region)
+    return str(error)
 
 
 def test_all_is_read_by_few_calls_and_once(held: None, monkeypatch: pytest.MonkeyPatch) -> None:

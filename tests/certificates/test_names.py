@@ -1,7 +1,5 @@
 """Our matching of names against OpenSSL's own, and against what is written down."""
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Places of certificates: what is one, and what is refused without showing what may be a secret."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.certificates.places import is_in_aws, of_node, problem

@@ -1,7 +1,5 @@
 """Certificates of nodes from a private CA: what was asked for and nothing else, renewed in time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -22,6 +20,7 @@ from earshot.certificates.store import Store, TargetCertificates
 from earshot.errors import EarshotError
 from tests.certificates.made import made
 from tests.certificates.private_root import new_private_ca
+from tests.raised import raised
 
 pytestmark = pytest.mark.usefixtures("ambient")
 
@@ -115,9 +114,7 @@ def test_the_ca_is_asked_for_what_is_advertised_by_its_own_kind_of_key(
     }
     other = made("CN=other", NOW, root, hosts=["b1"], number=2)
     in_place_of_aws(monkeypatch, other.pem, asked)
-    with pytest.raises(EarshotError) as caught:
-        issued_by(ARN, SUBJECT, HOSTS, 7)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, issued_by, ARN, SUBJECT, HOSTS, 7)) == (
         f"{ARN}: has issued a certificate for b1 to CN=other\n  allowed: what was asked for, "
         "b1.example.com, 10.0.0.1 to CN=node,OU=nodes by 12345678 of test"
     )
@@ -142,9 +139,7 @@ def test_what_the_ca_refuses_is_told(arn: str, monkeypatch: pytest.MonkeyPatch) 
         authority_of(other)
 
     refusing(monkeypatch, "ValidationException", "too long")
-    with pytest.raises(EarshotError) as caught:
-        issued_by(arn, SUBJECT, HOSTS, 9000)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, issued_by, arn, SUBJECT, HOSTS, 9000)) == (
         f"{arn}: cannot be used: An error occurred (ValidationException) when calling the "
         "IssueCertificate operation: too long\n"
         "  fix: see the reason, which AWS gives, and correct security.tls"
@@ -156,9 +151,7 @@ def test_a_certificate_that_may_not_be_fetched_is_told_with_the_permission(
 ) -> None:
     authority_of(arn)
     refusing(monkeypatch, "AccessDeniedException", "no", but="IssueCertificate")
-    with pytest.raises(EarshotError) as caught:
-        issued_by(arn, SUBJECT, HOSTS, 90)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, issued_by, arn, SUBJECT, HOSTS, 90)) == (
         f"{arn}: cannot be used: Waiter CertificateIssued failed: Waiter encountered a "
         "terminal failure state: Matched expected service error code: AccessDeniedException\n"
         "  fix: let these credentials call acm-pca:GetCertificate"

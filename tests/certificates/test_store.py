@@ -1,7 +1,5 @@
 """What a secured stack keeps: made once, renewed in time, for its owner alone."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +17,7 @@ from earshot.listeners.security import CLIENTS, principal
 from earshot.listeners.terms import Mechanism, Protocol
 from earshot.validation.client import translate
 from tests.certificates.made import made
+from tests.raised import raised
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 WANTED = TargetCertificates(
@@ -226,9 +225,7 @@ def test_a_file_that_is_no_certificate_is_made_anew(store: Store) -> None:
 def test_a_lost_authority_is_not_replaced_while_nodes_trust_it(store: Store, lost: str) -> None:
     (store.folder / lost).unlink()
     assert store.due(WANTED, NOW) == ["ca.pem", *FILES]
-    with pytest.raises(EarshotError) as caught:
-        store.fill(WANTED, NOW)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, store.fill, WANTED, NOW)) == (
         f"the authority in {store.folder}: ca.pem or ca.key is missing, and node-1.pem, "
         "node-2.pem are there: nodes with certificates of a new one would not be trusted by the "
         "others\n  fix: put both files back from a copy; or stop the cluster (`pulumi destroy`), "
@@ -242,9 +239,7 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
     other.fill(WANTED, NOW)
     for content in ("", "no PEM", (other.folder / file).read_text()):
         (store.folder / file).write_text(content)
-        with pytest.raises(EarshotError) as caught:
-            store.due(WANTED, NOW)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, store.due, WANTED, NOW)) == (
             f"the authority in {store.folder}: ca.pem is no certificate for the key in ca.key, or "
             "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
             f"(`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
@@ -325,9 +320,8 @@ def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:
     ("protocol", "file"), [(Protocol.SASL_SSL, "z.password"), (Protocol.SSL, "z.pem")]
 )
 def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, file: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        client_properties(store, "z", Mechanism.SCRAM_SHA_512, protocol)
-    assert str(caught.value) == (
+    error = raised(EarshotError, client_properties, store, "z", Mechanism.SCRAM_SHA_512, protocol)
+    assert str(error) == (
         f"{store.folder / file}: cannot be read (No such file or directory)\n"
         "  fix: deploy the stack again: missing files are made again"
     )
@@ -442,9 +436,7 @@ def test_what_is_no_text_or_no_file_is_one_clear_error_or_made_anew(store: Store
     (store.folder / "node-2.pem").mkdir()
     assert store.due(WANTED, NOW) == ["node-1.pem", "node-2.pem"]
     (store.folder / "ca.pem").write_bytes(b"\xff\xfe")
-    with pytest.raises(EarshotError) as caught:
-        store.due(WANTED, NOW)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, store.due, WANTED, NOW)) == (
         f"{store.folder / 'ca.pem'}: is damaged\n"
         "  fix: put it back from a copy; or remove it and deploy the stack again"
     )

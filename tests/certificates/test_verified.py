@@ -1,7 +1,5 @@
 """Which chains are refused, and why; the judges are handshakes of Java and of OpenSSL."""
 
-from __future__ import annotations
-
 import random
 import ssl
 import subprocess

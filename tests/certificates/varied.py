@@ -1,7 +1,5 @@
 """Chains of certificates with every property that a verifier may dislike, made by chance."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

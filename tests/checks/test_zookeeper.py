@@ -104,12 +104,36 @@ def test_the_port_of_zookeeper(image: str, port: str, connect: str, is_lost: boo
         ("localhost:2181", {"zookeeper": "network_mode: 'service:kafka'"}),
         ("localhost:2181", {"broker": "command: sh -c 'zookeeper & kafka'"}),
         ("localhost:2181", {"broker": "build: ."}),
+        ("127.0.0.1:2181", {"image": "redis:7", "broker": "network_mode: host"}),
+        ("localhost:2181", {"image": "redis:7", "zookeeper": "network_mode: 'service:kafka'"}),
+        ("localhost:2181", {"image": "redis:7", "broker": "network_mode: 'service:zk'"}),
+        ("zk.internal:2181", {"image": "redis:7"}),
         ("zk:22181", {"zookeeper": "command: zkServer.sh start-foreground other.cfg"}),
         ("zk:22181", {"zookeeper": "volumes: ['./zoo.cfg:/conf/zoo.cfg']"}),
     ],
 )
 def test_addresses_that_may_lead_to_zookeeper(connect: str, options: dict[str, str]) -> None:
     assert [item for item in found(connect, **options) if item[0] == "KL016"] == []
+
+
+@pytest.mark.parametrize("connect", ["localhost:2181", "127.0.0.1/kafka", "localhost,127.0.0.1"])
+def test_the_loopback_of_a_broker_without_a_zookeeper_in_the_file(connect: str) -> None:
+    assert [item[:2] for item in found(connect, "redis:7")] == [("KL016", "kafka")]
+
+
+@pytest.mark.parametrize(("published", "severity"), [("2181:2181", "warning"), ("9:9", "error")])
+def test_a_name_that_the_machine_may_have_is_a_warning(published: str, severity: str) -> None:
+    text = FILE.format(
+        connect="zookeper:2181",
+        image=CONFLUENT,
+        port="ZOOKEEPER_CLIENT_PORT: 2181",
+        zookeeper="",
+        broker="",
+        kafka="confluentinc/cp-kafka:7.6.0",
+        more="",
+    ).replace("22181:2181", published)
+    listed = mistakes(services(text))
+    assert [(item.rule, str(item.severity)) for item in listed] == [("KL016", severity)]
 
 
 def test_a_zookeeper_on_another_network() -> None:

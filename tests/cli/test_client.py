@@ -1,7 +1,5 @@
 """`earshot client`: credentials for a user of a secured stack."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

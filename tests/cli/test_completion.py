@@ -1,7 +1,5 @@
 """Completion in a shell, as the scripts of `earshot --show-completion` ask for it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

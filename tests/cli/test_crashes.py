@@ -1,7 +1,5 @@
 """A command whose process crashes in native code: what is known is shown, and it never passes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """`earshot doctor` on a real broker, with the failure that this project began with."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path

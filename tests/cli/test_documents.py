@@ -1,7 +1,5 @@
 """What README and docs tell a reader to type exists: commands, options, make targets, links."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a command ends: told to, late, or with a peer that has it start too much."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

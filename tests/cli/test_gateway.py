@@ -1,7 +1,5 @@
 """`earshot gateway`: of a stack, or of a contract and the ports that brokers bind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

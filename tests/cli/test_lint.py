@@ -1,7 +1,5 @@
 """`earshot lint` as it is typed: exit codes, messages, files written; the check is a double."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -506,7 +504,7 @@ services:
         write("z.yml", self.TEXT)
         assert run(["lint", ".", "--fix"]) == 2
         assert capsys.readouterr().err.startswith(
-            "not fixed: docker-compose.yml, for docker-compose.override.yml is laid over it; "
+            "not fixed: docker-compose.yml: docker-compose.override.yml is merged into it; "
             "fix each by hand\nfixed: z.yml, 1 mistake\nerror: "
         )
         assert Path("docker-compose.yml").read_text() == self.TEXT

@@ -1,7 +1,5 @@
 """Text on stdout, whatever stands behind it."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
@@ -14,6 +12,7 @@ from earshot.cli import output
 from earshot.cli.output import emit, refuse_outputs, save
 from earshot.errors import EarshotError
 from earshot.report import Format
+from tests.raised import raised
 from tests.report import samples
 from tests.skips import lacking
 from toolchain.paths import ROOT
@@ -38,9 +37,8 @@ def test_what_an_encoding_lacks_is_escaped(
 def test_a_full_disk_behind_stdout_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        with pytest.raises(EarshotError) as caught:
-            emit("x\n")
-    assert str(caught.value) == (
+        error = raised(EarshotError, emit, "x\n")
+    assert str(error) == (
         "stdout: cannot be written (No space left on device)\n"
         "  fix: free space on that disk, then run the same command again"
     )

@@ -1,7 +1,5 @@
 """`earshot plan --check`: what the gate would say, before there is anything to update."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

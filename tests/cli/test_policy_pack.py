@@ -1,7 +1,5 @@
 """`earshot policy-pack`: the folder that Pulumi takes, made from an installed package."""
 
-from __future__ import annotations
-
 import importlib.util
 import stat
 import sys
@@ -15,6 +13,7 @@ from earshot import __version__
 from earshot.cli import run
 from earshot.cli.policy_pack import folder
 from earshot.errors import EarshotError
+from tests.raised import raised
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +73,7 @@ def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: str) -> None:
 
 
 def test_what_is_no_virtual_environment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError) as caught:
-        folder(tmp_path)
-    assert caught.value.line == (
+    assert raised(EarshotError, folder, tmp_path).line == (
         f"environment {tmp_path}: has no bin/python, which Pulumi starts a policy pack with; "
         "allowed: a virtual environment; "
         "fix: install earshot with its extra deploy into one (docs/installation-configuration.md)"

@@ -1,7 +1,5 @@
 """Progress on a terminal and in a log."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

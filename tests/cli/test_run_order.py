@@ -1,7 +1,5 @@
 """From an order to a report: the command that a validator's timer runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -58,4 +56,4 @@ def test_what_is_no_order_is_told_in_one_line(
     file = tmp_path / "order.json"
     file.write_text("{")
     assert run_order.main([str(file), "report.json", "/jars"]) == 2
-    assert commands == [] and "is no JSON" in capsys.readouterr().err
+    assert commands == [] and "is not JSON" in capsys.readouterr().err

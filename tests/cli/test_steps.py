@@ -1,7 +1,5 @@
 """`earshot plan --against`: the steps of a change, before anything is touched."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -44,7 +42,7 @@ def test_each_step_with_its_costs(project: Project, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.splitlines() == [
         "stack mine: 2 steps, each by an update of its own",
         "",
-        "step 1 of 2: INTERNAL and REPL side by side; brokers reach each other through REPL",
+        "step 1 of 2: REPL added next to INTERNAL; brokers reach each other through REPL",
         "  restarts           1",
         "  between brokers    REPL",
         "  clients, internal  meanwhile INTERNAL; after it INTERNAL, REPL",

@@ -1,7 +1,5 @@
 """How `earshot tunnel` ends. A double of kubectl runs here what a pod would run."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """`earshot validate` around the validation itself, for which a double stands here."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +15,13 @@ from earshot.listeners.terms import Protocol
 from earshot.placement import plan_stack
 from earshot.placement.standpoint import CandidateEngine, Standpoint, docker_standpoints, to_json
 from earshot.project import Project
-from earshot.remote.run import Known
+from earshot.remote.run import KnownReports
 from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -160,8 +159,8 @@ def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
             "--conf master=yarn: is no Spark property\n  allowed: spark.KEY=VALUE\n",
         ),
         (["--conf", "spark.master"], "is no Spark property"),
-        (["--incarnations", "{"], "--incarnations: is no JSON (Expecting"),
-        (["--incarnations", "[" * 100_000], "--incarnations: is no JSON (maximum recursion"),
+        (["--incarnations", "{"], "--incarnations: is not JSON (Expecting"),
+        (["--incarnations", "[" * 100_000], "--incarnations: is not JSON (maximum recursion"),
         (["--incarnations", "[1]"], "--incarnations: found [1]\n  allowed: a JSON object\n"),
         (
             ["--output", "report.pdf"],
@@ -231,9 +230,8 @@ def test_who_never_said_its_id_is_no_broker_of_the_contract() -> None:
     unsaid = report.model_copy(update={"cluster_id": ""})
     assert discovery.contract_of(unsaid, Protocol.SSL)[0].cluster_id is None
     nobody = report.model_copy(update={"cells": (report.cells[1],)})
-    with pytest.raises(discovery.NoBrokerAnswered) as caught:
-        discovery.contract_of(nobody, Protocol.SSL)
-    assert caught.value.report == nobody
+    error = raised(discovery.NoBrokerAnswered, discovery.contract_of, nobody, Protocol.SSL)
+    assert error.report == nobody
 
 
 def test_where_nobody_answers_the_doctors_report_says_why(
@@ -262,7 +260,7 @@ class EverywhereDouble:
         options: ValidationOptions,
         on_event: Callable[[str], None],
         only: Sequence[str],
-        known: Known,
+        known: KnownReports,
     ) -> Report:
         self.standpoints, self.only = standpoints, only
         if self.interrupted is not None:

@@ -1,7 +1,5 @@
 """A kind of custom resource, called as the plugin's host calls it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

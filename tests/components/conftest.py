@@ -1,7 +1,5 @@
 """What tests of components share."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What the package's host registers with an engine that is none, for a program in any language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Deployments of clusters that tests register with an engine that is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pulumi

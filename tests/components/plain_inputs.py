@@ -1,7 +1,5 @@
 """What a program hands to the engine, with its secrets opened, as a provider gets it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from google.protobuf import json_format

@@ -1,7 +1,5 @@
 """A stack's folder, and the inputs of its certificates as Pulumi hands them over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The `aws:` settings of a stack as inputs of resources, and in the environment of commands."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

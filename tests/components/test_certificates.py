@@ -1,7 +1,5 @@
 """Certificates as a resource: what a state holds, and when it changes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """When a stack's change counts as complete."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a stack's state holds of its changes, from one update to the next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +23,7 @@ from earshot.transition import memory
 from earshot.transition.change import Change
 from earshot.transition.memory import ChangeMemory
 from tests.components.called import Called
+from tests.raised import raised
 from tests.transition.test_steps import BEFORE, RENAMED
 
 NAME = "s"
@@ -188,9 +187,7 @@ def test_a_state_that_cannot_be_read_stops_the_update(
         raise RuntimeError("no backend")
 
     monkeypatch.setattr(pulumi.runtime, "invoke", fails)
-    with pytest.raises(EarshotError) as caught:
-        recorded_changes(state.folder, NAME)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, recorded_changes, state.folder, NAME)) == (
         "stack organization/project/stack: its state cannot be read (no backend)\n"
         "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
     )

@@ -1,7 +1,5 @@
 """The output `client_properties`: what each user needs by listener, and no secret."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

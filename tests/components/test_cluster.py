@@ -1,7 +1,5 @@
 """Clusters as components: inputs, names of resources, outputs, refusals."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +35,7 @@ from tests.config.aws_documents import (
     ZONES,
     read_aws,
 )
+from tests.raised import raised
 
 SMALLEST = {"region": REGION, "vpc": {"zones": ZONES}, "archive": ARCHIVE}
 PUBLIC = {"listeners": [INTERNAL, EXTERNAL], "clients": OFFICE}
@@ -142,9 +141,8 @@ def test_a_first_preview_knows_no_names() -> None:
     ],
 )
 def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputPropertiesError) as caught:
-        constructed("AwsCluster", {**SMALLEST, **inputs})
-    assert said in caught.value.message
+    error = raised(InputPropertiesError, constructed, "AwsCluster", {**SMALLEST, **inputs})
+    assert said in error.message
 
 
 def in_program(*names: str, **settings: Any) -> tuple[local.Engine, Any]:
@@ -219,7 +217,6 @@ def test_a_name_that_no_container_can_have_is_refused(name: str) -> None:
 
 def test_problems_of_inputs_come_in_one_message_by_their_names() -> None:
     wrong = on_port(19000, heap="none", external_host="no host")
-    with pytest.raises(pulumi.RunError) as caught:
-        in_program("a", a=wrong)
-    assert "heap: found 'none'; allowed: a JVM size" in str(caught.value)
-    assert "external_host: host 'no host'" in str(caught.value)
+    error = raised(pulumi.RunError, in_program, "a", a=wrong)
+    assert "heap: found 'none'; allowed: a JVM size" in str(error)
+    assert "external_host: host 'no host'" in str(error)

@@ -1,7 +1,5 @@
 """What is the same for nodes on every kind of host; the nodes here are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -12,7 +10,7 @@ from earshot_pulumi.driver import (
     Disturbed,
     ListeningNode,
     NodeDriver,
-    or_put_back,
+    change_or_restore,
     wait_for,
 )
 
@@ -102,9 +100,9 @@ def test_what_failed_is_put_back_unless_somebody_disturbed_it(
         raise error
 
     with pytest.raises(EarshotError) as caught:
-        or_put_back(change, lambda: left)
+        change_or_restore(change, lambda: left)
     assert (caught.value.observed, caught.value.remedy) == (text, REMEDY)
-    assert or_put_back(lambda: 1, lambda: "never asked") == 1
+    assert change_or_restore(lambda: 1, lambda: "never asked") == 1
 
 
 class ListeningDouble(ListeningNode):

@@ -1,7 +1,5 @@
 """The gate in a program: what it shows, and what waits for its approval."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator, Mapping
 from pathlib import Path

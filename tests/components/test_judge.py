@@ -1,7 +1,5 @@
 """The gate's check, as the engine calls it for each provider instance."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from earshot_pulumi.provider.parts import judge as judged
 from earshot.listeners.terms import UnknownHost
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.given import plan_given, read_given
+from tests.raised import raised
 
 LISTENERS = [
     {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
@@ -40,9 +39,8 @@ def test_names_that_resolve_are_approved() -> None:
 
 
 def test_a_name_that_does_not_resolve_is_refused() -> None:
-    with pytest.raises(InvalidInputs) as caught:
-        judge(inputs("kafka.nobody.invalid"))
-    (reason,) = caught.value.reasons.values()
+    error = raised(InvalidInputs, judge, inputs("kafka.nobody.invalid"))
+    (reason,) = error.reasons.values()
     assert "kafka.nobody.invalid does not resolve" in reason and "[KL011]" in reason
 
 
@@ -61,9 +59,8 @@ def test_internal_names_elsewhere_need_evidence() -> None:
         "nodes": {"7": {"internal": "kafka-7.corp.example.com"}},
     }
     plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    with pytest.raises(InvalidInputs) as caught:
-        judge({"plan": plan, "placement": "given"})
-    assert "nothing declares the name" in str(caught.value)
+    error = raised(InvalidInputs, judge, {"plan": plan, "placement": "given"})
+    assert "nothing declares the name" in str(error)
     declared = {"internal": "records of the zone corp", "controller": "records of the zone corp"}
     assert judge({"plan": plan, "placement": "given", "declared": declared})["approved"]
 
@@ -104,9 +101,7 @@ def test_what_surrounds_instances_that_the_program_makes_is_said_to_be_unknown()
     ],
 )
 def test_an_input_of_another_type_is_one_message(key: str, value: object) -> None:
-    with pytest.raises(InvalidInputs) as caught:
-        judge(inputs(**{key: value}))
-    assert str(caught.value).startswith(f"{key}: found ")
+    assert str(raised(InvalidInputs, judge, inputs(**{key: value}))).startswith(f"{key}: found ")
 
 
 @pytest.mark.parametrize(
@@ -130,9 +125,8 @@ def test_a_fault_of_a_rule_is_not_another_release(monkeypatch: pytest.MonkeyPatc
 
 
 def refusal(inputs: dict[str, Any]) -> str:
-    with pytest.raises(InvalidInputs) as caught:
-        judge(inputs)
-    return str(caught.value)
+    error = raised(InvalidInputs, judge, inputs)
+    return str(error)
 
 
 def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
@@ -144,9 +138,8 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
         },
     }
     plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    with pytest.raises(InvalidInputs) as caught:
-        judge({"plan": plan, "placement": "local"})
-    (text,) = caught.value.reasons.values()
+    error = raised(InvalidInputs, judge, {"plan": plan, "placement": "local"})
+    (text,) = error.reasons.values()
     assert text.count("[KL003]") == 1 and "brokers 7, 8, listener HOST" in text
     assert "nobody.invalid does not resolve" in text and "[KL011]" in text
     assert "\n  expected: " in text and "\n  fix: " in text

@@ -1,7 +1,5 @@
 """Reading `metadata.version` from bytes as Kafka writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Pulumi's options on clusters and networks: what is registered for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from tests.components.docker import test_brokers as on_docker
 from tests.components.engine_double import Engine, Registered
 from tests.components.plain_inputs import secret_inputs
 from tests.config.aws_documents import ARCHIVE, REGION, ZONES
+from tests.raised import raised
 
 ENGINE = "tcp://engine.example:2376"
 OWN = "pulumi:providers:docker::own"
@@ -129,10 +128,9 @@ def test_a_docker_provider_that_earshot_cannot_follow_is_refused(
         whole: Any = {"brokers": 1, **inputs}
         return [DockerCluster("kafka", whole, opts)]
 
-    with pytest.raises(pulumi.RunError) as caught:
-        run(program)
-    assert str(caught.value).startswith(message)
-    assert "s3cr3t" not in str(caught.value)
+    error = raised(pulumi.RunError, run, program)
+    assert str(error).startswith(message)
+    assert "s3cr3t" not in str(error)
 
 
 SETTINGS_OF_OWN: Any = {
@@ -180,9 +178,8 @@ def test_a_provider_of_another_region_is_refused_before_anything_is_registered(k
         return [made] if kind is AwsCluster else made.vpc_id
 
     answers = Everywhere(region="us-east-1")
-    with pytest.raises(pulumi.RunError) as caught:
-        run(program, answers)
-    assert f"region: {REGION}: the AWS provider works in us-east-1" in str(caught.value)
+    error = raised(pulumi.RunError, run, program, answers)
+    assert f"region: {REGION}: the AWS provider works in us-east-1" in str(error)
 
 
 def test_a_network_is_made_with_the_program_s_provider() -> None:
@@ -263,9 +260,8 @@ def test_a_cluster_that_moves_below_a_parent_keeps_its_alias(kind: Any, inputs: 
 )
 def test_a_cluster_cannot_be_renamed(alias: Any) -> None:
     opts = pulumi.ResourceOptions(aliases=[alias])
-    with pytest.raises(pulumi.RunError) as caught:
-        run(lambda: [LocalCluster("kafka", LOCAL, opts)])
-    assert str(caught.value).startswith("kafka: aliases: found the name orders; a cluster keeps")
+    error = raised(pulumi.RunError, run, lambda: [LocalCluster("kafka", LOCAL, opts)])
+    assert str(error).startswith("kafka: aliases: found the name orders; a cluster keeps")
 
 
 def test_transformations_see_every_resource_of_a_cluster() -> None:

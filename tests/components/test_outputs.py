@@ -1,7 +1,5 @@
 """What is made of values that are known now or later."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -20,6 +18,7 @@ from earshot_pulumi import (
 from earshot_pulumi.outputs import applied, with_run_errors, with_text_keys
 
 from earshot.errors import EarshotError
+from tests.raised import raised
 
 
 def test_what_is_known_now_is_taken_as_it_is() -> None:
@@ -34,9 +33,8 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
         return name
 
     assert with_run_errors(act)("node 1", 0) == "node 1"
-    with pytest.raises(pulumi.RunError) as caught:
-        with_run_errors(act)("node 1", 1)
-    assert str(caught.value) == "node 1: died\n  fix: start it"
+    error = raised(pulumi.RunError, with_run_errors(act), "node 1", 1)
+    assert str(error) == "node 1: died\n  fix: start it"
     with pytest.raises(ZeroDivisionError):
         with_run_errors(lambda: 1 // 0)()
 

@@ -1,7 +1,5 @@
 """A provider's process ends with the process above it; so does a guarded command."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Passwords that configuration gives, on their way to the folder, past every input and state."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from earshot.project import Project
 from tests.components.called import Called
 from tests.components.secured_inputs import certificate_inputs, cluster_folder
 from tests.config.test_passwords import PLAIN, spec
+from tests.raised import raised
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +76,5 @@ def test_the_program_refuses_plain_text_beside_a_secret(
         "config:\n  earshot:cluster: {placement: local, security: {users: [{name: app}]}}\n"
         "  earshot:passwords: {app: hunter2hunter2, validator: {secure: 'v1:abc'}}\n"
     )
-    with pytest.raises(SpecError) as caught:
-        check_given(cluster, project, "s")
-    assert str(caught.value) == f"Pulumi.s.yaml, earshot:passwords: 'app': {PLAIN}"
+    error = raised(SpecError, check_given, cluster, project, "s")
+    assert str(error) == f"Pulumi.s.yaml, earshot:passwords: 'app': {PLAIN}"

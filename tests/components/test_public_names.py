@@ -1,7 +1,5 @@
 """What `from earshot_pulumi import ...` offers, and what it says where an extra is missing."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.extras import needed_for
+from tests.raised import raised
 
 
 @pytest.mark.parametrize("name", earshot_pulumi.__all__)
@@ -37,9 +36,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ModuleNotFoundError("No module named 'pulumi'", name="pulumi")
 
     monkeypatch.setattr(earshot_pulumi, "import_module", without_pulumi)
-    with pytest.raises(ImportError) as caught:
-        exec("from earshot_pulumi import Proof")
-    assert str(caught.value) == (
+    assert str(raised(ImportError, exec, "from earshot_pulumi import Proof")) == (
         "Proof needs the package pulumi, which is not installed; fix: pip install 'earshot[deploy]'"
     )
 

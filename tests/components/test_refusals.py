@@ -1,7 +1,5 @@
 """Why some changes are refused, in words that fix it."""
 
-from __future__ import annotations
-
 import pytest
 from earshot_pulumi.refusals import goes_back, holds_replicas, other_voters, release
 

@@ -1,7 +1,5 @@
 """Which changes of listeners nodes can take one after the other."""
 
-from __future__ import annotations
-
 import pytest
 from earshot_pulumi.rolling import Links, unrollable
 

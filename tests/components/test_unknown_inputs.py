@@ -1,7 +1,5 @@
 """Previews that do not know all inputs of a cluster: what is shown, judged and refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The validation as a resource: when it runs again, and what its command is told."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
@@ -33,6 +31,7 @@ from earshot.report import render
 from earshot.validation.result import Replication, Report, Vantage
 from earshot.validation.terms import Verdict
 from tests.components.called import Called
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 
@@ -126,9 +125,8 @@ def test_an_update_ends_with_the_report_of_what_did_not_pass(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = ChildDouble(monkeypatch, name)
-    with pytest.raises(EarshotError) as caught:
-        Called(ValidationKind()).create(properties(tmp_path))
-    assert str(caught.value) == render(child.report, "text")
+    error = raised(EarshotError, Called(ValidationKind()).create, properties(tmp_path))
+    assert str(error) == render(child.report, "text")
 
 
 def skipped(report: Report, vantage: str, reason: str) -> Report:
@@ -284,10 +282,9 @@ class TestTheCommandItself:
     def test_a_crash_is_told_with_its_last_lines(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with pytest.raises(EarshotError) as caught:
-            self.run(tmp_path, monkeypatch, "seq 1 30 >&2; exit 70")
+        error = raised(EarshotError, self.run, tmp_path, monkeypatch, "seq 1 30 >&2; exit 70")
         lines = "\n".join(map(str, range(11, 31)))
-        assert str(caught.value) == f"the validation could not run (exit code 70):\n{lines}"
+        assert str(error) == f"the validation could not run (exit code 70):\n{lines}"
 
     def test_one_that_never_ends_is_ended(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -333,9 +330,7 @@ class TestSparkIsAskedForBeforeABroker:
     def test_the_extra_is_named(
         self, records: int, standpoints: tuple[Standpoint, ...], alternative: str
     ) -> None:
-        with pytest.raises(EarshotError) as caught:
-            check_spark(records, standpoints)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, check_spark, records, standpoints)) == (
             "validation: needs the package pyspark, which is not installed\n"
             f"  fix: pip install 'earshot[spark]'{alternative}"
         )

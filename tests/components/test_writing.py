@@ -1,7 +1,5 @@
 """What keeps this user from writing a file, and whom files belong to."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

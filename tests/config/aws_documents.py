@@ -1,7 +1,5 @@
 """Clusters of placement aws, as the tests of several rooms need them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ValidationError

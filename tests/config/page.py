@@ -1,7 +1,5 @@
 """The page of the stack file, generated: `python -m tests.config.page > docs/stack-file.md`."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """A spec of placement local, as tests hand it on."""
 
-from __future__ import annotations
-
 from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
 

@@ -1,7 +1,5 @@
 """`validator` of placement aws: on, off, or with settings of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

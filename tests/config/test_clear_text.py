@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from earshot.config.clear_text import clear_text_problems

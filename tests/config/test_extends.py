@@ -1,7 +1,5 @@
 """`extends`: a stack file that has only what differs from another one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from earshot.cli import run
 from earshot.config.document import merged, read_spec, read_spec_text
 from earshot.errors import EarshotError
 from earshot.project import Project
+from tests.raised import raised
 
 BASE = {
     "placement": "local",
@@ -41,9 +40,8 @@ def write(root: Path, stack: str, cluster: object) -> None:
 
 def refused(project: Project, cluster: dict[str, Any]) -> str:
     write(project.root, "big", cluster)
-    with pytest.raises(EarshotError) as caught:
-        project.read_cluster("big")
-    return str(caught.value)
+    error = raised(EarshotError, project.read_cluster, "big")
+    return str(error)
 
 
 def test_maps_are_merged_lists_replaced_and_null_removes(project: Project) -> None:
@@ -131,6 +129,5 @@ def test_a_base_without_a_cluster_is_named(project: Project) -> None:
 
 
 def test_only_a_stack_file_extends_another() -> None:
-    with pytest.raises(EarshotError) as caught:
-        read_spec({"extends": "base"}, "kafka")
-    assert caught.value.line == "kafka: extends: found 'base'; allowed: only in a stack file"
+    error = raised(EarshotError, read_spec, {"extends": "base"}, "kafka")
+    assert error.line == "kafka: extends: found 'base'; allowed: only in a stack file"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.config.page import page
 from toolchain.paths import ROOT
 

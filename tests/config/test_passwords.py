@@ -1,7 +1,5 @@
 """Passwords from configuration secrets: whose they are, and what is told without showing one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -11,6 +9,7 @@ from earshot.config.cluster import ClusterSpec
 from earshot.config.passwords import check_encrypted, check_passwords, read_passwords
 from earshot.errors import SpecError
 from tests.config.read import read_local
+from tests.raised import raised
 
 SOURCE = "s.yaml, earshot:passwords"
 FIX = "set by `pulumi config set --secret --path earshot:passwords.USER`"
@@ -69,9 +68,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_a_secret_that_is_no_map_has_no_users() -> None:
-    with pytest.raises(SpecError) as caught:
-        check_passwords("long-enough", spec(), SOURCE, secret=True)
-    assert str(caught.value) == (
+    assert str(raised(SpecError, check_passwords, "long-enough", spec(), SOURCE, secret=True)) == (
         f"{SOURCE}: found no map; allowed: a password by user, each set by "
         "`pulumi config set --secret --path earshot:passwords.USER`"
     )
@@ -92,9 +89,8 @@ def test_a_stack_file_is_checked_without_decrypting_anything(written: object) ->
     ],
 )
 def test_a_stack_file_has_secrets_of_users_alone(written: object, reported: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        check_encrypted(written, spec(), SOURCE)
-    assert str(caught.value) == f"{SOURCE}: {reported}"
+    error = raised(SpecError, check_encrypted, written, spec(), SOURCE)
+    assert str(error) == f"{SOURCE}: {reported}"
 
 
 def test_a_password_that_is_given_has_no_number() -> None:

@@ -1,7 +1,5 @@
 """When a listener may go."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -12,6 +10,7 @@ from earshot.config.document import read_spec
 from earshot.config.local import LocalSpec
 from earshot.config.removal import goes_anyway
 from earshot.errors import SpecError
+from tests.raised import raised
 
 
 def read(value: Any, placement: str = "local") -> str:
@@ -51,9 +50,8 @@ def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
     ],
 )
 def test_what_may_not(value: Any, shown: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        read(value)
-    text = " ".join(str(caught.value).split())
+    error = raised(SpecError, read, value)
+    text = " ".join(str(error).split())
     assert text.startswith(f"test: remove: found {shown}"), text
     assert "allowed: unused, anyway, or a date as 2030-12-31, from which on it goes" in text
 

@@ -1,7 +1,5 @@
 """The JSON Schema of a stack file: every key described, every template valid, errors found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`security` of a stack file: what goes with it, and what is refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,11 @@ from earshot.listeners.security import AUTHORIZER
 from earshot.listeners.terms import Mechanism
 from earshot.placement.secured import files_of
 from tests.config.aws_documents import document, read_aws
+from tests.goldens import refusals_are_golden
+from tests.raised import raised
+
+MISTAKES = Path(__file__).parent / "mistakes"
+"""The texts of refusals, which `EARSHOT_WRITE_GOLDENS=1` writes."""
 
 OF_OTHERS = (
     "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
@@ -44,9 +47,8 @@ FILES = {"certificate": "certs/{node}.pem", "authority": "certs/ca.pem"}
 
 
 def refusal(document: dict[str, Any]) -> str:
-    with pytest.raises(SpecError) as caught:
-        read_spec(document, "x")
-    return str(caught.value)
+    error = raised(SpecError, read_spec, document, "x")
+    return str(error)
 
 
 def test_a_secured_cluster_has_defaults() -> None:
@@ -81,180 +83,38 @@ def test_without_security_protocols_are_the_users_own() -> None:
     assert read_spec(document, "x").security is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "reported"),
-    [
-        (
-            {"controllers": {"protocol": "SASL_SSL"}},
-            (
-                "x: controllers.protocol: found SASL_SSL in a cluster with `security`; allowed: "
-                "SSL, where nodes show certificates, or PLAINTEXT as long as a cluster that was in "
-                "plain text is not stopped"
-            ),
-        ),
-        (
-            {"placement": "docker", "controllers": {"protocol": "PLAINTEXT"}},
-            (
-                "x: controllers.protocol: found PLAINTEXT with `security` and placement docker; "
-                "allowed: SSL, where nodes show certificates"
-            ),
-        ),
-        (
-            {"inter_broker": "EXTERNAL"},
-            (
-                "x: listeners.EXTERNAL.protocol: found SASL_SSL between brokers of a cluster with "
-                "`security`; allowed: SSL, where they show certificates"
-            ),
-        ),
-        (
-            {"extra": {"ssl.client.auth": "none"}},
-            "x: extra: ssl.client.auth is computed by earshot where there is `security`",
-        ),
-        (
-            {"security": {"users": [{"name": "validator"}]}},
-            (
-                "x: security.users.validator.name: found validator, a user that every secured "
-                "cluster has for earshot"
-            ),
-        ),
-        (
-            {"security": {"users": [{"name": "CN=node"}]}},
-            (
-                "x: security.users[0].name: found 'CN=node'; allowed: lower-case letters, "
-                "digits, dots, hyphens and underscores, beginning with a letter, 64 in all"
-            ),
-        ),
-        (
-            {"security": {"users": [{"name": "node-1"}]}},
-            "x: security.users.node-1.name: found node-1, which is the name of a node's key store",
-        ),
-        (
-            {"security": {"users": [{"name": "ca"}]}},
-            "x: security.users.ca.name: found ca, which is the name of the authority's files",
-        ),
-        (
-            {"security": {"users": [{"name": "app"}, {"name": "app"}]}},
-            "x: security.users: app occurs 2 times",
-        ),
-        (
-            {"security": {"users": [{"name": "app", "prefixes": [""]}]}},
-            (
-                "x: security.users.app.prefixes: found ''; allowed: characters of a topic's name, "
-                "at least one"
-            ),
-        ),
-        (
-            {"security": {"tls": {"authorities": [2, 2]}}},
-            "x: security.tls.authorities: found 2 twice; allowed: different numbers",
-        ),
-        (
-            {"security": {"password_numbers": {"z": 2, "validator": 2}}},
-            "x: security: password_numbers: found 'z', who is no user; allowed: validator",
-        ),
-        (
-            {"security": {"tls": {"days": 30}}},
-            (
-                "x: security.tls: renew_days: found 30 for certificates of 30 days; allowed: fewer "
-                "days than they last"
-            ),
-        ),
-        (
-            {"security": {"tls": {"issue": "stack", "from": FILES}}},
-            "x: security.tls: found `issue` and `from`; allowed: one of them",
-        ),
-        (
-            {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
-            "x: security.tls.from: certificate: is missing",
-        ),
-        (
-            {"security": {"tls": {"from": {"private_ca": "arn:aws:acm:x"}}}},
-            (
-                "x: security.tls.from.private_ca: found 'arn:aws:acm:x'; allowed: an ARN, "
-                "arn:aws:acm-pca:REGION:ACCOUNT:certificate-authority/ID"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "regoin": "x"}}}},
-            (
-                "x: security.tls.from.regoin: is no key that earshot knows; did you mean region?; "
-                "allowed: certificate, key, authority, password, region, private_ca"
-            ),
-        ),
-        (
-            {"security": {"tls": {"form": FILES}}},
-            (
-                "x: security.tls.form: is no key that earshot knows; did you mean from?; allowed: "
-                "issue, from, days, renew_days, authorities"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "private_ca": PRIVATE_CA}}}},
-            (
-                "x: security.tls.from: found private_ca and authority, certificate; allowed: "
-                "private_ca alone, or where certificates lie"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "key": "vault:{node}"}}}},
-            (
-                "x: security.tls.from.key: found vault:…; allowed: a path (with ./ before it where "
-                "it has a colon), ssm:NAME or secretsmanager:NAME"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "password": "ssm:/{node}"}}}},
-            (
-                "x: security.tls.from.password: found {node}, which belongs in `certificate` and "
-                "`key`; allowed: one place for all nodes"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "key": "ssm:/k", "region": "Frankfurt"}}}},
-            (
-                "x: security.tls.from: region: found 'Frankfurt'; allowed: one of AWS, such as "
-                "eu-central-1"
-            ),
-        ),
-        (
-            {"security": {"tls": {"from": {**FILES, "region": "eu-central-1"}}}},
-            (
-                "x: security.tls.from: region: found where all are files; allowed: where one lies "
-                "in SSM or Secrets Manager"
-            ),
-        ),
-        (
-            {"security": {"mechanism": "PLAIN"}},
-            "x: security.mechanism: found 'PLAIN'; allowed: SCRAM-SHA-256 or SCRAM-SHA-512",
-        ),
-        (
-            {"extra": {"listener.name.internal.oauthbearer.sasl.jaas.config": "x required;"}},
-            (
-                "x: extra: found listener.name.internal.oauthbearer.sasl.jaas.config, and no "
-                "listener INTERNAL with logins; allowed: external"
-            ),
-        ),
-        (
-            {"security": None, "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'}},
-            (
-                "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a\"b'; allowed: a "
-                "URL of https, http or file"
-            ),
-        ),
-        (
-            {"extra": {"sasl.oauthbearer.jwks.endpoint.url": "https://a b"}},
-            (
-                "x: extra: sasl.oauthbearer.jwks.endpoint.url: found 'https://a b'; allowed: a URL "
-                "of https, http or file"
-            ),
-        ),
-        *(
-            ({"security": {"mechanism": mechanism}}, OF_OTHERS.format(mechanism))
-            for mechanism in ("OAUTHBEARER", "GSSAPI")
-        ),
-    ],
-)
-def test_what_does_not_go_with_security_is_named(changes: dict[str, Any], reported: str) -> None:
-    assert refusal(secured(**changes)) == reported
+def test_what_does_not_go_with_security_is_named() -> None:
+    mistakes: list[Any] = [
+        {"controllers": {"protocol": "SASL_SSL"}},
+        {"placement": "docker", "controllers": {"protocol": "PLAINTEXT"}},
+        {"inter_broker": "EXTERNAL"},
+        {"extra": {"ssl.client.auth": "none"}},
+        {"security": {"users": [{"name": "validator"}]}},
+        {"security": {"users": [{"name": "CN=node"}]}},
+        {"security": {"users": [{"name": "node-1"}]}},
+        {"security": {"users": [{"name": "ca"}]}},
+        {"security": {"users": [{"name": "app"}, {"name": "app"}]}},
+        {"security": {"users": [{"name": "app", "prefixes": [""]}]}},
+        {"security": {"tls": {"authorities": [2, 2]}}},
+        {"security": {"password_numbers": {"z": 2, "validator": 2}}},
+        {"security": {"tls": {"days": 30}}},
+        {"security": {"tls": {"issue": "stack", "from": FILES}}},
+        {"security": {"tls": {"from": {"authority": "ca.pem"}}}},
+        {"security": {"tls": {"from": {"private_ca": "arn:aws:acm:x"}}}},
+        {"security": {"tls": {"from": {**FILES, "regoin": "x"}}}},
+        {"security": {"tls": {"form": FILES}}},
+        {"security": {"tls": {"from": {**FILES, "private_ca": PRIVATE_CA}}}},
+        {"security": {"tls": {"from": {**FILES, "key": "vault:{node}"}}}},
+        {"security": {"tls": {"from": {**FILES, "password": "ssm:/{node}"}}}},
+        {"security": {"tls": {"from": {**FILES, "key": "ssm:/k", "region": "Frankfurt"}}}},
+        {"security": {"tls": {"from": {**FILES, "region": "eu-central-1"}}}},
+        {"security": {"mechanism": "PLAIN"}},
+        {"extra": {"listener.name.internal.oauthbearer.sasl.jaas.config": "x required;"}},
+        {"security": None, "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'}},
+        {"extra": {"sasl.oauthbearer.jwks.endpoint.url": "https://a b"}},
+        *({"security": {"mechanism": mechanism}} for mechanism in ("OAUTHBEARER", "GSSAPI")),
+    ]
+    refusals_are_golden(mistakes, lambda it: refusal(secured(**it)), MISTAKES / "security.txt")
 
 
 def asking(internal: str | None, external: str | None, **changes: Any) -> dict[str, Any]:

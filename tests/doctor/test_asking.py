@@ -1,7 +1,5 @@
 """Which broker is behind an address: by doubles of brokers, and of what stands before them."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import socket
@@ -13,8 +11,8 @@ import pytest
 
 from earshot.doctor import asking
 from earshot.doctor.asking import (
-    ALONE,
     CONNECTIONS,
+    FIRST_ONLY,
     NOT_ASKED,
     NOT_TOLD,
     AnsweringBrokers,
@@ -136,7 +134,7 @@ def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
     with listening(serve) as peer:
         _, who = ask_address(peer_at(peer.address), Deadline(5))
         done.set()
-    assert who == AnsweringBrokers((1,), 0, ALONE)
+    assert who == AnsweringBrokers((1,), 0, FIRST_ONLY)
 
 
 def refusing(connection: socket.socket, request: bytes) -> None:
@@ -154,7 +152,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
         said, who = ask_address(peer_at(peer.address), Deadline(5))
         assert peer.connections == 1
         report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
-    assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown=NOT_TOLD)
+    assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown_reason=NOT_TOLD)
     assert report.notes[-1] == f"which broker answers is not known at {peer.address}: {NOT_TOLD}"
 
 
@@ -203,7 +201,7 @@ def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_connections_that_reach_no_leader_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     leading: Iterator[bool | None] = itertools.cycle([True, False, None])
-    monkeypatch.setattr(asking, "leads", lambda *given: next(leading))
+    monkeypatch.setattr(asking, "leads_partition", lambda *given: next(leading))
     with listening(kafka({})) as peer:
         assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(5)) == (2, 4)
         assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(0)) == (0, 0)

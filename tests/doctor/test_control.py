@@ -1,7 +1,5 @@
 """Whose fault a failed cell is: the listener's, or that of the place it was seen from."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading
@@ -11,7 +9,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from earshot.doctor import probe
-from earshot.doctor.control import WORLD, OwnNetwork, has_route, hears, mark_inconclusive
+from earshot.doctor.control import (
+    ROOT_SERVERS,
+    OwnNetwork,
+    has_route,
+    mark_broken_vantage,
+    server_answers,
+)
 from earshot.listeners.address import read_address
 from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
@@ -30,7 +34,7 @@ class PlaceDouble:
     servers: Sequence[str] = ("192.0.2.53",)
     heard: Sequence[str] = ()
     names: Mapping[str, Lookup] = field(default_factory=dict)
-    routes: Sequence[str] = WORLD
+    routes: Sequence[str] = ROOT_SERVERS
     asked: list[str] = field(default_factory=list)
     looked_up: list[str] = field(default_factory=list)
     looked_for: list[str] = field(default_factory=list)
@@ -73,7 +77,7 @@ BLAMED = (Verdict.FAIL, Verdict.PASS)
 @pytest.mark.parametrize("kind", ["resolver-timeout", "resolver-failure"])
 def test_a_place_whose_servers_are_all_silent_cannot_check_a_name(kind: str) -> None:
     double = PlaceDouble(servers=("192.0.2.53", "192.0.2.54"))
-    found = mark_inconclusive(one_failed(Stage.RESOLVE, kind), "host", LIMIT, double.place)
+    found = mark_broken_vantage(one_failed(Stage.RESOLVE, kind), "host", LIMIT, double.place)
     assert verdict(found) == EXCUSED
     assert sorted(double.asked) == ["192.0.2.53", "192.0.2.54"]
     assert double.looked_up == []
@@ -94,7 +98,7 @@ def test_a_place_whose_servers_are_all_silent_cannot_check_a_name(kind: str) -> 
 
 def test_one_server_that_answers_is_enough_to_blame_the_name() -> None:
     double = PlaceDouble(servers=("192.0.2.53", "192.0.2.54"), heard=("192.0.2.54",))
-    found = mark_inconclusive(
+    found = mark_broken_vantage(
         one_failed(Stage.RESOLVE, "resolver-timeout"), "host", LIMIT, double.place
     )
     assert verdict(found) == BLAMED
@@ -102,7 +106,7 @@ def test_one_server_that_answers_is_enough_to_blame_the_name() -> None:
 
 def test_a_place_without_a_server_cannot_check_a_name() -> None:
     double = PlaceDouble(servers=())
-    found = mark_inconclusive(
+    found = mark_broken_vantage(
         one_failed(Stage.RESOLVE, "resolver-failure"), "host", LIMIT, double.place
     )
     assert verdict(found) == EXCUSED
@@ -122,7 +126,7 @@ def test_a_place_without_a_server_cannot_check_a_name() -> None:
 def test_what_somebody_said_is_never_excused(stage: Stage, kind: str) -> None:
     double = PlaceDouble(servers=(), routes=())
     before = one_failed(stage, kind)
-    assert mark_inconclusive(before, "host", LIMIT, double.place) == before
+    assert mark_broken_vantage(before, "host", LIMIT, double.place) == before
     assert double.asked == []
 
 
@@ -133,7 +137,7 @@ def test_only_what_is_this_places_fault_is_excused_of_the_cells_of_one_host() ->
     other = other.model_copy(update={"address": before.cells[5].address})
     cells = (*before.cells[:4], other, before.cells[5])
     double = PlaceDouble(servers=("192.0.2.53",))
-    found = mark_inconclusive(
+    found = mark_broken_vantage(
         before.model_copy(update={"cells": cells}), "host", LIMIT, double.place
     )
     assert found.cells[4] == other
@@ -145,21 +149,23 @@ def test_a_place_without_a_network_cannot_check_an_address(stage: Stage) -> None
     names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
     before = one_failed(stage, "timeout", "10.0.1.7:9092")
     double = PlaceDouble(names=names, routes=())
-    found = mark_inconclusive(before, "host", LIMIT, double.place)
+    found = mark_broken_vantage(before, "host", LIMIT, double.place)
     assert verdict(found) == EXCUSED
     assert double.asked == [], "it is no matter of names"
     assert "no route to 10.0.1.7, and none to anywhere" in found.cells[5].reason
 
 
 @pytest.mark.parametrize(
-    "routes", [WORLD, ("198.41.0.4",), ("2001:503:ba3e::2:30",), ("10.0.1.7",)]
+    "routes", [ROOT_SERVERS, ("198.41.0.4",), ("2001:503:ba3e::2:30",), ("10.0.1.7",)]
 )
 def test_an_address_beyond_a_network_that_works_is_the_listeners_fault(
     routes: Sequence[str],
 ) -> None:
     names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
     before = one_failed(Stage.TCP, "no-route", "10.0.1.7:9092")
-    found = mark_inconclusive(before, "host", LIMIT, PlaceDouble(names=names, routes=routes).place)
+    found = mark_broken_vantage(
+        before, "host", LIMIT, PlaceDouble(names=names, routes=routes).place
+    )
     assert verdict(found) == BLAMED
 
 
@@ -172,14 +178,14 @@ def test_an_address_beyond_a_network_that_works_is_the_listeners_fault(
         (Diagnosis.NO_ANSWER, BLAMED),
     ],
 )
-@pytest.mark.parametrize("routes", [WORLD, ()])
+@pytest.mark.parametrize("routes", [ROOT_SERVERS, ()])
 def test_a_resolver_that_died_while_records_were_sent(
     diagnosis: Diagnosis, expected: tuple[Verdict, Verdict], routes: Sequence[str]
 ) -> None:
     names = {"broker.example": Lookup("broker.example", "test", diagnosis)}
     before = one_failed(Stage.PRODUCE, "spark")
     double = PlaceDouble(names=names, routes=routes)
-    found = mark_inconclusive(before, "host", LIMIT, double.place)
+    found = mark_broken_vantage(before, "host", LIMIT, double.place)
     assert verdict(found) == expected
 
 
@@ -197,7 +203,7 @@ def test_what_is_known_of_one_host_excuses_no_other() -> None:
         }
     )
     names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
-    found = mark_inconclusive(before, "host", LIMIT, PlaceDouble(names=names).place)
+    found = mark_broken_vantage(before, "host", LIMIT, PlaceDouble(names=names).place)
     assert found.cells[4] == other
     assert found.cells[5].verdict is Verdict.INCONCLUSIVE
     assert [item.verdict for item in found.vantages] == [Verdict.INCONCLUSIVE, Verdict.PASS]
@@ -210,11 +216,11 @@ def test_a_cell_that_is_inconclusive_already_stays_as_it_is(stage: Stage) -> Non
     reported = {"verdict": Verdict.INCONCLUSIVE, "reason": "no time", "cause": None}
     cells = (*before.cells[:5], before.cells[5].model_copy(update=reported))
     before = before.model_copy(update={"cells": cells})
-    assert mark_inconclusive(before, "host", LIMIT, PlaceDouble(servers=()).place) is before
+    assert mark_broken_vantage(before, "host", LIMIT, PlaceDouble(servers=()).place) is before
 
 
 def test_the_place_is_this_machine() -> None:
-    assert OwnNetwork() == OwnNetwork(nameservers, hears, probe.resolve, has_route)
+    assert OwnNetwork() == OwnNetwork(nameservers, server_answers, probe.resolve, has_route)
 
 
 def test_cells_of_other_places_are_not_excused() -> None:
@@ -225,13 +231,13 @@ def test_cells_of_other_places_are_not_excused() -> None:
         for item in before.cells
     )
     before = before.model_copy(update={"cells": cells, "vantages": (*before.vantages, there)})
-    assert mark_inconclusive(before, "host", LIMIT, PlaceDouble().place) == before
+    assert mark_broken_vantage(before, "host", LIMIT, PlaceDouble().place) == before
 
 
 def test_when_all_is_well_nothing_is_asked() -> None:
     double = PlaceDouble()
     before = report(healthy_cells())
-    assert mark_inconclusive(before, "host", LIMIT, double.place) is before
+    assert mark_broken_vantage(before, "host", LIMIT, double.place) is before
     assert double.asked == double.looked_up == double.looked_for == []
 
 
@@ -244,14 +250,14 @@ def test_any_answer_but_a_forwarders_shrug_is_an_answer(
 ) -> None:
     with dns_server(table) as server:
         host, _, port = server.rpartition(":")
-        assert hears(host, 2.0, int(port)) is expected
+        assert server_answers(host, 2.0, int(port)) is expected
 
 
 def test_a_lost_packet_is_asked_for_again_once() -> None:
     received = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
-        assert not hears("127.0.0.1", 0.2, server.getsockname()[1])
+        assert not server_answers("127.0.0.1", 0.2, server.getsockname()[1])
         server.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -272,14 +278,14 @@ def test_an_answer_to_the_second_question_is_enough() -> None:
         thread = threading.Thread(target=lose_one)
         thread.start()
         try:
-            assert hears("127.0.0.1", 2.0, server.getsockname()[1])
+            assert server_answers("127.0.0.1", 2.0, server.getsockname()[1])
         finally:
             thread.join(5)
     assert len(received) == 1
 
 
 def test_a_server_that_is_no_address_is_not_heard() -> None:
-    assert not hears("not an address", LIMIT)
+    assert not server_answers("not an address", LIMIT)
 
 
 def test_a_route_is_known_without_a_packet() -> None:

@@ -1,17 +1,22 @@
 """From facts to cells: the right stage is named, later ones are skipped for that reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from earshot.doctor.diagnosis import CellTarget, Observation, SentRecord, diagnose, ready, undecided
+from earshot.doctor.diagnosis import (
+    CellTarget,
+    Observation,
+    SentRecord,
+    diagnose,
+    ready_for_records,
+    undecided,
+)
 from earshot.doctor.probe import Attempt, Contact, Handshake, OtherCertificate
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
-from earshot.validation.metadata import NOT_SAID, MetadataAnswer
+from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer
 from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage, Verdict
@@ -64,7 +69,7 @@ def test_all_is_well() -> None:
 
 def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
     target = replace(TARGET, protocol=Protocol.SASL_PLAINTEXT)
-    cell = diagnose(replace(HEALTHY, target=target, own=answer(HERE, HERE)), "host")
+    cell = diagnose(replace(HEALTHY, target=target, own_answer=answer(HERE, HERE)), "host")
     assert cell.stages[1].detail == "broker 1 at localhost:9092, of 1 broker"
     assert cell.stages[4].detail == "SASL_PLAINTEXT, authenticated"
 
@@ -73,16 +78,28 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
     ("changes", "stage", "kind"),
     [
         # nobody answers on this listener
-        ({"contact": NOWHERE, "own": None}, Stage.RESOLVE, "unresolvable"),
-        ({"contact": REFUSED, "own": None}, Stage.TCP, "refused"),
+        ({"contact": NOWHERE, "own_answer": None}, Stage.RESOLVE, "unresolvable"),
+        ({"contact": REFUSED, "own_answer": None}, Stage.TCP, "refused"),
         # another address of the listener answers, and lists the broker as expected
-        ({"contact": NOWHERE, "own": None, "via": OTHER}, Stage.RESOLVE, "unresolvable"),
-        ({"contact": REFUSED, "own": None, "via": OTHER}, Stage.TCP, "refused"),
+        (
+            {"contact": NOWHERE, "own_answer": None, "other_answer": OTHER},
+            Stage.RESOLVE,
+            "unresolvable",
+        ),
+        ({"contact": REFUSED, "own_answer": None, "other_answer": OTHER}, Stage.TCP, "refused"),
         # … or no longer: the broker is down, and its own address says how
-        ({"contact": REFUSED, "own": None, "via": answer("x:1", "", "x:1")}, Stage.TCP, "refused"),
+        (
+            {"contact": REFUSED, "own_answer": None, "other_answer": answer("x:1", "", "x:1")},
+            Stage.TCP,
+            "refused",
+        ),
         # … or at another address
         (
-            {"contact": REFUSED, "own": None, "via": answer("x:1", "localhost:9999")},
+            {
+                "contact": REFUSED,
+                "own_answer": None,
+                "other_answer": answer("x:1", "localhost:9999"),
+            },
             Stage.METADATA,
             "drift",
         ),
@@ -90,30 +107,34 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
         (
             {
                 "contact": REFUSED,
-                "own": None,
-                "via": answer("x:1", "", "x:1"),
-                "elsewhere": ("INTERNAL",),
+                "own_answer": None,
+                "other_answer": answer("x:1", "", "x:1"),
+                "other_listeners": ("INTERNAL",),
             },
             Stage.METADATA,
             "missing",
         ),
         # it connects and says nothing sensible
-        ({"own": Failure("timeout", "no metadata")}, Stage.BOOTSTRAP, "no-answer"),
-        ({"own": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
-        ({"own": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
-        ({"own": Failure("mechanism", "not enabled")}, Stage.SECURITY, "mechanism"),
-        ({"own": Failure("client-certificate", "alert")}, Stage.SECURITY, "client-certificate"),
-        ({"own": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
-        # it answers with something else than expected
-        ({"own": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),
-        ({"own": answer(HERE, "", "localhost:9093")}, Stage.METADATA, "unlisted"),
-        ({"own": answer(HERE)}, Stage.METADATA, "unlisted"),
-        ({"own": answer(HERE, HERE, HERE)}, Stage.METADATA, "shared-address"),
-        ({"cluster_id": "D"}, Stage.METADATA, "foreign-cluster"),
-        ({"cluster_id": "D", "promised": True}, Stage.METADATA, "another-cluster"),
-        ({"answers_as": "INTERNAL"}, Stage.METADATA, "crossed-listeners"),
+        ({"own_answer": Failure("timeout", "no metadata")}, Stage.BOOTSTRAP, "no-answer"),
+        ({"own_answer": Failure("protocol", "closed")}, Stage.BOOTSTRAP, "protocol"),
+        ({"own_answer": Failure("authentication", "denied")}, Stage.SECURITY, "authentication"),
+        ({"own_answer": Failure("mechanism", "not enabled")}, Stage.SECURITY, "mechanism"),
         (
-            {"contact": None, "own": None, "via": OTHER, "surplus": True},
+            {"own_answer": Failure("client-certificate", "alert")},
+            Stage.SECURITY,
+            "client-certificate",
+        ),
+        ({"own_answer": Failure("tls", "alert")}, Stage.SECURITY, "tls"),
+        # it answers with something else than expected
+        ({"own_answer": answer(HERE, "localhost:9999")}, Stage.METADATA, "drift"),
+        ({"own_answer": answer(HERE, "", "localhost:9093")}, Stage.METADATA, "unlisted"),
+        ({"own_answer": answer(HERE)}, Stage.METADATA, "unlisted"),
+        ({"own_answer": answer(HERE, HERE, HERE)}, Stage.METADATA, "shared-address"),
+        ({"cluster_id": "D"}, Stage.METADATA, "foreign-cluster"),
+        ({"cluster_id": "D", "contract_names_cluster": True}, Stage.METADATA, "another-cluster"),
+        ({"answering_listener": "INTERNAL"}, Stage.METADATA, "crossed-listeners"),
+        (
+            {"contact": None, "own_answer": None, "other_answer": OTHER, "is_unexpected": True},
             Stage.METADATA,
             "unexpected",
         ),
@@ -141,10 +162,10 @@ def test_the_stage_that_fails_names_the_cause(
     assert set(verdicts(cell)[after:]) <= {"s"}
     assert all(item.detail for item in cell.stages if item.verdict is Verdict.SKIP)
     assert all(item.detail == f"{stage} failed" for item in cell.stages[after:])
-    assert ready(facts) is (stage in (Stage.PRODUCE, Stage.CONSUME))
+    assert ready_for_records(facts) is (stage in (Stage.PRODUCE, Stage.CONSUME))
 
 
-DOWN = {"contact": REFUSED, "own": None}
+DOWN = {"contact": REFUSED, "own_answer": None}
 NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a name nor an address"
 
 
@@ -152,12 +173,12 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
     ("changes", "observed", "expected"),
     [
         (
-            {"own": answer(HERE, "localhost:9999")},
+            {"own_answer": answer(HERE, "localhost:9999")},
             "broker 1 advertises localhost:9999 to clients of EXTERNAL",
             "localhost:9092, as the contract says",
         ),
         (
-            {"contact": None, "own": None, "via": OTHER, "surplus": True},
+            {"contact": None, "own_answer": None, "other_answer": OTHER, "is_unexpected": True},
             "EXTERNAL lists broker 1 at localhost:9092",
             "no broker 1 at EXTERNAL: the contract has none there",
         ),
@@ -167,37 +188,41 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
             "cluster D, which the other addresses belong to",
         ),
         (
-            {"cluster_id": "D", "promised": True},
+            {"cluster_id": "D", "contract_names_cluster": True},
             "localhost:9092 belongs to cluster C",
             "cluster D of the contract",
         ),
         (
-            {"answers_as": "INTERNAL"},
+            {"answering_listener": "INTERNAL"},
             f"{HERE} is answered by listener INTERNAL: 1 at {HERE}, 2 at localhost:9093",
             "the advertised addresses of EXTERNAL",
         ),
         (
-            {**DOWN, "via": answer("x:1", "", "x:1"), "elsewhere": ("INTERNAL", "OTHER")},
+            {
+                **DOWN,
+                "other_answer": answer("x:1", "", "x:1"),
+                "other_listeners": ("INTERNAL", "OTHER"),
+            },
             "EXTERNAL lists 2 at x:1, and no broker 1; INTERNAL, OTHER lists it",
             "broker 1 at localhost:9092",
         ),
         (
-            {"own": answer(HERE, "", "localhost:9093")},
+            {"own_answer": answer(HERE, "", "localhost:9093")},
             "EXTERNAL lists 2 at localhost:9093, and no broker 1",
             "broker 1 at localhost:9092",
         ),
         (
-            {"own": answer(HERE, HERE, HERE, HERE)},
+            {"own_answer": answer(HERE, HERE, HERE, HERE)},
             "brokers 1 to 3 advertise one address to EXTERNAL: localhost:9092",
             "a host:port of its own for every broker",
         ),
         (
-            {"own": Failure("timeout", "no metadata")},
+            {"own_answer": Failure("timeout", "no metadata")},
             "localhost:9092 connects, but gives no metadata: no metadata",
             "broker 1 answers a metadata request on localhost:9092",
         ),
         (
-            {"own": Failure("tls", "alert")},
+            {"own_answer": Failure("tls", "alert")},
             "localhost:9092 (PLAINTEXT): alert",
             "the client and EXTERNAL agree on security",
         ),
@@ -207,12 +232,20 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
             "localhost:9092 accepts a connection",
         ),
         (
-            {"target": replace(TARGET, address=address("a b:1")), "contact": NOWHERE, "own": None},
+            {
+                "target": replace(TARGET, address=address("a b:1")),
+                "contact": NOWHERE,
+                "own_answer": None,
+            },
             NO_NAME.format("a b:1", "'a b'"),
             "one name or IP address, and one port",
         ),
         (
-            {"target": replace(TARGET, address=address(":1")), "contact": NOWHERE, "own": None},
+            {
+                "target": replace(TARGET, address=address(":1")),
+                "contact": NOWHERE,
+                "own_answer": None,
+            },
             NO_NAME.format(":1", "an empty text"),
             "one name or IP address, and one port",
         ),
@@ -229,12 +262,12 @@ NO_NAME = "broker 1 advertises {} to clients of EXTERNAL, and {} is neither a na
         (
             {"consumed": None},
             "the deadline passed before it was read",
-            "broker 1 gives the same record back",
+            "broker 1 returns the same record",
         ),
         (
             {"consumed": Failure("corrupt", "changed")},
             "changed",
-            "broker 1 gives the same record back",
+            "broker 1 returns the same record",
         ),
     ],
 )
@@ -249,19 +282,21 @@ def test_what_was_seen_stands_beside_what_was_expected(
 
 
 def test_an_answer_without_a_cluster_id_fails_where_an_id_is_expected() -> None:
-    unsaid = replace(HEALTHY, own=answer(HERE, HERE, cluster=NOT_SAID))
-    cell = diagnose(replace(unsaid, promised=True), "host")
+    unsaid = replace(HEALTHY, own_answer=answer(HERE, HERE, cluster=NO_CLUSTER_ID))
+    cell = diagnose(replace(unsaid, contract_names_cluster=True), "host")
     assert cell.cause is not None and cell.cause.kind == "no-cluster-id"
     assert cell.cause.observed == f"{HERE} names no cluster id"
     assert cell.cause.expected == "cluster C of the contract"
     # without a contract, and with no other address that gives an id, there is nothing to compare
-    assert diagnose(replace(unsaid, cluster_id=NOT_SAID), "host").verdict is Verdict.PASS
+    assert diagnose(replace(unsaid, cluster_id=NO_CLUSTER_ID), "host").verdict is Verdict.PASS
 
 
 def test_what_another_address_answered_is_not_held_against_this_one() -> None:
-    elsewhere = replace(HEALTHY, cluster_id="D", contact=REFUSED, own=None, via=OTHER)
+    elsewhere = replace(
+        HEALTHY, cluster_id="D", contact=REFUSED, own_answer=None, other_answer=OTHER
+    )
     assert failed(elsewhere) == (Stage.TCP, "refused")
-    assert failed(replace(elsewhere, answers_as="INTERNAL")) == (Stage.TCP, "refused")
+    assert failed(replace(elsewhere, answering_listener="INTERNAL")) == (Stage.TCP, "refused")
 
 
 def reported(facts: Observation) -> list[tuple[Verdict, str]]:
@@ -271,34 +306,34 @@ def reported(facts: Observation) -> list[tuple[Verdict, str]]:
 
 def test_who_answered_is_told() -> None:
     listed = (Verdict.PASS, "broker 1 at localhost:9092, of 2 brokers")
-    via = replace(HEALTHY, own=None, via=OTHER)
+    via = replace(HEALTHY, own_answer=None, other_answer=OTHER)
     by_another = [(Verdict.PASS, "localhost:9093 answered, localhost:9092 did not"), listed]
     assert reported(replace(via, contact=REFUSED)) == by_another
     assert reported(replace(via, contact=None)) == by_another
     # nobody asks a broker that the contract does not know
-    assert reported(replace(via, contact=None, surplus=True))[0] == (
+    assert reported(replace(via, contact=None, is_unexpected=True))[0] == (
         Verdict.PASS,
         "localhost:9093 answered",
     )
     # its own answer counts, whoever else answers
-    assert reported(replace(via, own=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
+    assert reported(replace(via, own_answer=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
     nobody = (Verdict.SKIP, "no address of EXTERNAL answered")
-    assert reported(replace(via, via=None, contact=REFUSED)) == [nobody, nobody]
-    unasked = replace(via, via=None, contact=None)
+    assert reported(replace(via, other_answer=None, contact=REFUSED)) == [nobody, nobody]
+    unasked = replace(via, other_answer=None, contact=None)
     assert reported(unasked) == [(Verdict.SKIP, "not reached"), (Verdict.SKIP, "not reached")]
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"contact": NOWHERE, "own": None}, "ssfssss"),
-        ({"contact": NOWHERE, "own": None, "via": OTHER}, "ppfssss"),
+        ({"contact": NOWHERE, "own_answer": None}, "ssfssss"),
+        ({"contact": NOWHERE, "own_answer": None, "other_answer": OTHER}, "ppfssss"),
         (DOWN, "sspfsss"),
-        ({**DOWN, "via": OTHER}, "pppfsss"),
-        ({"own": Failure("tls", "alert")}, "ssppfss"),
-        ({"own": Failure("tls", "alert"), "via": OTHER}, "ppppfss"),
-        ({"own": Failure("timeout", "no metadata"), "via": OTHER}, "fssssss"),
-        ({"own": answer(HERE, "localhost:9999")}, "pfsssss"),
+        ({**DOWN, "other_answer": OTHER}, "pppfsss"),
+        ({"own_answer": Failure("tls", "alert")}, "ssppfss"),
+        ({"own_answer": Failure("tls", "alert"), "other_answer": OTHER}, "ppppfss"),
+        ({"own_answer": Failure("timeout", "no metadata"), "other_answer": OTHER}, "fssssss"),
+        ({"own_answer": answer(HERE, "localhost:9999")}, "pfsssss"),
         ({"produced": None, "consumed": None}, "pppppfs"),
         ({"consumed": None}, "ppppppf"),
     ],
@@ -309,14 +344,16 @@ def test_what_went_well_before_a_failure_passes(changes: dict[str, object], expe
 
 
 def test_what_came_too_late_is_not_known() -> None:
-    late = replace(HEALTHY, late="out of time")
-    assert not ready(late) and ready(HEALTHY)
+    late = replace(HEALTHY, inconclusive_reason="out of time")
+    assert not ready_for_records(late) and ready_for_records(HEALTHY)
     # neither what went well, nor what failed on the way to the address
-    for facts in (late, replace(late, contact=REFUSED, own=None)):
+    for facts in (late, replace(late, contact=REFUSED, own_answer=None)):
         assert diagnose(facts, "host") == undecided(
             TARGET, "host", "out of time", Verdict.INCONCLUSIVE
         )
-    drifted = replace(late, contact=None, own=None, via=answer("x:1", "localhost:9999"))
+    drifted = replace(
+        late, contact=None, own_answer=None, other_answer=answer("x:1", "localhost:9999")
+    )
     assert failed(drifted) == (Stage.METADATA, "drift")
 
 
@@ -326,7 +363,8 @@ def test_the_failure_of_the_seeds() -> None:
     lookup = Lookup("nope.invalid", "this machine", Diagnosis.NXDOMAIN, detail="not known")
     via = answer(HERE, "nope.invalid:9092")
     cell = diagnose(
-        Observation(target, Contact(target.address, lookup), via=via, cluster_id="C"), "host"
+        Observation(target, Contact(target.address, lookup), other_answer=via, cluster_id="C"),
+        "host",
     )
     assert verdicts(cell) == "ppfssss"
     assert cell.failed_stage is Stage.RESOLVE
@@ -350,25 +388,25 @@ def test_a_seed_that_never_said_who_it_is() -> None:
 def test_a_seed_that_names_no_broker() -> None:
     seed = CellTarget("b.example.com:1", Protocol.PLAINTEXT, -1, address("b.example.com:1"))
     empty = answer("b.example.com:1")
-    cell = diagnose(Observation(seed, HEALTHY.contact, own=empty, cluster_id="C"), "host")
+    cell = diagnose(Observation(seed, HEALTHY.contact, own_answer=empty, cluster_id="C"), "host")
     assert cell.failed_stage is Stage.METADATA and cell.cause is not None
     assert cell.cause.observed == "b.example.com:1 lists no broker at all"
     assert cell.cause.expected == "the cluster's brokers, with their addresses"
     assert cell.cause.remedy == (
-        "see the log of the broker there: it answers, but knows of no broker that clients can use "
+        "see the log of the broker there: it answers, but lists no broker that clients can use "
         "(it is fenced, still starting, or shutting down)"
     )
 
 
 def test_a_broker_may_be_number_zero() -> None:
-    facts = replace(HEALTHY, target=replace(TARGET, broker=0), contact=NOWHERE, own=None)
+    facts = replace(HEALTHY, target=replace(TARGET, broker=0), contact=NOWHERE, own_answer=None)
     cause = diagnose(facts, "host").cause
     assert cause is not None
     assert cause.observed.startswith("broker 0 advertises localhost:9092 to clients of EXTERNAL")
 
 
 def test_drift_says_both_sides() -> None:
-    cell = diagnose(replace(HEALTHY, own=answer(HERE, "localhost:9999")), "host")
+    cell = diagnose(replace(HEALTHY, own_answer=answer(HERE, "localhost:9999")), "host")
     assert cell.cause is not None
     assert "localhost:9999" in cell.cause.observed
     assert HERE in cell.cause.expected
@@ -378,7 +416,7 @@ def test_drift_says_both_sides() -> None:
 @pytest.mark.parametrize("detail", ["", "not known"])
 def test_four_ways_not_to_resolve(diagnosis: Diagnosis, detail: str) -> None:
     lookup = Lookup("localhost", "this machine", diagnosis, detail=detail)
-    facts = replace(HEALTHY, contact=Contact(TARGET.address, lookup), own=None)
+    facts = replace(HEALTHY, contact=Contact(TARGET.address, lookup), own_answer=None)
     stage, kind = failed(facts)
     cause = diagnose(facts, "host").cause
     words = {
@@ -406,7 +444,7 @@ def test_first_address_dead_second_alive_is_told() -> None:
     assert cell.verdict is Verdict.PASS
     assert cell.stages[3].detail == (
         "127.0.0.1:9092 connected, but only after [::1]:9092 refused the connection: "
-        "some clients try the first address alone"
+        "some clients try only the first"
     )
 
 
@@ -426,7 +464,7 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
     """In a container without IPv6 `localhost` is 127.0.0.1, which refuses, and ::1."""
     attempts = tuple(Attempt(f"{it}:9092", error, 0.0) for it, error in enumerate(errors))
     contact = Contact(TARGET.address, OK, attempts)
-    assert failed(replace(HEALTHY, contact=contact, own=None)) == (Stage.TCP, kind)
+    assert failed(replace(HEALTHY, contact=contact, own_answer=None)) == (Stage.TCP, kind)
 
 
 @pytest.mark.parametrize(
@@ -443,7 +481,7 @@ def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
             30,
             ("b9",),
             (
-                "; the certificate is for b9 and lasts 30 days; it is not for localhost: "
+                "; the certificate is for b9 and lasts 30 days; it does not cover localhost: "
                 "clients that compare names refuse it"
             ),
         ),
@@ -465,7 +503,7 @@ def test_what_a_certificate_is_for_and_how_long_it_lasts_is_told(
 def test_a_failed_handshake() -> None:
     contact = replace(REACHED, security=Failure("certificate-name", "for other.test"))
     target = replace(TARGET, protocol=Protocol.SSL)
-    facts = replace(HEALTHY, target=target, contact=contact, own=None)
+    facts = replace(HEALTHY, target=target, contact=contact, own_answer=None)
     assert failed(facts) == (Stage.SECURITY, "certificate-name")
 
 
@@ -486,9 +524,9 @@ def test_the_certificate_of_another_broker_is_a_wrong_way(
     target = replace(TARGET, protocol=Protocol.SSL, address=address("b-1.test:443"))
     via = answer("boot.test:443", "b-1.test:443", "b-2.test:443")
     contact = replace(REACHED, address=target.address, security=shown)
-    facts = replace(HEALTHY, target=target, contact=contact, own=None, via=via)
+    facts = replace(HEALTHY, target=target, contact=contact, own_answer=None, other_answer=via)
     assert failed(facts) == (Stage.SECURITY, error)
-    assert failed(replace(facts, via=None)) == (Stage.SECURITY, "certificate-name")
+    assert failed(replace(facts, other_answer=None)) == (Stage.SECURITY, "certificate-name")
 
 
 def test_without_records_a_cell_passes_and_says_so() -> None:
@@ -499,14 +537,16 @@ def test_without_records_a_cell_passes_and_says_so() -> None:
 
 
 def test_a_cell_that_could_not_be_proved_is_skipped() -> None:
-    facts = replace(HEALTHY, produced=None, consumed=None, prevented="no right to create topics")
+    facts = replace(
+        HEALTHY, produced=None, consumed=None, no_record_reason="no right to create topics"
+    )
     cell = diagnose(facts, "host")
     assert cell.verdict is Verdict.SKIP and cell.cause is None
     assert cell.reason == "no right to create topics"
     cause = refusal(Failure("policy-violation", "two replicas at least"))
     refused = diagnose(replace(facts, refusal=cause), "host")
     assert (refused.verdict, refused.cause) == (Verdict.SKIP, cause)
-    broken = diagnose(replace(facts, own=answer(HERE, "localhost:9999")), "host")
+    broken = diagnose(replace(facts, own_answer=answer(HERE, "localhost:9999")), "host")
     assert broken.verdict is Verdict.FAIL and broken.reason == ""
 
 
@@ -518,12 +558,13 @@ def test_an_undecided_cell_has_a_reason_for_every_stage() -> None:
 
 def test_checking_is_pure() -> None:
     assert diagnose(HEALTHY, "host") == diagnose(HEALTHY, "host")
-    assert isinstance(HEALTHY.own, MetadataAnswer)
+    assert isinstance(HEALTHY.own_answer, MetadataAnswer)
 
 
 def test_a_dead_broker_that_nobody_lists_any_more_is_said_to_be_so() -> None:
     cell = diagnose(
-        replace(HEALTHY, contact=REFUSED, own=None, via=answer("x:1", "", "x:1")), "host"
+        replace(HEALTHY, contact=REFUSED, own_answer=None, other_answer=answer("x:1", "", "x:1")),
+        "host",
     )
     said = {item.stage: (item.verdict, item.detail) for item in cell.stages}
     assert said[Stage.METADATA] == (Verdict.SKIP, "no listener lists broker 1 any more")

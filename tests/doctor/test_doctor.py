@@ -26,7 +26,7 @@ from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
-from earshot.validation.metadata import NOT_SAID
+from earshot.validation.metadata import NO_CLUSTER_ID
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
@@ -81,8 +81,8 @@ HERE = Address("localhost", 9092)
         (None, None, "C", "gave no metadata"),
         ("EXTERNAL", "C", "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:2"),
         (None, "C", None, "is none of the contract's listeners; it advertises broker 1 at a:1, 2"),
-        ("EXTERNAL", NOT_SAID, "C", "names no cluster id, and the contract is of cluster C"),
-        ("EXTERNAL", NOT_SAID, None, "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
+        ("EXTERNAL", NO_CLUSTER_ID, "C", "names no cluster id, and the contract is of cluster C"),
+        ("EXTERNAL", NO_CLUSTER_ID, None, "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
     ],
 )
@@ -106,7 +106,7 @@ def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, ve
     facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, at), None)
     found = without_topic(facts, Failure(error, "said so"), given)
     if verdict == "skip":
-        assert found.prevented == "no topic could be created here: said so"
+        assert found.no_record_reason == "no topic could be created here: said so"
         assert (found.produced, found.refusal) == (None, None)
     else:
         assert isinstance(found.produced, Failure) and found.produced.error == verdict
@@ -141,7 +141,9 @@ def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.Mo
 def test_a_cluster_that_refuses_a_topic_says_why() -> None:
     facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = without_topic(facts, Failure("policy-violation", "at least two replicas"), 10.0)
-    assert found.prevented == "the cluster refused a topic for the records, so none were sent"
+    assert (
+        found.no_record_reason == "the cluster refused a topic for the records, so none were sent"
+    )
     assert found.produced is None and found.refusal is not None
     assert (found.refusal.kind, found.refusal.observed) == ("topic-policy", "at least two replicas")
 
@@ -251,9 +253,11 @@ class Unmoved(Deadline):
         return self.seconds if limit is None else min(self.seconds, limit)
 
 
-def observed(broker: int, late: str = "") -> Observation:
+def observed(broker: int, inconclusive_reason: str = "") -> Observation:
     at = address(f"b{broker}:9092")
-    return Observation(CellTarget("L", Protocol.SASL_SSL, broker, at), late=late)
+    return Observation(
+        CellTarget("L", Protocol.SASL_SSL, broker, at), inconclusive_reason=inconclusive_reason
+    )
 
 
 def examined(
@@ -276,7 +280,7 @@ def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
     cluster: ClusterDouble,
 ) -> None:
     cluster.swept, cluster.left = ["old-1", "old-2"], "topic t is left"
-    facts = [observed(2), observed(3, late="no time"), observed(1)]
+    facts = [observed(2), observed(3, inconclusive_reason="no time"), observed(1)]
     notes: list[str] = []
     reported: list[Cell] = []
     cells = examined(facts, notes=notes, reported=reported)
@@ -332,7 +336,7 @@ def test_no_record_is_sent_where_none_is_asked_for_or_nobody_is_ready(
         (stage, Verdict.SKIP, "records were not asked for")
         for stage in (Stage.PRODUCE, Stage.CONSUME)
     ]
-    (late,) = examined([observed(1, late="no time")])
+    (late,) = examined([observed(1, inconclusive_reason="no time")])
     assert (late.verdict, late.reason) == (Verdict.INCONCLUSIVE, "no time")
     assert cluster.asked == []
 
@@ -360,7 +364,9 @@ def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
     strange: tuple[int, int], cluster: ClusterDouble
 ) -> None:
     peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
-    facts = replace(observed(1), peer=peer, answering=AnsweringBrokers(unknown="not told"))
+    facts = replace(
+        observed(1), peer=peer, answering_brokers=AnsweringBrokers(unknown_reason="not told")
+    )
     cluster.strange = strange
     notes: list[str] = []
     (cell,) = examined([facts], notes=notes)
@@ -452,7 +458,7 @@ NOT_NAMED = (
 def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, noted: bool) -> None:
     facts = [observed(1), replace(observed(2), cluster_id=found)]
     expected = TWO if named is None else TWO.identified(named)
-    assert doctor._not_compared(expected, facts) == ([NOT_NAMED] if noted else [])
+    assert doctor._uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])
 
 
 @pytest.mark.parametrize(
@@ -470,7 +476,7 @@ def test_only_a_machine_that_resolves_nothing_is_blind(
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
     contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
-    assert doctor._blind(facts) is blind
+    assert doctor._is_blind(facts) is blind
 
 
 @pytest.fixture
@@ -501,7 +507,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(doctor, "connect_to_all", look)
     monkeypatch.setattr(draft, "nameservers", tuple)
-    monkeypatch.setattr(doctor, "mark_inconclusive", lambda report, *rest: report)
+    monkeypatch.setattr(doctor, "mark_broken_vantage", lambda report, *rest: report)
     return looked
 
 
@@ -561,7 +567,7 @@ def test_what_failed_is_looked_into_for_what_is_left_of_the_time(
         return report
 
     monkeypatch.setattr(doctor, "Deadline", Unmoved)
-    monkeypatch.setattr(doctor, "mark_inconclusive", mark)
+    monkeypatch.setattr(doctor, "mark_broken_vantage", mark)
     examine([address("z:1")], deadline=deadline, vantage="laptop", produce=False)
     assert given == ["laptop", left]
 

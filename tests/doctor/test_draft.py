@@ -1,7 +1,5 @@
 """A report as far as it has come, and the threads that a run may have."""
 
-from __future__ import annotations
-
 from earshot.doctor.draft import CLIENTS_AT_MOST, OWN_THREADS, Draft
 from earshot.doctor.survey import targets_of
 from earshot.validation.terms import Verdict

@@ -1,7 +1,5 @@
 """Records to brokers and back, on librdkafka's mock cluster."""
 
-from __future__ import annotations
-
 import socket
 import time
 import zlib
@@ -202,7 +200,7 @@ def test_a_first_record_counts_where_no_time_is_left_for_another(
             self.takes = 1
 
     monkeypatch.setattr(exchange, "Producer", Once)
-    monkeypatch.setattr(exchange, "UNTIMED", untimed)
+    monkeypatch.setattr(exchange, "ANOTHER_RECORD_SECONDS", untimed)
     place = Destination(3, Address("b", 9092), {"run": RUN})
     ((_, found),) = exchange.produce({}, "t", [place], Deadline(0.3))
     assert isinstance(found, SentRecord) is taken

@@ -1,7 +1,5 @@
 """Idle connections, to listeners of the test's own."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
@@ -77,7 +75,7 @@ def test_what_became_of_a_connection_is_told(
     monkeypatch.setattr(idle, "ANSWER_SECONDS", 0.5)
     with listener(does) as address:
         (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 0.2)
-    assert held.made and held.error in error.split("|")
+    assert held.is_connected and held.error in error.split("|")
     told = list(notes([held], 0.2))
     assert ("1 connections answered" in told[0]) == (not held.error)
     assert any("tcp_keepalive_time" in text for text in told) is bool(held.error)
@@ -87,7 +85,7 @@ def test_where_there_is_no_connection_nothing_is_forgotten() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address("127.0.0.1", server.getsockname()[1])
     (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 60)
-    assert not held.made, "and nobody waits for it"
+    assert not held.is_connected, "and nobody waits for it"
     refused = f"{address}: no connection to hold (connection refused)"
     assert list(notes([held], 60)) == [f"a connection that was idle for 60 s: {refused}"]
 
@@ -95,7 +93,7 @@ def test_where_there_is_no_connection_nothing_is_forgotten() -> None:
 @pytest.mark.parametrize("address", [Address("a" * 70, 9092), Address("localhost", 99999)])
 def test_what_no_client_can_connect_to_is_no_fault_of_ours(address: Address) -> None:
     (held,) = hold([(address, Protocol.PLAINTEXT)], {}, 60)
-    assert not held.made and held.error
+    assert not held.is_connected and held.error
 
 
 def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
@@ -107,7 +105,7 @@ def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
         made.append(address)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(idle, "_connected", connected)
+    monkeypatch.setattr(idle, "_connect", connected)
     places = [(Address("127.0.0.1", port), Protocol.PLAINTEXT) for port in range(1, 1000)]
     found = hold([*places, *places], {}, 60)
     assert len(found) == len(made) == idle.LIMIT

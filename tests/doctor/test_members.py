@@ -1,7 +1,5 @@
 """Brokers that only a later answer lists, by doubles of brokers that disagree."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ import pytest
 from earshot.doctor import members
 from earshot.doctor.diagnosis import CellTarget
 from earshot.doctor.doctor import examine
-from earshot.doctor.members import targets_added
+from earshot.doctor.members import new_targets_of
 from earshot.doctor.probe import Contact
 from earshot.doctor.survey import AddressResult
 from earshot.listeners.address import Address
@@ -123,7 +121,7 @@ def test_which_answers_add_brokers(own: list[str], added: list[int]) -> None:
         for it in targets[:1]
     }
     results[targets[1].address, PLAIN] = AddressResult(Contact(targets[1].address, lookup), None)
-    assert [it.broker for it in targets_added(targets, results)] == added
+    assert [it.broker for it in new_targets_of(targets, results)] == added
 
 
 def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,4 +130,4 @@ def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch)
     said = answer("a:1", *(f"a:{id}" for id in range(1, 50)))
     lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
     results = {(target.address, PLAIN): AddressResult(Contact(target.address, lookup), said)}
-    assert len(targets_added([target], results)) == 3
+    assert len(new_targets_of([target], results)) == 3

@@ -1,7 +1,5 @@
 """Resolve, TCP and TLS against sockets of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import re
@@ -22,11 +20,11 @@ from earshot.doctor import probe
 from earshot.doctor.probe import (
     MOST_ATTEMPTS,
     Handshake,
-    explained,
     reach,
     resolve,
     tls_context,
     vantage_resolves,
+    with_server_answers,
 )
 from earshot.errors import EarshotError
 from earshot.listeners.address import Address
@@ -92,7 +90,7 @@ def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.Monke
     with dns_server({}) as office, dns_server({name: ("192.0.2.7",)}) as vpn:
         own = Configuration((office, vpn))
         monkeypatch.setattr(probe, "configuration", lambda: own)
-        found = explained(denied)
+        found = with_server_answers(denied)
         assert found.detail == (
             f"not known; the DNS server {vpn} resolves it, but another one denied it first"
         )
@@ -102,9 +100,9 @@ def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.Monke
             replace(denied, name="kafka"),  # a search domain may make another name of it
             replace(denied, diagnosis=Diagnosis.TIMEOUT),
         ]
-        assert [explained(item) for item in others] == others
+        assert [with_server_answers(item) for item in others] == others
         own = Configuration((vpn,))
-        assert explained(denied) == denied
+        assert with_server_answers(denied) == denied
 
 
 def test_the_control_name_resolves() -> None:

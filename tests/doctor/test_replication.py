@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from earshot.doctor import replication
 from earshot.doctor.replication import (
     FOLLOWERS,
-    WHOLE,
+    MAX_FULL_MESH,
     Pair,
     Proof,
+    batches,
     check_replication,
-    gone,
-    proving,
+    dead_broker_failures,
+    replication_proof,
     ring,
-    turns,
 )
 from earshot.doctor.run_topic import Partitions, ReachedBrokers
 from earshot.doctor.survey import targets_of
@@ -80,7 +80,7 @@ def test_of_many_brokers_each_leads_the_next_two() -> None:
 def test_every_broker_leads_and_follows_as_often(brokers: list[int]) -> None:
     pairs = ring(brokers)
     others = max(len(brokers) - 1, 0)
-    often = others if len(brokers) <= WHOLE else FOLLOWERS
+    often = others if len(brokers) <= MAX_FULL_MESH else FOLLOWERS
     assert len(set(pairs)) == len(pairs) == often * len(brokers)
     assert all(leader != follower for leader, follower in pairs)
     for side in (0, 1):
@@ -90,7 +90,7 @@ def test_every_broker_leads_and_follows_as_often(brokers: list[int]) -> None:
 @given(BROKERS)
 def test_no_connection_has_to_carry_two_records(brokers: list[int]) -> None:
     pairs = ring(brokers)
-    found = turns(pairs, {id: f"L{id % 2}" for id in brokers})
+    found = batches(pairs, {id: f"L{id % 2}" for id in brokers})
     assert sorted(pair for turn in found for pair in turn) == sorted(pairs)
     for turn in found:
         assert len({leader for leader, _ in turn}) == len(turn)
@@ -99,7 +99,7 @@ def test_no_connection_has_to_carry_two_records(brokers: list[int]) -> None:
 
 def test_records_of_one_leader_and_of_two_listeners_go_apart() -> None:
     pairs = [(1, 2), (2, 3), (3, 1), (1, 3), (2, 1), (3, 2)]
-    assert turns(pairs, {1: "A", 2: "A", 3: "B"}) == [
+    assert batches(pairs, {1: "A", 2: "A", 3: "B"}) == [
         [(1, 2), (2, 3)],
         [(3, 1)],
         [(1, 3), (2, 1)],
@@ -223,13 +223,13 @@ def test_a_broker_that_died_meanwhile_says_nothing_of_replication() -> None:
         addresses = {1: Address(*living.getsockname()), 2: Address(*dead.getsockname())}
         outcomes = {(1, 2): LATE, (2, 1): None}
         reported = Failure("gone", "broker 2 accepts no connection any more")
-        assert gone(outcomes, addresses) == {(1, 2): reported}
-        assert gone({(1, 2): LATE}, addresses | {2: addresses[1]}) == {}
+        assert dead_broker_failures(outcomes, addresses) == {(1, 2): reported}
+        assert dead_broker_failures({(1, 2): LATE}, addresses | {2: addresses[1]}) == {}
 
 
 def test_only_what_was_not_copied_has_anybody_looked_at_again() -> None:
     refused = Failure("refused", "localhost:9093: connection refused")
-    assert gone({(1, 2): refused, (2, 1): None}, {}) == {}
+    assert dead_broker_failures({(1, 2): refused, (2, 1): None}, {}) == {}
 
 
 def test_brokers_that_may_have_died_are_looked_at_at_the_same_time(
@@ -243,7 +243,7 @@ def test_brokers_that_may_have_died_are_looked_at_at_the_same_time(
 
     monkeypatch.setattr(replication, "connects", connects)
     addresses = {id: Address("kafka", id) for id in (1, 2, 3)}
-    assert gone({(1, 2): LATE, (1, 3): LATE}, addresses) == {
+    assert dead_broker_failures({(1, 2): LATE, (1, 3): LATE}, addresses) == {
         (1, id): Failure("gone", f"broker {id} accepts no connection any more") for id in (2, 3)
     }
 
@@ -345,7 +345,7 @@ def cells_of(contract: Contract, *failed: tuple[str, int]) -> list[Cell]:
 
 
 def proof(contract: Contract, cells: Sequence[Cell], end: Deadline | None = None) -> Proof:
-    with proving(contract, cells, {}, "0a1b", end or Deadline(30)) as proven:
+    with replication_proof(contract, cells, {}, "0a1b", end or Deadline(30)) as proven:
         return proven.result(30)
 
 
@@ -473,7 +473,7 @@ def test_who_leaves_early_waits_for_no_record(topics: type[TopicDouble]) -> None
     with silent() as one, silent() as two:
         named = contract(INTERNAL=[one, two])
         begun = time.monotonic()
-        with proving(named, cells_of(named), {}, "0a1b", Deadline(30)) as proven:
+        with replication_proof(named, cells_of(named), {}, "0a1b", Deadline(30)) as proven:
             pass
         assert time.monotonic() - begun < 10
     assert {it.reason for it in proven.result(0).results} == {

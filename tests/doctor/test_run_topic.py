@@ -1,7 +1,5 @@
 """The topic of a run: by how many clients it is asked for, and whom these ask."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What results of addresses say about brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,9 +9,9 @@ import pytest
 
 from earshot.doctor import survey
 from earshot.doctor.asking import NOT_TOLD, AnsweringBrokers, ReachableAddress
-from earshot.doctor.diagnosis import Observation, diagnose, ready
+from earshot.doctor.diagnosis import Observation, diagnose, ready_for_records
 from earshot.doctor.probe import CONNECT_LIMIT, RESOLVE_LIMIT, Attempt, Contact
-from earshot.doctor.spoken import SpokenSecurity
+from earshot.doctor.protocol_detection import DetectedProtocol
 from earshot.doctor.survey import (
     AddressResult,
     ListenerAddress,
@@ -22,7 +20,7 @@ from earshot.doctor.survey import (
     facts_of,
     failed_bootstraps,
     targets_of,
-    targets_seen,
+    targets_without_contract,
 )
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
@@ -30,7 +28,7 @@ from earshot.names.lookup import Diagnosis, Lookup
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
-from earshot.validation.metadata import NOT_SAID, MetadataAnswer
+from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
 
@@ -145,7 +143,7 @@ def test_a_broker_without_the_listener_is_missing() -> None:
 def test_a_seed_stands_in_for_addresses_that_nobody_reaches() -> None:
     lost = {"e1": result("e:1", None, "refused"), "e2": result("e:2", None, "refused")}
     alone = facts(seen(**lost))
-    assert alone["EXTERNAL", 1].via is None
+    assert alone["EXTERNAL", 1].other_answer is None
     helped = facts(seen(**lost), EXTERNAL=answer("localhost:1", "e:1", "e:7"))
     assert kinds(helped) == {"EXTERNAL 1": "refused", "EXTERNAL 2": "drift"}
 
@@ -155,10 +153,10 @@ def test_crossed_listeners() -> None:
     found = facts(seen(**crossed))
     assert kinds(found) == {"EXTERNAL 1": "crossed-listeners"}
     # its answer says nothing about EXTERNAL
-    assert found["EXTERNAL", 2].elsewhere == ("INTERNAL",)
+    assert found["EXTERNAL", 2].other_listeners == ("INTERNAL",)
 
 
-@pytest.mark.parametrize("cluster", ["C", NOT_SAID])
+@pytest.mark.parametrize("cluster", ["C", NO_CLUSTER_ID])
 def test_two_listeners_that_are_crossed_at_every_address(cluster: str) -> None:
     every = {
         f"{place[0]}{place[2]}": result(place, answer(place, *others, cluster=cluster))
@@ -194,16 +192,16 @@ def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
     assert cell.cause.observed == "e:2 belongs to cluster C"
     assert cell.cause.expected == "cluster D of the contract"
     assert cell.cause.remedy == (
-        "see whose brokers listen at e:2 (another checkout of the stack, a container): stop them, "
-        "or give one of the two other ports; if the stack's data was removed and made again, use "
-        "its present contract"
+        "see which brokers listen at e:2 (another checkout of the stack, a container): stop them, "
+        "or use other ports for one of the two clusters; if the stack's data was removed and "
+        "created again, use its current contract"
     )
 
 
 def test_what_another_cluster_lists_counts_for_nobody() -> None:
     lost = {"e2": result("e:2", None, "refused"), "i2": result("i:2", None, "refused")}
     found = facts(seen(**lost), TWO.identified("D"), EXTERNAL=answer("s:1", "e:1", "e:2", "e:3"))
-    assert found["EXTERNAL", 2].via is None and found["EXTERNAL", 2].elsewhere == ()
+    assert found["EXTERNAL", 2].other_answer is None and found["EXTERNAL", 2].other_listeners == ()
     assert kinds(found) == {
         "INTERNAL 1": "another-cluster",
         "EXTERNAL 1": "another-cluster",
@@ -216,13 +214,13 @@ def test_what_another_cluster_lists_counts_for_nobody() -> None:
 def test_an_answer_without_the_id_that_others_give_is_none_of_the_cluster(
     cluster: Contract,
 ) -> None:
-    silent = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster=NOT_SAID))}
+    silent = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster=NO_CLUSTER_ID))}
     assert kinds(facts(seen(**silent), cluster)) == {"EXTERNAL 1": "no-cluster-id"}
 
 
 def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
     moved = {
-        "e1": result("e:1", answer("e:1", "e:1", "e:9", cluster=NOT_SAID)),
+        "e1": result("e:1", answer("e:1", "e:1", "e:9", cluster=NO_CLUSTER_ID)),
         "e2": result("e:2", None, "refused"),
     }
     expected = {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"}
@@ -232,7 +230,7 @@ def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
 def test_answers_none_of_which_gives_an_id_are_compared_with_none() -> None:
     places = ((place, listener) for listener in (INTERNAL, EXTERNAL) for place in listener)
     silent = {
-        place.replace(":", ""): result(place, answer(place, *listener, cluster=NOT_SAID))
+        place.replace(":", ""): result(place, answer(place, *listener, cluster=NO_CLUSTER_ID))
         for place, listener in places
     }
     assert kinds(facts(seen(**silent))) == {}
@@ -283,7 +281,7 @@ def test_a_login_that_a_listener_asks_nobody_for_is_another_protocol(
     """Told without asking it: a listener with mutual TLS answers no one without a certificate."""
     lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
     contact = Contact(address("e:1"), lookup, (Attempt("192.0.2.1", "", 0.0),))
-    monkeypatch.setattr(survey, "spoken", lambda *given: pytest.fail("asked"))
+    monkeypatch.setattr(survey, "detect_protocol", lambda *given: pytest.fail("asked"))
     met = Failure("no-login", "x")
     found, said = survey._with_detected_protocol(contact, Protocol.SASL_SSL, met, met, Deadline(10))
     assert said is met and found.security == Failure(
@@ -312,7 +310,7 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     seeds = [address(f"s:{number}") for number in range(1, 6)]
     answers = [answer("s:1", "a:1", "a:2"), answer("s:2", "b:1"), answer("s:3", "a:1", "a:2")]
     answers.append(answer("s:5"))
-    targets = targets_seen(seeds, PLAIN, answers)
+    targets = targets_without_contract(seeds, PLAIN, answers)
     assert [(item.listener, item.broker, str(item.address)) for item in targets] == [
         ("s:1,s:3", 1, "a:1"),
         ("s:1,s:3", 2, "a:2"),
@@ -333,14 +331,14 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
 def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
     found = facts(seen(e1=result("e:1", other), e2=result("e:2", None, "refused")))
     assert kinds(found)["EXTERNAL 2"] == "refused"
-    assert found["EXTERNAL", 2].via is None
+    assert found["EXTERNAL", 2].other_answer is None
     assert not any(broker == 3 for _, broker in found)
 
 
 def test_an_answer_of_a_foreign_cluster_does_not_list_a_broker_elsewhere() -> None:
     other = answer("e:1", *EXTERNAL, cluster="D")
     lost = {"e1": result("e:1", other), "e2": result("e:2", None, "refused")}
-    assert facts(seen(**lost))["INTERNAL", 2].elsewhere == ()
+    assert facts(seen(**lost))["INTERNAL", 2].other_listeners == ()
 
 
 def test_crossed_answers_do_not_count_for_the_majority() -> None:
@@ -360,7 +358,7 @@ def test_an_address_is_asked_for_the_best_answer_of_its_listener() -> None:
         "e:3": result("e:3", None, "refused"),
     }
     found = facts({(address(place), PLAIN): item for place, item in results.items()}, three)
-    via = found["EXTERNAL", 3].via
+    via = found["EXTERNAL", 3].other_answer
     assert via is not None and str(via.asked) == "e:2"
 
 
@@ -382,24 +380,24 @@ SILENT = Failure("timeout", "no metadata within 0.4 s")
 def test_silence_says_nothing_where_there_was_no_time_to_answer(
     place: AddressResult, waited: float, late: bool
 ) -> None:
-    found = facts(seen(e2=replace(place, waited=waited)))["EXTERNAL", 2]
+    found = facts(seen(e2=replace(place, seconds_left=waited)))["EXTERNAL", 2]
     cell = diagnose(found, "host")
     assert (cell.verdict is Verdict.INCONCLUSIVE) is late
     if late:
-        assert cell.cause is None and not ready(found)
+        assert cell.cause is None and not ready_for_records(found)
         assert cell.reason == "the deadline left 0.4 s for e:2, which was silent"
 
 
 @pytest.mark.parametrize("name", ["e", "192.0.2.1"])
 def test_a_name_that_there_was_no_time_to_look_up(name: str) -> None:
     lookup = Lookup(name, "test", Diagnosis.TIMEOUT)
-    assert AddressResult(Contact(address(f"{name}:1"), lookup), None, 0.0).undecided
-    assert not AddressResult(Contact(address(f"{name}:1"), lookup), None, 3.0).undecided
+    assert AddressResult(Contact(address(f"{name}:1"), lookup), None, 0.0).inconclusive_reason
+    assert not AddressResult(Contact(address(f"{name}:1"), lookup), None, 3.0).inconclusive_reason
 
 
 def test_what_another_address_told_stands_though_there_was_no_time() -> None:
     moved = {
-        "e2": replace(result("e:2", None, "timeout"), waited=0.1),
+        "e2": replace(result("e:2", None, "timeout"), seconds_left=0.1),
         "e1": result("e:1", answer("e:1", "e:1", "e:9")),
     }
     assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
@@ -407,14 +405,19 @@ def test_what_another_address_told_stands_though_there_was_no_time() -> None:
 
 def test_without_a_contract_an_answer_is_held_against_none() -> None:
     said = answer("s:1", "a:1", "a:2")
-    targets = targets_seen([address("s:1")], PLAIN, [said])
+    targets = targets_without_contract([address("s:1")], PLAIN, [said])
     results = {
         (address("a:1"), PLAIN): result("a:1", answer("a:1", "b:1", "b:2", "b:3")),
         (address("a:2"), PLAIN): result("a:2", None, "refused"),
     }
     first, second = facts_of(targets, results, {"s:1": [said]}, None)
-    assert (first.answers_as, first.via, first.cluster_id, first.promised) == ("", None, "C", False)
-    assert (second.answers_as, second.via, second.own) == (
+    assert (
+        first.answering_listener,
+        first.other_answer,
+        first.cluster_id,
+        first.contract_names_cluster,
+    ) == ("", None, "C", False)
+    assert (second.answering_listener, second.other_answer, second.own_answer) == (
         "",
         results[targets[0].address, PLAIN].reply,
         None,
@@ -432,7 +435,9 @@ def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
     found = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
     cell = diagnose(found, "host")
-    assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready(found)
+    assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready_for_records(
+        found
+    )
     assert cell.reason == f"e:2 was not looked at: {text}"
 
 
@@ -442,7 +447,7 @@ def test_when_the_time_is_over_an_address_is_not_looked_at(
     monkeypatch.delattr(survey, "resolve")
     with ThreadPoolExecutor(1) as pool:
         found = connect_to_all([(address("e:1"), PLAIN)], {}, Deadline(0), pool)
-    assert found[address("e:1"), PLAIN].undecided
+    assert found[address("e:1"), PLAIN].inconclusive_reason
 
 
 @pytest.mark.parametrize("error", ["http", "controller", "not-kafka"])
@@ -455,9 +460,9 @@ def test_what_is_no_listener_for_clients_is_named(
     tls = Failure("protocol", "wrong version number")
     contact = Contact(address("e:1"), lookup, attempts, tls)
     other = Failure(error, "something else")
-    monkeypatch.setattr(survey, "spoken", lambda *given: SpokenSecurity(foreign=other))
+    monkeypatch.setattr(survey, "detect_protocol", lambda *given: DetectedProtocol(foreign=other))
     found, said = survey._with_detected_protocol(contact, Protocol.SSL, tls, None, Deadline(10))
-    facts = Observation(targets_of(TWO)[2], contact=found, own=said)
+    facts = Observation(targets_of(TWO)[2], contact=found, own_answer=said)
     cell = diagnose(facts, "host")
     assert cell.failed_stage is Stage.BOOTSTRAP and cell.cause is not None
     kinds = {"http": "not-kafka", "controller": "controllers-listener"}
@@ -506,7 +511,7 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
 
     monkeypatch.setattr(survey, "tls_context", tls_context)
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
-    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
+    monkeypatch.setattr(survey, "with_server_answers", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
     who = AnsweringBrokers((1,))
     monkeypatch.setattr(survey, "ask_address", lambda *given: (said, who))
@@ -544,7 +549,7 @@ def test_a_longer_deadline_gives_each_step_longer(
         return answer("e:1", "e:1"), AnsweringBrokers()
 
     monkeypatch.setattr(survey, "resolve", resolved)
-    monkeypatch.setattr(survey, "explained", lambda found, limit: found)
+    monkeypatch.setattr(survey, "with_server_answers", lambda found, limit: found)
     monkeypatch.setattr(survey, "reach", reached)
     monkeypatch.setattr(survey, "ask_address", asked)
     with ThreadPoolExecutor(1) as pool:
@@ -599,10 +604,10 @@ def test_logins_that_are_not_spoken_here_are_left_to_a_few_clients_at_a_time(
     monkeypatch.setattr(survey, "identify", identify)
     with ThreadPoolExecutor(16) as pool:
         found = connect_to_all(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
-    assert len(seen) == 20 and max(seen) <= survey.NATIVE_AT_ONCE
+    assert len(seen) == 20 and max(seen) <= survey.NATIVE_CLIENTS
     assert identified.count(("b0:9092", 2)) == survey.NATIVE_CONNECTIONS
-    assert found[places[0]].answering == AnsweringBrokers((3, 3, 3))
-    assert found[places[1]].answering.unknown == NOT_TOLD
+    assert found[places[0]].answering_brokers == AnsweringBrokers((3, 3, 3))
+    assert found[places[1]].answering_brokers.unknown_reason == NOT_TOLD
     assert found[places[0]].peer is None
 
 
@@ -640,9 +645,9 @@ def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
 ) -> None:
     looked: list[object] = []
 
-    def spoken(peer: tuple[str, int], limit: float) -> SpokenSecurity:
+    def detect_protocol(peer: tuple[str, int], limit: float) -> DetectedProtocol:
         looked.append((peer, limit))
-        return SpokenSecurity(False, ())
+        return DetectedProtocol(False, ())
 
     attempts = tuple(Attempt(it, "", 0.0) for it in ("192.0.2.1", "192.0.2.2"))
     lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1", "192.0.2.2", "192.0.2.3"))
@@ -650,7 +655,7 @@ def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
     monkeypatch.setattr(survey, "tls_context", lambda values: "context")
     monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
     monkeypatch.setattr(survey, "reach", lambda *given: contact)
-    monkeypatch.setattr(survey, "spoken", spoken)
+    monkeypatch.setattr(survey, "detect_protocol", detect_protocol)
     place = (address("e:1"), Protocol.SSL)
     with ThreadPoolExecutor(1) as pool:
         found = connect_to_all([place], {}, Left(left), pool)[place]
@@ -677,7 +682,7 @@ def test_who_was_silent_on_the_way_had_no_time(
 ) -> None:
     contact = Contact(address("e:1"), KNOWN_NAME, attempts, security)
     reported = "the deadline left 0.4 s for e:1, which was silent"
-    assert AddressResult(contact, None, waited).undecided == (reported if silent else "")
+    assert AddressResult(contact, None, waited).inconclusive_reason == (reported if silent else "")
 
 
 def test_where_nobody_answers_no_cluster_is_known() -> None:

@@ -1,7 +1,5 @@
 """Doubles of clusters and of what they answer, written down as texts."""
 
-from __future__ import annotations
-
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener

@@ -1,7 +1,5 @@
 """Certificates for tests, made on the spot."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

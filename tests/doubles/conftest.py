@@ -1,7 +1,5 @@
 """One moto for the tests of the AWS double, and for each of them a world of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A DNS server of the run that answers from a table, refuses, or keeps silent."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

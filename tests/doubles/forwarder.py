@@ -1,8 +1,6 @@
 """A double of a balancer, which forwards TCP unchanged, by port, to healthy targets, with an idle
 time-out."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """A double of the plugin's answer to a program that registers a gate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from earshot_pulumi.gate import PROVIDER_TYPE

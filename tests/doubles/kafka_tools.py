@@ -1,7 +1,5 @@
 """Doubles of Kafka's command-line tools: each answers from a file, or fails where it has none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 TOOLS = ("kafka-metadata-quorum.sh", "kafka-topics.sh")

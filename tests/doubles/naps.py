@@ -1,7 +1,5 @@
 """A double of `time.sleep`: no time passes, something happens, and nobody waits for ever."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 MOST = 1000

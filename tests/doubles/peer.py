@@ -4,8 +4,6 @@ A double counts the connections that it takes. It speaks the versions that earsh
 asks for; librdkafka gets no answer from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import socketserver

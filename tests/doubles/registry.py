@@ -1,9 +1,8 @@
 """A double of an image registry (API version 2) with one small image, under one repository and tag.
 
 An engine trusts a registry on loopback without TLS. One with a password asks for it as ECR does.
+One with a certificate takes TLS.
 """
-
-from __future__ import annotations
 
 import base64
 import contextlib
@@ -11,10 +10,12 @@ import gzip
 import hashlib
 import io
 import json
+import ssl
 import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 
 REPOSITORY: Final = "earshot-test/pulled"
@@ -22,9 +23,14 @@ _KIND = "application/vnd.docker.distribution.manifest.v2+json"
 
 
 @contextlib.contextmanager
-def registry(tag: str, password: str = "") -> Iterator[str]:
+def registry(
+    tag: str,
+    password: str = "",
+    address: tuple[str, int] = ("127.0.0.1", 0),
+    certificate: Path | None = None,
+) -> Iterator[str]:
     """The address of a registry that has `REPOSITORY` with ``tag``, for the user `AWS` with the
-    ``password``; empty: for everybody."""
+    ``password``; empty: for everybody. ``certificate`` is a PEM file with its key."""
     answers = dict(_answers(tag))
     login = f"Basic {base64.b64encode(f'AWS:{password}'.encode()).decode()}"
 
@@ -55,11 +61,15 @@ def registry(tag: str, password: str = "") -> Iterator[str]:
         def log_message(self, format: str, *arguments: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(address, Handler) as server:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield f"127.0.0.1:{server.server_port}"
+            yield f"{address[0]}:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

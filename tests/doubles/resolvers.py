@@ -1,7 +1,5 @@
 """Doubles of resolvers: they answer from a table and count what they are asked."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence

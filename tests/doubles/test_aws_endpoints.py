@@ -1,7 +1,5 @@
 """Endpoints and endpoint services of the AWS double: who may connect, and what an endpoint has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

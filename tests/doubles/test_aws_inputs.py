@@ -1,8 +1,6 @@
 """The AWS double's inputs and outputs, against the types of the official package, and what it
 refuses."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json
@@ -210,9 +208,9 @@ def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
             double.invoke(protocol.InvokeRequest("aws:acm/getCertificate:getCertificate", {}))
         )
     refused = asyncio.run(
-        double.invoke(protocol.InvokeRequest("aws:ec2/getAmi:getAmi", wrapped({"uefiData": "x"})))
+        double.invoke(protocol.InvokeRequest("aws:ec2/getVpc:getVpc", wrapped({"state": "x"})))
     )
-    assert [failure.property for failure in refused.failures or []] == ["uefiData"]
+    assert [failure.property for failure in refused.failures or []] == ["state"]
     request = protocol.CheckRequest("u", {}, wrapped({"region": "r", "profile": "p"}), b"")
     response = asyncio.run(double.check_config(request))
     assert [failure.property for failure in response.failures or []] == ["profile"]

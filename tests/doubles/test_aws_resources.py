@@ -1,7 +1,5 @@
 """The life of every resource type of the AWS double on a moto server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +12,6 @@ from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, Thing, World
 from tests.doubles.plugin.kind import not_implemented
 
 TAGS = {"tags": {"Name": "mine"}}
-MANAGED = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 
 
 def _reachable(world: World) -> Thing:
@@ -76,7 +73,7 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
     },
     "NetworkInterface": lambda w: {
         "subnetId": w.subnet.id, "privateIps": ["10.0.0.10"], "securityGroups": [w.group.id],
-        "description": "broker 1", "sourceDestCheck": False, **TAGS,
+        "description": "broker 1", **TAGS,
     },
     "Eip": lambda w: {"domain": "vpc", "networkInterface": _reachable(w).id, **TAGS},
     "EipAssociation": lambda w: {
@@ -89,8 +86,7 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
         "rootBlockDevice": {"volumeSize": 20, "volumeType": "gp3", "encrypted": True,
                             "throughput": 250, "tags": {"Name": "root"}},
         "iamInstanceProfile": w.make("InstanceProfile", name=f"p-{w.mark}", role=w.role.id).id,
-        "monitoring": True, "keyName": "mine", "ebsOptimized": True,
-        "instanceInitiatedShutdownBehavior": "terminate", **TAGS,
+        **TAGS,
     },
     "Volume": lambda w: {
         "availabilityZone": w.zone, "size": 50, "type": "gp3", "throughput": 250, "iops": 4000,
@@ -99,10 +95,9 @@ LIVES: dict[str, Callable[[World], dict[str, Any]]] = {
     "VolumeAttachment": _attachment,
     "Role": lambda w: {
         "name": f"r-{w.mark}", "assumeRolePolicy": TRUST, "description": "brokers",
-        "path": "/kafka/", "maxSessionDuration": 7200, **TAGS,
+        "path": "/kafka/", **TAGS,
     },
     "RolePolicy": lambda w: {"name": "p", "role": w.role.id, "policy": POLICY},
-    "RolePolicyAttachment": lambda w: {"role": w.role.id, "policyArn": MANAGED},
     "InstanceProfile": lambda w: {"name": f"p-{w.mark}", "role": w.role.id, **TAGS},
     "LoadBalancer": lambda w: {
         "namePrefix": "kafka-", "loadBalancerType": "network", "internal": True,

@@ -1,7 +1,5 @@
 """The Docker double's inputs, against the types of the official package, and what they become."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import inspect
 import json

@@ -1,7 +1,5 @@
 """The double of a balancer, with servers that say who they are."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """As much of a Docker engine as a client with a certificate asks before it goes on."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

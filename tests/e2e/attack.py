@@ -1,15 +1,13 @@
 """Another user of this machine beside an update: asks each port that it opens, reads its files."""
 
-from __future__ import annotations
-
 import contextlib
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
+from tests.doubles.watching import watching
 from tests.e2e.open_sockets import OpenSocket, open_sockets
 from tests.e2e.stranger import Stranger
 
@@ -66,26 +64,14 @@ def attacked(
 
     With ``network``, those in the network namespace of this process, from within it.
     """
-    attack, over = Attack(), threading.Event()
-    failures: list[Exception] = []
+    attack = Attack()
+    with Stranger(network) as stranger:
 
-    def go_on() -> None:
-        with Stranger(network) as stranger:
-            while not over.wait(SECONDS):
-                try:
-                    attack.look(stranger, folder, secrets(), processes(nodes()), network)
-                except Exception as error:  # the test fails with it
-                    failures.append(error)
-                    return
+        def look() -> None:
+            attack.look(stranger, folder, secrets(), processes(nodes()), network)
 
-    thread = threading.Thread(target=go_on, daemon=True)
-    thread.start()
-    try:
-        yield attack
-    finally:
-        over.set()
-        thread.join(60)
-    assert not failures, failures
+        with watching(look, SECONDS):
+            yield attack
 
 
 def processes(pids: Iterable[int]) -> list[psutil.Process]:

@@ -1,7 +1,5 @@
 """Pulumi projects for tests on a moto server: real CLI, own home and backend, the double."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence

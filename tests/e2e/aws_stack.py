@@ -3,8 +3,6 @@
 No Kafka runs, so nothing is validated here: `prove: later`.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Work of threads beside a test, from entering to leaving a context."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType

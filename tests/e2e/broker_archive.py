@@ -5,8 +5,6 @@ With one of a whole life, a broker starts with a second less of computing, and t
 a hundred of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a stack of this machine has in AWS: a double of it, which the environment names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path

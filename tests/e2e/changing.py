@@ -1,7 +1,5 @@
 """Listeners of running brokers that change while clients write and read: what tests of it share."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess

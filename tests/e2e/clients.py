@@ -1,7 +1,5 @@
 """Clients where they stand: kcat and the doctor on this machine, or in containers on a network."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

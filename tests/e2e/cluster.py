@@ -1,18 +1,17 @@
 """Real Kafka brokers for tests: started from a plan, stopped by pid, their directory removed."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
 from earshot_pulumi.local.process import Launch, last_log_lines, start, stop
 from earshot_pulumi.local.record import Record, process_of, read_record, running
 
@@ -23,6 +22,7 @@ from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.render import server_properties
 from earshot.listeners.terms import Scope
 from earshot.placement.plan import NodeNames, plan
+from earshot.validation.client import configuration
 from earshot.validation.contract import Contract
 from tests.config.read import read_local
 from tests.e2e.ports import free_ports
@@ -43,6 +43,18 @@ TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
     {"name": "INTERNAL", "scopes": ["internal"]},
     {"name": "EXTERNAL", "scopes": ["host"]},
 )
+
+
+def own_topics(contract: Contract, expected: Collection[str] = ()) -> set[str]:
+    """Topics of earshot, once they are ``expected`` or 10 s passed: brokers learn of it late."""
+    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
+    end = time.monotonic() + 10
+    while True:
+        names = admin.list_topics(timeout=10).topics
+        topics = {name for name in names if name.startswith("__earshot")}
+        if topics == set(expected) or time.monotonic() > end:
+            return topics
+        time.sleep(0.1)
 
 
 def local_plan(

@@ -8,8 +8,6 @@ Run as a module it makes its topic, writes until its standard input is closed, r
 there, and tells as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

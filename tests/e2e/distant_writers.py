@@ -4,8 +4,6 @@ FILE holds, as JSON, a list of librdkafka's settings, each with a topic. What be
 stdout, as a list too: `written`, or the word for why not.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ hosts and this machine meet on one switch (a bridge in a namespace that no engin
 host has an address under which the others reach it, as on a local network.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

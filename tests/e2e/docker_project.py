@@ -1,7 +1,5 @@
 """Pulumi projects for tests on a Docker engine: real CLI, own home and backend, the double."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Names of containers, networks and volumes are the test's own, for engines are shared.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The real Pulumi engine on a project of its own: backend, home, and the program of this tree."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ interrupted, then gone on with, or taken back and made again. Which of the two, 
 interrupted, is drawn: SEED=number repeats it.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

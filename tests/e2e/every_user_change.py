@@ -1,7 +1,5 @@
 """Users of a secured local stack after each kind of change and a restart of every broker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

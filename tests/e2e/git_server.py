@@ -1,7 +1,5 @@
 """A git repository over HTTPS on this machine: `pulumi package add` clones from nothing else."""
 
-from __future__ import annotations
-
 import os
 import ssl
 import subprocess

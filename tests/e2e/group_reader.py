@@ -1,7 +1,5 @@
 """A consumer group that reads while a test changes what is below it; what it read is remembered."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial

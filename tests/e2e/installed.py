@@ -1,7 +1,5 @@
 """Environments as users have them: without a checkout, with or without earshot's wheel."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

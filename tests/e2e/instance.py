@@ -5,8 +5,6 @@ a metadata service, and its data volume as a block device under the name that an
 The volume outlives it. What a container cannot show: udev and kernel settings.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

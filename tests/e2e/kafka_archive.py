@@ -1,7 +1,5 @@
 """A Kafka archive of the layout that Apache publishes, from the jars and scripts of the tests."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

@@ -4,8 +4,6 @@ INTERNAL is the container's name on its network, HOST is localhost on a publishe
 a name that only a DNS server of the test knows, on another published port.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The sockets at which processes listen, and which of them SECURITY.md lists."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

@@ -4,8 +4,6 @@ The address is the run's own (a /32 on loopback, from the block for measurements
 that it leads containers to this machine's published ports, and disturbs nobody.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

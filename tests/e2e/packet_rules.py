@@ -1,7 +1,5 @@
 """What a Docker engine changes in the kernel of its network namespace, put back at the end."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ All are below the range from which Linux takes a port for whoever asks for any (
 none is one that the files of the seeds publish (29092 and more).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """A stack of a program that a test writes and rewrites: real CLI, own home and backend, no pack."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

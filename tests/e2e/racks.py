@@ -3,8 +3,6 @@
 FILE holds librdkafka's settings as JSON. The topic gets twelve partitions with two replicas each.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

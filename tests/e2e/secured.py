@@ -1,12 +1,9 @@
 """A secured stack in a test: its keys and passwords, its clients, and where secrets must not be."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -24,6 +21,7 @@ from earshot.report.json import read_report
 from earshot.users.access import login_failure
 from earshot.validation.client import Errors, failure_of, translate
 from earshot.validation.result import Report
+from tests.doubles.watching import watching
 from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
@@ -105,27 +103,20 @@ def watched(
     said: set[str], look: Callable[[], None] = lambda: None, seconds: float = 0.05
 ) -> Iterator[None]:
     """Within, what every process shows of itself is added to ``said``; ``look`` looks at more."""
-    over = threading.Event()
+    seen: set[tuple[int, float]] = set()
 
-    def watch() -> None:
-        seen: set[tuple[int, float]] = set()
-        while not over.wait(seconds):
-            look()
-            for process in psutil.process_iter():
-                with contextlib.suppress(psutil.Error, OSError):
-                    key = (process.pid, process.create_time())
-                    if key not in seen:
-                        said.update(process.cmdline())
-                        said.update(process.environ().values())
-                        seen.add(key)
+    def look_at_all() -> None:
+        look()
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                key = (process.pid, process.create_time())
+                if key not in seen:
+                    said.update(process.cmdline())
+                    said.update(process.environ().values())
+                    seen.add(key)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    with watching(look_at_all, seconds):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:

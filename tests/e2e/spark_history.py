@@ -1,7 +1,5 @@
 """The web pages of Spark jobs that are over, as Spark's history server makes them of event logs."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.error

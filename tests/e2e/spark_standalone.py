@@ -1,7 +1,5 @@
 """A standalone Spark cluster of this machine, each process in a mount namespace where asked for."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

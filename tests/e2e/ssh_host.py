@@ -4,8 +4,6 @@ hosts of its own.
 What is resolved there is not resolved here. Needs root, as a mount and a login of root do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ It is a client as there are many: idempotent, acks=all, everything else by defau
 bootstrap once and told nothing later. What was acknowledged is remembered, to be looked for.
 """
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Real brokers behind a forwarder: a port for each, a name for each, and what goes wrong there."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """One broker that serves well, and a contract of another cluster at the same addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from earshot.listeners.address import parse_address
 from earshot.sockets import conflict, listening, of_java
 from earshot.spark import run
 from earshot.spark.attempts import Route, RouteFailure, RouteProblem
-from earshot.spark.cluster import strangers
+from earshot.spark.cluster import routes_to_other_clusters
 from earshot.spark.executor_probe import prober
 from earshot.spark.job import ListenerAccess
 from earshot.spark.session import SessionStart, SparkSettings
@@ -130,10 +128,11 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
     opening = SessionStart(SparkSettings())
     try:
         spark, end = opening.session(100), Deadline(60)
-        assert strangers(spark, routes, options, CLUSTER_ID, end) == {}
-        assert strangers(spark, routes, options, ANOTHER, end) == {
+        assert routes_to_other_clusters(spark, routes, options, CLUSTER_ID, end) == {}
+        assert routes_to_other_clusters(spark, routes, options, ANOTHER, end) == {
             it.key: RouteProblem(
-                RouteFailure.STRANGER, f"for Spark, {it.address} belongs to cluster {CLUSTER_ID}"
+                RouteFailure.OTHER_CLUSTER,
+                f"for Spark, {it.address} belongs to cluster {CLUSTER_ID}",
             )
             for it in routes
         }

@@ -1,7 +1,5 @@
 """The component package as another program uses it: real engine and host, the AWS double."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

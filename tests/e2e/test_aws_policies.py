@@ -1,7 +1,5 @@
 """The pack on a plain program of pulumi-aws: the real CLI, on a moto server."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

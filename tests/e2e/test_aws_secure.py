@@ -1,7 +1,5 @@
 """A secured stack on AWS on doubles: who is replaced for which secret, and another checkout."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

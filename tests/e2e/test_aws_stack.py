@@ -1,7 +1,5 @@
 """A stack of placement aws: the real program and engine, doubles of AWS and of its nodes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -333,7 +331,7 @@ def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
     there = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
     stack.configure(cluster(vpc=there))
     said = stack.project.fails()
-    assert "broker-1: its private DNS name: AWS gave it none; enableDnsHostnames" in said
+    assert "broker-1: its private DNS name: AWS assigned none; enableDnsHostnames" in said
     assert not stack.instances()
 
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})

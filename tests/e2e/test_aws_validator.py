@@ -3,8 +3,6 @@
 No Kafka runs: what the validator sees is a double's word, and external listeners are left out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

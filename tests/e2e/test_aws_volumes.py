@@ -1,7 +1,5 @@
 """What an AWS stack keeps: its voters, brokers that may hold replicas, volumes that outlive it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

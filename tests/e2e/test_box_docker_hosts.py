@@ -6,25 +6,32 @@ is its volume. The tests go on from each other.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from earshot.certificates.engines import EngineStore, new_engines_authority
+from earshot.user_data.host_report import HostReport
 from tests.doubles.aws.server import REGION
+from tests.doubles.certificates import self_signed
 from tests.doubles.docker.install import install_docker_double
+from tests.doubles.registry import REPOSITORY, registry
 from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.docker_hosts import give_engines, journals
+from tests.kubernetes.cluster import until
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
@@ -32,13 +39,29 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500
 HOSTS = ("a", "b")
 UP_SECONDS = 600
 IN_ECR = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/apache/kafka:4.1.1"
-"""The name of the Kafka image here; no such registry answers."""
+"""The name of the Kafka image here, which the engines have from the start."""
+REGISTRY = IN_ECR.partition("/")[0]
+PULLED = f"{REGISTRY}/{REPOSITORY}:next"
+REPORT = "/earshot/test-machines/docker/{}/report"
+PASSWORD = "of the role"
+HELPER = """#!/bin/sh
+# A double of the helper of amazon-ecr-credential-helper, which logs in by the instance's role.
+[ "$1" = get ] || exit 1
+read -r server
+password=$(cat /usr/local/share/role/password 2>/dev/null) ||
+    { echo "no EC2 IMDS role found"; exit 1; }
+printf '{"ServerURL":"%s","Username":"AWS","Secret":"%s"}' "$server" "$password"
+"""
 
 
 @dataclass
 class Hosts:
     box: CloudBox
     project: Project
+    certificate: Path
+    """Of the registry, with its key."""
+    role: Path
+    """The folder with the password that the role gives; empty at first."""
 
     @property
     def client(self) -> Path:
@@ -57,6 +80,11 @@ class Hosts:
         return subprocess.run(
             ["docker", *arguments], env=environment, capture_output=True, text=True, timeout=60
         )
+
+    def report(self, host: str) -> HostReport | None:
+        """What ``host`` has last reported in its SSM parameter."""
+        ssm = self.box.server.client("ssm")
+        return HostReport.read(ssm.get_parameter(Name=REPORT.format(host))["Parameter"]["Value"])
 
     def said(self, host: str, *arguments: str) -> str:
         done = self.docker(host, *arguments)
@@ -77,8 +105,11 @@ def hosts(
 ) -> Iterator[Hosts]:
     folder: Path = tmp_path_factory.mktemp("hosts")
     helper = folder / "docker-credential-ecr-login"
-    helper.write_text("#!/bin/sh\necho 'no EC2 IMDS role found'\nexit 1\n")
+    helper.write_text(HELPER)
     helper.chmod(0o755)
+    role = folder / "role"
+    role.mkdir()
+    certificate = self_signed(folder, f"DNS:{REGISTRY}")
     box.engine.run("tag", kafka_image, IN_ECR)
     base = give_engines(
         box,
@@ -86,6 +117,9 @@ def hosts(
         IN_ECR,
         folder,
         f"--volume={helper}:/usr/local/bin/{helper.name}:ro",
+        f"--volume={role}:/usr/local/share/role:ro",
+        f"--volume={folder / 'cert.pem'}:/etc/docker/certs.d/{REGISTRY}/ca.crt:ro",
+        f"--add-host={REGISTRY}:{box.ground.vpc.gateway}",
     )
     project = aws_project(folder / "stack", box.server)
     project.seconds = UP_SECONDS
@@ -108,7 +142,7 @@ def hosts(
     }
     for key, value in config.items():
         project.runs("config", "set", key, value)
-    made = Hosts(box, project)
+    made = Hosts(box, project, certificate, role)
     yield made
     project.pulumi("destroy", "--yes", "--skip-preview")
     box.engine.run("rmi", IN_ECR)
@@ -153,6 +187,36 @@ def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
     host, _, port = described["engine"].removeprefix("tcp://").partition(":")
     with hosts.box.place("inside") as place:  # in the VPC, and in none of the ranges
         assert not place.opens(host, int(port))
+
+
+def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts: Hosts) -> None:
+    instances = hosts.project.outputs()["instances"]
+
+    def problem(host: str) -> bool:
+        return str(hosts.report(host)).startswith(f"prepared: cannot pull {PULLED}: ")
+
+    def healthy(host: str) -> bool:
+        return str(hosts.report(host)) == "prepared"
+
+    with (
+        registry("next", PASSWORD, (hosts.box.ground.vpc.gateway, 443), hosts.certificate),
+        ThreadPoolExecutor() as pool,
+    ):
+        hosts.project.runs("config", "set", "images", json.dumps([IN_ECR, PULLED]))
+        update = pool.submit(hosts.up)
+        until(lambda: update.done() or problem("a"), lambda: f"{hosts.report('a')}")
+        assert not update.done(), f"it waits for the image:\n{update.result()}"
+        (hosts.role / "password").write_text(PASSWORD)
+        update.result()
+    assert hosts.project.outputs()["instances"] == instances
+    secret = base64.b64encode(f"AWS:{PASSWORD}".encode()).decode()
+    for host in HOSTS:
+        assert hosts.said(host, "image", "ls", "--quiet", PULLED)
+        instance = hosts.box.instance(f"test-machines-{host}")
+        assert instance.show("docker-pull.timer", "ActiveState") == "active"
+        until(partial(healthy, host), partial(str, host))
+        search = f"grep -rslF -e '{PASSWORD}' -e {secret} /etc /root /run /var/lib/docker || true"
+        assert instance.run("sh", "-c", search) == "", "no login is kept"
 
 
 def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:

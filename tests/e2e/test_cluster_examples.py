@@ -1,7 +1,5 @@
 """Examples with clusters of earshot's own: real engine and Kafka, doubles of AWS and a plugin."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Secrets in inputs of components: ciphertext in the state, as are outputs that contain them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

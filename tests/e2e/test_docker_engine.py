@@ -1,13 +1,10 @@
 """The engine, the images and the hosts that Docker tests stand on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,25 +28,6 @@ READY_SECONDS = 60
 def container(engine: Engine, *arguments: str) -> str:
     """A started container, its id."""
     return engine.run("run", "--detach", *arguments).strip()
-
-
-@contextlib.contextmanager
-def removed(engine: Engine, id: str) -> Iterator[str]:
-    try:
-        yield id
-    finally:
-        engine.run("rm", "--force", "--volumes", id)
-
-
-def metadata(engine: Engine, id: str, port: int = 9092) -> str:
-    """What kcat in the container lists, as soon as the broker answers."""
-    end = time.monotonic() + READY_SECONDS
-    while True:
-        try:
-            return engine.run("exec", id, "kcat", "-b", f"localhost:{port}", "-L", "-m", "2")
-        except AssertionError:
-            assert time.monotonic() < end, engine.run("logs", "--tail", "20", id)
-            time.sleep(0.2)
 
 
 def test_nobody_gets_an_engine_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,83 +133,9 @@ def test_the_stand_in_cannot_be_mistaken(docker_engine: Engine, kafka_image: str
     assert "/var/lib/kafka/data" in config["Volumes"]
 
 
-@e2e
-def test_an_image_that_is_there_is_not_built_again(
-    docker_engine: Engine, kafka_image: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_arguments: object) -> None:
-        raise AssertionError("built again")
-
-    monkeypatch.setattr(load, "_archive", never)
-    assert load.kafka_image(docker_engine) == kafka_image
-
-
 def test_a_stand_in_for_an_old_kafka_is_refused() -> None:
     with pytest.raises(ValueError, match=r"only for 4\.0 and newer"):
         load.kafka_image(Engine("unix:///none"), "3.9.1")
-
-
-@e2e
-def test_a_broker_with_nothing_set_serves_on_localhost(
-    docker_engine: Engine, kafka_image: str
-) -> None:
-    with removed(docker_engine, container(docker_engine, kafka_image)) as id:
-        assert "broker 1 at localhost:9092" in metadata(docker_engine, id)
-        assert docker_engine.run("exec", id, "id", "-un").strip() == "appuser"
-        said = docker_engine.run(
-            "exec", id, "/opt/kafka/bin/kafka-metadata-quorum.sh",
-            "--bootstrap-server", "localhost:9092", "describe", "--status",
-        )  # fmt: skip
-        assert "LeaderId:               1" in said
-
-
-@e2e
-def test_a_broker_keeps_its_volume_and_takes_what_is_set(
-    docker_engine: Engine, kafka_image: str
-) -> None:
-    volume = docker_engine.run("volume", "create").strip()
-    settings = {
-        "KAFKA_NODE_ID": "4",
-        "KAFKA_PROCESS_ROLES": "broker,controller",
-        "KAFKA_CONTROLLER_QUORUM_VOTERS": "4@localhost:9093",
-        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
-        "KAFKA_LISTENERS": "OUTER://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093",
-        "KAFKA_ADVERTISED_LISTENERS": "OUTER://ear.example:39092,CONTROLLER://localhost:9093",
-        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTER:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "KAFKA_INTER_BROKER_LISTENER_NAME": "OUTER",
-        "KAFKA_LOG_DIRS": "/var/lib/kafka/data",
-        "CLUSTER_ID": "ZWFyc2hvdC10ZXN0cy1ydQ",
-    }
-    arguments = [f"--env={name}={value}" for name, value in settings.items()]
-    arguments += ["--add-host=ear.example:127.0.0.1", f"--volume={volume}:/var/lib/kafka/data"]
-    try:
-        for _start in ("formatted", "already formatted"):
-            with removed(docker_engine, container(docker_engine, *arguments, kafka_image)) as id:
-                assert "broker 4 at ear.example:39092" in metadata(docker_engine, id)
-                written = docker_engine.run(
-                    "exec", id, "cat", "/var/lib/kafka/data/meta.properties"
-                )
-                assert "cluster.id=ZWFyc2hvdC10ZXN0cy1ydQ" in written
-    finally:
-        docker_engine.run("volume", "rm", volume)
-
-
-@e2e
-def test_a_refusal_is_the_containers_last_word(docker_engine: Engine, kafka_image: str) -> None:
-    arguments = [
-        "--env=KAFKA_PROCESS_ROLES=controller",
-        "--env=KAFKA_ADVERTISED_LISTENERS=CONTROLLER://c:9093",
-    ]
-    with removed(docker_engine, container(docker_engine, *arguments, kafka_image)) as id:
-        assert docker_engine.run("wait", id).strip() == "1"
-        assert "not supported on a KRaft controller" in docker_engine.run("logs", id)
-
-
-@e2e
-def test_the_client_image_has_its_tools(docker_engine: Engine, client_image: str) -> None:
-    with removed(docker_engine, container(docker_engine, client_image)) as id:
-        for tool in ("kcat", "nc", "dig", "curl"):
-            docker_engine.run("exec", id, "which", tool)
 
 
 @pytest.fixture(scope="module")

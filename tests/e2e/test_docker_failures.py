@@ -4,8 +4,6 @@ One broker on an engine of its own, whose data is on a small file system. Each t
 something, reads what `pulumi up` says, and leaves the broker up with the record that it had.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """What engines and images are asked before a broker is touched; no stack is needed for that."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Images from registries that ask for a login, pulled by a real engine."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

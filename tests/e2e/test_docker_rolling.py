@@ -3,8 +3,6 @@
 The tests go on from each other, and each step is interrupted in another way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -193,7 +191,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
             os.killpg(child.pid, signal.SIGINT)
             child.communicate(timeout=PATIENCE)
             assert child.returncode != 0
-        assert "step 1 of 3: INTERNAL and REPL side by side; EXTERNAL at other" in stack.up()
+        assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in stack.up()
     assert one_by_one(doings), doings
     after = stack.containers()
     assert after.keys() == before.keys() and not set(after.values()) & set(before.values())

@@ -3,8 +3,6 @@
 What the engine tells of containers, volumes and images is searched too, while the stack comes up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -126,10 +124,13 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
 
 
 def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
-    before = stack.deployment.containers()
-    output = stack.deployment.up()
-    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
-    assert stack.deployment.containers() == before
+    made, before = stack.deployment, stack.deployment.containers()
+    for refresh in (False, True):
+        output = made.up(refresh=refresh)
+        assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    preview = made.pulumi("preview", "--expect-no-changes")
+    assert preview.returncode == 0, preview.stdout
+    assert made.containers() == before
 
 
 def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:
@@ -296,7 +297,7 @@ def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) ->
         contextlib.closing(made.engine.client()) as client,
         opened(client, name, listener) as exchange,
     ):
-        answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).rest
+        answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).unread_bytes
     assert answer.endswith(user.encode() + b"\0\0\0\0\0"), answer  # no error, no message
 
 

@@ -1,6 +1,8 @@
-"""The docker placement on a real engine: the template, three vantages, changes, data that stays."""
+"""The docker placement in plain text on a real engine: changes, refusals, data that stays.
 
-from __future__ import annotations
+The template with its three vantages, a second update, data that outlives the stack and a killed
+container are proved on the secured stack, in test_docker_secure.py.
+"""
 
 import contextlib
 import threading
@@ -18,11 +20,8 @@ from tests.e2e.docker_stack import (
     DockerStack,
     docker_cluster,
     docker_deployment,
-    resolving_with,
-    seen_from_outside,
 )
 from tests.e2e.images.load import base_image
-from tests.e2e.outside import outside
 from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -34,23 +33,6 @@ HEALTHY_SECONDS = 40
 def base(docker_engine: Engine, kafka_image: str) -> str:
     """What the validator image is built on in tests."""
     return base_image(docker_engine)
-
-
-@pytest.fixture(scope="module")
-def stack(
-    docker_engine: Engine, kafka_image: str, base: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[DockerStack]:
-    """The template's three brokers and three scopes, up and validated.
-
-    Spark proves them once; after each change the doctor does, which says the same sooner.
-    """
-    folder = tmp_path_factory.mktemp("docker") / "p"
-    with outside() as beyond:
-        cluster = seen_from_outside(docker_cluster(kafka_image), beyond, base)
-        config = resolving_with(beyond)
-        with docker_deployment(folder, docker_engine, cluster, config) as made:
-            made.up()
-            yield made
 
 
 def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:
@@ -97,49 +79,12 @@ def doings(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
             thread.join(20)
 
 
-def test_three_brokers_three_scopes_three_vantages_all_cells_pass(stack: DockerStack) -> None:
-    report = stack.report()
-    assert [item["name"] for item in report["vantages"]] == ["internal", "host", "external"]
-    assert {item["verdict"] for item in report["vantages"]} == {"pass"}
-    cells = {(it["vantage"], it["listener"], it["broker"]): it["verdict"] for it in report["cells"]}
-    scopes = {"internal": "INTERNAL", "host": "HOST", "external": "EXTERNAL"}
-    wanted = {(place, name, id) for place, name in scopes.items() for id in (1, 2, 3)}
-    assert cells == dict.fromkeys(wanted, "pass")
-    outputs = stack.outputs()
-    port = stack.cluster["listeners"][1]["port"]
-    assert outputs["bootstrap_HOST"] == ",".join(f"localhost:{port + i}" for i in range(3))
-    assert outputs["contract"]["placement"] == "docker"
-
-
-def test_the_containers_are_healthy_by_their_own_word(stack: DockerStack) -> None:
+def test_the_containers_are_healthy_by_their_own_word(changing: DockerStack) -> None:
     end = time.monotonic() + HEALTHY_SECONDS
-    for id in stack.names:
-        while (health := stack.inspect(id)["State"]["Health"])["Status"] != "healthy":
+    for id in changing.names:
+        while (health := changing.inspect(id)["State"]["Health"])["Status"] != "healthy":
             assert time.monotonic() < end, health
             time.sleep(1)
-
-
-def test_a_second_update_changes_nothing(stack: DockerStack) -> None:
-    before = stack.containers()
-    for refresh in (False, True):
-        output = stack.up(refresh=refresh)
-        assert "unchanged" in output
-        assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
-    preview = stack.pulumi("preview", "--expect-no-changes")
-    assert preview.returncode == 0, preview.stdout
-    assert stack.containers() == before
-
-
-def test_data_outlives_the_stack(stack: DockerStack) -> None:
-    stack.produce("kept", "still here")
-    volumes = stack.volumes()
-    stack.cluster["validation"]["records"] = 0
-    stack.destroy()
-    assert stack.containers() == {}
-    assert stack.volumes() == volumes
-    stack.up()
-    assert stack.first_record("kept") == "still here"
-    assert stack.volumes() == volumes
 
 
 def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> None:
@@ -185,18 +130,6 @@ def left_over(stack: DockerStack, name: str) -> str:
     flags = [f"--label={key}={own[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
     flags.append(f"--label={labels.NODE}=4")
     return stack.engine.run("create", "--name", name, *flags, stack.cluster["image"]).strip()
-
-
-def test_a_container_that_was_killed_is_started_by_the_next_update(changing: DockerStack) -> None:
-    before = changing.containers()
-    incarnations = changing.outputs()["incarnations"]
-    changing.engine.run("kill", changing.names[2])
-    changing.up(repair=False, refresh=False)
-    assert changing.containers() == before
-    assert changing.inspect(2)["State"]["Running"]
-    now = changing.outputs()["incarnations"]
-    assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
-    assert "unchanged" in changing.up()
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ The brokers 1 and 3, a majority of the quorum, are on the first host, whose engi
 socket; broker 2 is on the second, whose engine speaks TLS on the network. Each test leaves both up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets

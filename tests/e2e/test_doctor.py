@@ -1,7 +1,5 @@
 """The doctor against real brokers: a healthy cluster, and one thing wrong at a time."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -34,7 +32,7 @@ from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
 from tests.doubles.peer import forwarder
-from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
 from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -76,21 +74,9 @@ def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
     }
 
 
-def settled_topics(contract: Contract, expected: set[str]) -> set[str]:
-    """Our topics, once they are ``expected`` or 10 s passed: brokers learn of it late."""
-    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
-    end = time.monotonic() + 10
-    while True:
-        names = admin.list_topics(timeout=10).topics
-        found = {name for name in names if name.startswith("__earshot")}
-        if found == expected or time.monotonic() > end:
-            return found
-        time.sleep(0.1)
-
-
 def test_a_healthy_cluster(cluster: Cluster) -> None:
     reported: list[Cell] = []
-    report = examine(cluster.contract, on_cell=reported.append)
+    report = examine(cluster.contract, deadline=PATIENT, on_cell=reported.append)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
@@ -101,11 +87,11 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
         assert f"led by broker {cell.broker}" in cell.stages[5].detail
     assert sorted(reported, key=str) == sorted(report.cells, key=str)
     assert report.notes == ()
-    assert settled_topics(cluster.contract, set()) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 def test_nothing_is_written_where_no_records_are_wanted(cluster: Cluster) -> None:
-    report = examine(cluster.contract, produce=False)
+    report = examine(cluster.contract, deadline=PATIENT, produce=False)
     assert report.verdict is Verdict.PASS
     assert {item.verdict for cell in report.cells for item in cell.stages[5:]} == {Verdict.SKIP}
     assert all(cell.latency_ms is None for cell in report.cells)
@@ -113,7 +99,7 @@ def test_nothing_is_written_where_no_records_are_wanted(cluster: Cluster) -> Non
 
 def test_without_a_contract(cluster: Cluster) -> None:
     seed = address(cluster.contract, "EXTERNAL", 2)
-    report = examine([seed])
+    report = examine([seed], deadline=PATIENT)
     assert report.verdict is Verdict.PASS
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (str(seed), id) for id in (1, 2, 3)
@@ -128,8 +114,8 @@ def test_leftovers_go_and_a_living_run_keeps_its_topic(cluster: Cluster) -> None
     other = topic_name(f"{contract.cluster}-2", run_id(), -1000)
     for name in (killed, alive, other):
         create_topic(admin, name, [(1,)])
-    report = examine(contract)
-    assert settled_topics(contract, {alive, other}) == {alive, other}
+    report = examine(contract, deadline=PATIENT)
+    assert own_topics(contract, {alive, other}) == {alive, other}
     assert report.notes == ("deleted 1 topic(s) of killed runs",)
     for future in admin.delete_topics([alive, other]).values():
         future.result()
@@ -148,7 +134,7 @@ examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
     command = [sys.executable, "-c", script, str(tmp_path / "contract.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (143, "")
-    assert settled_topics(cluster.contract, set()) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
@@ -157,7 +143,8 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
     # the cluster still lists it at first, and no longer after its session has ended
     fenced = time.monotonic() + 60
     while True:
-        report = examine(cluster.contract)
+        # a new active controller may be needed, for which the usual deadline is short
+        report = examine(cluster.contract, deadline=PATIENT)
         assert failures(report) == expected
         assert [cell.verdict for cell in report.cells].count(Verdict.PASS) == 4
         if "no listener lists broker 2" in report.cells[1].stages[1].detail:
@@ -165,7 +152,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
         assert time.monotonic() < fenced, "the cluster goes on listing a dead broker"
         time.sleep(1)
     cluster.start(2)
-    assert examine(cluster.contract).verdict is Verdict.PASS
+    assert examine(cluster.contract, deadline=PATIENT).verdict is Verdict.PASS
 
 
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
@@ -183,7 +170,7 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
         if (cell.listener, cell.broker) == ("EXTERNAL", 3):
             cluster.kill(2)
 
-    report = examine(contract, on_cell=kill)
+    report = examine(contract, deadline=PATIENT, on_cell=kill)
     found = failures(report)
     assert found.pop(("EXTERNAL", 3)) == (Stage.METADATA, "drift")
     assert found == {

@@ -1,7 +1,5 @@
 """Updates go on with states of release 0.1.0, on every placement: real CLI and plugin."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Interrupts leave nothing behind but what the next `make up` picks up."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 """The model of pods and Services beside real kube-proxies and CoreDNS: a share of `make
 judge-kubernetes`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ One cluster, and one sequence of changes: each test begins where the one before 
 sequence, which `make test` has, is in `test_listener_steps.py`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -87,7 +85,7 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
 ) -> None:
     began, before = time.monotonic(), stack.pids()
     split(stack)
-    first = "step 1 of 3: INTERNAL, WHOLE, SECURE, OFFICE and PARTNERS side by side; run again"
+    first = "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
     assert first in stack.pulumi("preview").stdout
     assert stack.pids() == before
     with until_restarted(stack, lambda ids: 1 in ids) as child:

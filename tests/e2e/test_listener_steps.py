@@ -3,8 +3,6 @@
 `test_listener_change.py` has more forms of it, under more kinds of traffic.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -76,7 +74,7 @@ def test_three_steps_each_proved_with_all_brokers_serving(
     before = stack.pids()
     stack.cluster["listeners"] = [NEW, EXTERNAL]
     interrupted(stack)
-    assert "step 1 of 3: INTERNAL and REPL side by side" in stack.up()
+    assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
     assert restarted(before, stack) == [1, 2, 3]
     assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
     assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")

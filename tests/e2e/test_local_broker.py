@@ -1,7 +1,5 @@
 """One real broker where paths are odd, in a locale that knows no letters beyond ASCII."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

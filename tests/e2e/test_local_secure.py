@@ -3,8 +3,6 @@
 What the stack is asked for is what `stacks/Pulumi.local-secure.yaml` says.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -755,7 +753,7 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
 
 TO_TLS = (
     (
-        "step 1 of 3: BETWEEN, PUBLIC, INTERNAL and EXTERNAL side by side; nodes get "
+        "step 1 of 3: INTERNAL and EXTERNAL added next to BETWEEN and PUBLIC; nodes get "
         "certificates, and clients users; run again"
     ),
     "step 2 of 3: brokers reach each other through INTERNAL; run again",

@@ -1,7 +1,5 @@
 """Earshot's provider in programs of other people: real engine, real Docker, the Docker double."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

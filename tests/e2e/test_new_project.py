@@ -1,8 +1,6 @@
 """`pulumi new` from the folder `template/`: a project of any name, with the wheel in its own
 environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

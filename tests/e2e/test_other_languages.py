@@ -4,8 +4,6 @@ The language hosts for TypeScript and Go are doubles (`tests/doubles/language_ho
 generators, SDKs, compilers and brokers are real.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 Engine, containers and broker are real; the Docker provider is the double.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A state that is put back from a copy: what brokers run goes before what is remembered."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

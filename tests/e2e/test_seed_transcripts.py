@@ -5,8 +5,6 @@ two-listener and the three-listener file serve the network on BOB (29092), this 
 (9092), and others on ALICE (29094); the KRaft file publishes port 9092 as 39092.
 """
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

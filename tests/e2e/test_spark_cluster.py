@@ -1,7 +1,5 @@
 """The job on a standalone cluster of two workers: what each executor resolves and reaches."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The whole validation on real brokers: healthy, a broker dead, dying meanwhile, interrupted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -27,10 +25,9 @@ from earshot.jvm.java import find_java
 from earshot.listeners.terms import Scope
 from earshot.spark.run import ValidationOptions, validate
 from earshot.validation.client import configuration
-from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
-from tests.e2e.cluster import Cluster, local_plan, running_cluster
+from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
 from tests.e2e.open_sockets import OpenSocket, listed, open_sockets
 from tests.e2e.ports import free_ports
 from tests.e2e.stranger import BLOCKS, OBJECT_READ, Stranger
@@ -80,18 +77,6 @@ def cluster(running: Cluster) -> Cluster:
     """Three brokers with two listeners, running as planned."""
     running.reset()
     return running
-
-
-def our_topics(contract: Contract) -> set[str]:
-    """Our topics, once there are none or 10 s passed: brokers learn of a deletion late."""
-    admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
-    end = time.monotonic() + 10
-    while True:
-        names = admin.list_topics(timeout=10).topics
-        found = {name for name in names if name.startswith("__earshot")}
-        if not found or time.monotonic() > end:
-            return found
-        time.sleep(0.1)
 
 
 def failures(report: Report) -> dict[tuple[str, int], Stage | None]:
@@ -151,7 +136,7 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
     assert [(it.leader, it.follower) for it in report.replication] == PAIRS
     assert {(it.verdict, it.listener) for it in report.replication} == {(Verdict.PASS, "INTERNAL")}
     assert any("Spark's classes" in text for text in reported)
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
     assert [path.name for path in own_cache.glob("archives/recording-*")] == []
     assert spark_classes_come_from_the_archive()
@@ -282,7 +267,7 @@ def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
     said = "broker 3 acknowledged no record within 8 s that brokers 1 and 2 had to copy"
     assert broken == {(3, 1): said, (3, 2): said}
     assert report.exit_code == 1
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 @pytest.mark.combination
@@ -314,7 +299,7 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
     assert {it.broker for it in report.delivery} == {1, 3}
     assert {it.verdict for it in report.delivery} == {Verdict.PASS}
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 @pytest.mark.combination
@@ -348,7 +333,7 @@ def test_a_deadline_that_is_too_short_proves_nothing(cluster: Cluster) -> None:
     assert report.exit_code == 3
     assert {cell.verdict for cell in report.cells} == {Verdict.INCONCLUSIVE}
     assert all("deadline" in cell.reason for cell in report.cells)
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 @pytest.mark.combination
@@ -357,7 +342,7 @@ def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     left = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
     admin.create_topics([left])[left.topic].result(10)
     validate(cluster.contract, ValidationOptions(records=6, deadline=150))
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
 
 
 @pytest.mark.combination
@@ -368,7 +353,7 @@ def test_an_exception_leaves_neither_topic_nor_jvm(cluster: Cluster, scratch: Pa
 
     with pytest.raises(RuntimeError, match="of the caller"):
         validate(cluster.contract, OPTIONS, when("reading", fail))
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
 
 
@@ -405,7 +390,7 @@ def test_sigterm_leaves_neither_topic_nor_jvm(
     assert errors == ""
     assert children
     assert psutil.wait_procs(children, timeout=10)[1] == []
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
 
 
@@ -416,4 +401,4 @@ def test_a_property_that_spark_refuses_is_one_clear_error(cluster: Cluster) -> N
     with pytest.raises(EarshotError) as caught:
         validate(cluster.contract, options)
     assert "Spark" in str(caught.value) and "\tat " not in str(caught.value)
-    assert our_topics(cluster.contract) == set()
+    assert own_topics(cluster.contract) == set()

@@ -1,7 +1,5 @@
 """The model of topologies beside a real Docker engine: a share of `make judge-topologies`."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Iterator, Sequence

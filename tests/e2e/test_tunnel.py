@@ -1,7 +1,5 @@
 """`earshot tunnel` to three brokers whose names only a machine behind ssh resolves."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

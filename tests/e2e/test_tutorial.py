@@ -1,7 +1,5 @@
 """Every command of docs/tutorial.md, in its order, on a stack with free ports."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

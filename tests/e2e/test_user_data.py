@@ -1,7 +1,5 @@
 """Real user data, booted: with systemd and cloud-init, from archive and volume to a broker."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Three listeners of one broker, each from where its clients stand, on a real engine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

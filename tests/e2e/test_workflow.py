@@ -6,8 +6,6 @@ A preview needs no more of a Docker engine than that it answers; what is analyze
 state.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import threading

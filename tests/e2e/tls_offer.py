@@ -1,7 +1,5 @@
 """What a TLS listener offers: each version and cipher is asked for alone, as OpenSSL knows them."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

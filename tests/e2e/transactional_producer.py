@@ -3,8 +3,6 @@
 What it committed is remembered: a reader of committed records must find each once.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 from confluent_kafka import KafkaException, Producer

@@ -1,7 +1,5 @@
 """`earshot tunnel` as tests run it, and clients of three libraries that go through one."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pulumi's language host for YAML, built once per user from its published Go module."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

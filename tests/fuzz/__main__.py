@@ -1,7 +1,5 @@
 """`make fuzz`: `earshot lint` on many files that nobody wrote; it must end, with 0, 1, 2 or 3."""
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

@@ -3,8 +3,6 @@
 Everything is drawn from one `random.Random`, so that a seed stands for its files on any machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path

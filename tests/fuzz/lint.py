@@ -1,7 +1,5 @@
 """`earshot lint` on one file that nobody wrote, in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from pathlib import Path

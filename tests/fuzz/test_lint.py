@@ -1,7 +1,5 @@
 """A share of `make fuzz`, and texts of no kind at all: lint ends with 0, 1, 2 or 3."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which address of a contract leads to which port of which broker."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`make kafka-judge`: our verdicts beside Kafka's on many settings, release by release."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

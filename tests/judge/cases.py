@@ -3,8 +3,6 @@
 Everything is drawn from one `random.Random`, so that a seed stands for its cases on any machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from random import Random
 

@@ -1,7 +1,5 @@
 """Kafka itself on settings that others wrote: many cases in one call of one JVM per release."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

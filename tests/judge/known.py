@@ -1,7 +1,5 @@
 """Settings on which Kafka and earshot once differed: which releases refuse, and in which words."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tests.judge.cases import Case

@@ -1,7 +1,5 @@
 """Kafka and earshot, each about settings that others wrote: both refuse, or both take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 

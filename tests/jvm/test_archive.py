@@ -1,7 +1,5 @@
 """The class-data archive: tied to what it was made from, and really used by a JVM."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

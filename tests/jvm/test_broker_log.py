@@ -1,7 +1,5 @@
 """The cause among what a broker wrote; excerpts of real logs, cut."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.jvm.broker_log import cause_of_end, without_frames

@@ -1,7 +1,5 @@
 """Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from earshot.jvm.archive import start_options
 from earshot.jvm.broker_settings import ParserAnswer, ask_kafka, lacks_class
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import Java, find_java
+from tests.raised import raised
 
 GOOD = """\
 process.roles=broker,controller
@@ -88,9 +87,8 @@ def test_an_answer_is_by_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.requires("java")
 def test_jars_without_kafka_cannot_be_asked() -> None:
     java = find_java()
-    with pytest.raises(EarshotError) as caught:
-        ask_kafka(java, (), {1: GOOD})
-    assert str(caught.value) == no_answer(java, "no kafka.server.KafkaConfig is among the jars")
+    error = raised(EarshotError, ask_kafka, java, (), {1: GOOD})
+    assert str(error) == no_answer(java, "no kafka.server.KafkaConfig is among the jars")
 
 
 @pytest.mark.parametrize(
@@ -109,17 +107,15 @@ def test_a_class_that_is_not_among_the_jars_is_told_from_other_refusals(
 
 def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path) -> None:
     java = java_double(tmp_path, "echo 'Could not reserve enough space' >&2; exit 1")
-    with pytest.raises(EarshotError) as caught:
-        ask_kafka(java, (), {1: GOOD})
+    error = raised(EarshotError, ask_kafka, java, (), {1: GOOD})
     expected = no_answer(java, "Could not reserve enough space the JVM did not start")
-    assert str(caught.value) == expected
+    assert str(error) == expected
 
 
 def test_a_java_that_never_answers_is_ended_at_the_deadline(tmp_path: Path) -> None:
     java = java_double(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600")
-    with pytest.raises(EarshotError) as caught:
-        ask_kafka(java, (), {1: GOOD}, deadline=1)
-    assert str(caught.value) == no_answer(java, "no answer within 1 s")
+    error = raised(EarshotError, ask_kafka, java, (), {1: GOOD}, deadline=1)
+    assert str(error) == no_answer(java, "no answer within 1 s")
     end = time.monotonic() + 10
     while is_alive(int((tmp_path / "pid").read_text())):
         assert time.monotonic() < end, "its process was left behind"

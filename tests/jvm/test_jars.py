@@ -1,7 +1,5 @@
 """Fetching jars: real Ivy, against a repository double on loopback."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.jvm import jars
 from tests.doubles.maven_repository import MavenRepositoryDouble
+from tests.raised import raised
 
 needs_java = [pytest.mark.e2e, pytest.mark.requires("java")]
 
@@ -60,9 +59,7 @@ class TestFetch:
         assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
 
     def test_unknown_version_is_named_at_once(self, repository: MavenRepositoryDouble) -> None:
-        with pytest.raises(EarshotError) as caught:
-            jars.fetch("leaf", ["org.example:leaf:9.9"])
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:9.9"])) == (
             "jars of org.example:leaf:9.9: the repository has no org.example:leaf:9.9\n"
             "  fix: check the version; a mirror of Maven's central repository may be named "
             f"in {jars.REPOSITORY_VARIABLE}"
@@ -90,7 +87,7 @@ NOT_FOUND = ["module not found: g#a;9.9", "==== repository: tried", ":: g#a;9.9:
 
 
 def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> None:
-    assert jars._lacking(NOT_FOUND) == ["g:a:9.9"]
+    assert jars._missing_jars(NOT_FOUND) == ["g:a:9.9"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +99,7 @@ def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> Non
     ],
 )
 def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
-    assert jars._lacking([*NOT_FOUND, line]) == []
+    assert jars._missing_jars([*NOT_FOUND, line]) == []
     assert line in jars._telling([*NOT_FOUND, line])
 
 
@@ -111,9 +108,7 @@ def test_a_cache_that_cannot_be_written_is_one_error(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
-    with pytest.raises(EarshotError) as raised:
-        jars.fetch("leaf", ["org.example:leaf:1.0"])
-    assert str(raised.value) == (
+    assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:1.0"])) == (
         f"jars of leaf: cannot be kept in {tmp_path}/file/cache/earshot/jars (Not a directory)\n"
         "  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
     )
@@ -130,9 +125,7 @@ def test_a_full_disk_is_named_after_one_attempt(
 
     monkeypatch.setattr(jars, "_run_ivy", ivy)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(EarshotError) as raised:
-        jars.fetch("leaf", ["org.example:leaf:1.0"])
-    assert str(raised.value) == (
+    assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:1.0"])) == (
         f"jars of leaf: cannot be kept in {tmp_path}/earshot/jars (No space left on device)\n"
         "  fix: free space on that disk, then run the same command again"
     )
@@ -189,9 +182,7 @@ def test_a_path_that_would_be_taken_apart_is_refused(
     join: Callable[[list[Path]], str], path: str, why: str
 ) -> None:
     assert join([Path("/a b/ü.jar")]) == "/a b/ü.jar"
-    with pytest.raises(EarshotError) as caught:
-        join([Path("/x.jar"), Path(path)])
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, join, [Path("/x.jar"), Path(path)])) == (
         f"jar {path}: its path has {why}\n"
         "  fix: put it into another folder; earshot's own follow XDG_CACHE_HOME"
     )

@@ -1,7 +1,5 @@
 """Which Java is taken, and what is said where none will do."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import pytest
 
 from earshot.errors import EarshotError
 from earshot.jvm import java
+from tests.raised import raised
 
 
 def install(home: Path, version: str, *, released: bool = True) -> Path:
@@ -82,15 +81,13 @@ def test_all_that_was_found_is_named(tmp_path: Path) -> None:
 
 def rejected(home: Path) -> str:
     """What is said of a ``JAVA_HOME`` where nothing else is there."""
-    with pytest.raises(EarshotError) as caught:
-        java.find_java({"JAVA_HOME": str(home), "PATH": "/nowhere"})
-    return caught.value.observed
+    error = raised(EarshotError, java.find_java, {"JAVA_HOME": str(home), "PATH": "/nowhere"})
+    return error.observed
 
 
 def test_nothing_found(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError) as caught:
-        java.find_java({"PATH": str(tmp_path)})
-    assert caught.value.observed == "none was found (JAVA_HOME, PATH)"
+    error = raised(EarshotError, java.find_java, {"PATH": str(tmp_path)})
+    assert error.observed == "none was found (JAVA_HOME, PATH)"
 
 
 def test_wrong_java_home(tmp_path: Path) -> None:
@@ -140,9 +137,7 @@ def test_the_usual_places_come_last_in_order_and_each_once(
     (tmp_path / "usr/lib/jvm/default-java").symlink_to(first)
     (tmp_path / "usr/lib/jvm/empty").mkdir()
     third = install(tmp_path / "Library/new/Contents/Home", "25.0.1")
-    with pytest.raises(EarshotError) as caught:
-        java.find_java({"PATH": "/nowhere"})
-    assert caught.value.observed == (
+    assert raised(EarshotError, java.find_java, {"PATH": "/nowhere"}).observed == (
         f"{first} is Java 11.0.2; {second} is Java 1.8.0_402; {third} is Java 25.0.1"
     )
     last = install(tmp_path / "Library/old/Contents/Home", "21.0.2")

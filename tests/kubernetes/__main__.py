@@ -1,7 +1,5 @@
 """`python -m tests.kubernetes --seed 1 --count 300`: judge the model by random manifests."""
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -1,7 +1,5 @@
 """A client of kube-apiserver, with a token."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

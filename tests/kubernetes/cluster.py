@@ -5,8 +5,6 @@ in a pod. The scheduler's and the kubelet's part is `Kubelet`. No machine has a 
 network, so that no packet of a test leaves this machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets

@@ -4,8 +4,6 @@ Twice: with every replica as a place of its own, and with each workload's templa
 which the model must be right about all of its replicas.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

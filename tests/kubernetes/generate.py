@@ -1,7 +1,5 @@
 """Random manifests: Services of every kind before brokers that listen right, nearly or wrong."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

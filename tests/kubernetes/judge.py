@@ -1,7 +1,5 @@
 """Apply manifests to a cluster of real parts, run their pods, and ask their containers."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

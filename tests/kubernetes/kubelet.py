@@ -5,8 +5,6 @@ The hosts file and the variables follow the kubelet's sources (`managedHostsFile
 `makeEnvironmentVariables`). A container's process is `place.py`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

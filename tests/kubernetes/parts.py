@@ -4,8 +4,6 @@ One executable is etcd, kube-apiserver, kube-controller-manager, kube-proxy and 
 that starts it; beside it are the CNI plugins that give pods their networks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

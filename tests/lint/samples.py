@@ -1,7 +1,5 @@
 """Files with mistakes in them, as the check gives them, for all formats."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,7 +111,7 @@ def nothing() -> Outcome:
 
 def unjudged() -> Outcome:
     """A file that was named, and nothing that could be judged in it."""
-    return outcome(FileReport("a.yml", "", unchecked=("is no Compose file",), is_named=True))
+    return outcome(FileReport("a.yml", "", unchecked=("is not a Compose file",), is_named=True))
 
 
 ALL = {"full": full, "clean": clean, "nothing": nothing, "unjudged": unjudged}

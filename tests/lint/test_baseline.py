@@ -1,7 +1,5 @@
 """Mistakes that were there before, and how they are known again."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date
@@ -16,12 +14,13 @@ from earshot.lint.baseline import (
     IN_BASELINE,
     BaselineEntry,
     as_text,
+    baseline_entries,
     read_baseline,
-    recorded,
     with_baseline,
 )
 from earshot.lint.model import FileReport, Mistake, Place
 from tests.lint.samples import ERROR, IGNORED, KNOWN, NOTE, ROOT, WARNING, finding, mistake
+from tests.raised import raised
 
 TEXTS = st.text(max_size=8)
 TODAY = date(2026, 12, 1)
@@ -86,12 +85,12 @@ def test_no_two_mistakes_share_one(
 
 
 def test_what_is_ignored_otherwise_is_not_recorded() -> None:
-    found = recorded([linted(ERROR, IGNORED), linted(WARNING, NOTE)], ROOT)
+    found = baseline_entries([linted(ERROR, IGNORED), linted(WARNING, NOTE)], ROOT)
     assert {item.rule for item in found} == {"KL003", "KL014", "KL011"}
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    found = recorded([linted(ERROR, WARNING, NOTE)], ROOT)
+    found = baseline_entries([linted(ERROR, WARNING, NOTE)], ROOT)
     (tmp_path / "baseline.json").write_text(as_text(found))
     assert read_baseline(tmp_path / "baseline.json") == found
 
@@ -112,7 +111,7 @@ def test_the_order_does_not_depend_on_the_run() -> None:
 
 
 def test_what_is_in_it_is_ignored_and_the_rest_counts() -> None:
-    known = recorded([linted(ERROR)], ROOT)
+    known = baseline_entries([linted(ERROR)], ROOT)
     moved = replace(ERROR, place=Place("compose.yml", 70, 2))
     found = with_baseline(linted(moved, mistake("KL004"), IGNORED), known, ROOT, TODAY).mistakes
     assert [item.ignored for item in found] == [IN_BASELINE, "", "a proxy publishes it"]
@@ -126,9 +125,7 @@ def test_an_empty_baseline_changes_nothing() -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, read_baseline, file)) == (
         f"--baseline {file}: cannot be read (No such file or directory)\n"
         f"  fix: earshot lint PATH --write-baseline {file}"
     )
@@ -137,18 +134,16 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "observed"),
     [
-        ("", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("[" * 500, "is no JSON (Expecting value: line 1 column 501 (char 500))"),
-        ("\x00", "is no JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("3", "holds no JSON object"),
+        ("", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("[" * 500, "is not JSON (Expecting value: line 1 column 501 (char 500))"),
+        ("\x00", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
+        ("3", "is not a JSON object"),
     ],
 )
 def test_what_is_no_json(tmp_path: Path, content: str, observed: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(content)
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, read_baseline, file)) == (
         f"--baseline {file}: {observed}\n  allowed: a file that --write-baseline wrote"
     )
 
@@ -159,29 +154,28 @@ ROW = {"file": "a", "rule": "KL003", "subject": "b", "observed": "c"}
 @pytest.mark.parametrize(
     ("document", "observed"),
     [
-        ({"version": 2, "mistakes": []}, "version: 1 is the only one there is"),
-        ({"version": True, "mistakes": []}, "version: 1 is the only one there is"),
-        ({"version": 1}, "mistakes: no list"),
+        ({"version": 2, "mistakes": []}, "version: allowed is only 1"),
+        ({"version": True, "mistakes": []}, "version: allowed is only 1"),
+        ({"version": 1}, "mistakes: not a list"),
         ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
-        ({"version": 1, "mistakes": [3]}, "mistakes[0]: no JSON object"),
+        ({"version": 1, "mistakes": [3]}, "mistakes[0]: not a JSON object"),
         ({"version": 1, "mistakes": [ROW | {"line": "3"}]}, "mistakes[0].line: unknown key"),
-        ({"version": 1, "mistakes": [ROW | {"rule": 3}]}, "mistakes[0].rule: no text"),
+        ({"version": 1, "mistakes": [ROW | {"rule": 3}]}, "mistakes[0].rule: not text"),
         (
             {"version": 1, "mistakes": [{"file": "a", "rule": "b", "subject": "c"}]},
             "mistakes[0].observed: is missing",
         ),
         (
             {"version": 1, "mistakes": [ROW | {"until": "2027-02-30"}]},
-            "KL003, b: until=2027-02-30 is no day",
+            "KL003, b: until=2027-02-30 is not a day",
         ),
     ],
 )
 def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) -> None:
     file = tmp_path / "baseline.json"
     file.write_text(json.dumps(document))
-    with pytest.raises(EarshotError) as caught:
-        read_baseline(file)
-    assert str(caught.value).partition("\n")[0] == f"--baseline {file}: {observed}"
+    error = raised(EarshotError, read_baseline, file)
+    assert str(error).partition("\n")[0] == f"--baseline {file}: {observed}"
 
 
 def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> None:
@@ -197,4 +191,4 @@ def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> No
     assert (after.ignored, after.is_error) == ("", True)
     assert after.expired == "was ignored until 2026-12-01: in the baseline"
     # brought up to date, it keeps its day
-    assert as_text(recorded([linted(ERROR, WARNING)], ROOT, known)).count("2026-12-01") == 1
+    assert as_text(baseline_entries([linted(ERROR, WARNING)], ROOT, known)).count("2026-12-01") == 1

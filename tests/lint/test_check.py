@@ -1,7 +1,5 @@
 """One file on disk, checked by what it is."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.model import FileReport, Place
+from tests.raised import raised
 
 COMPOSE = """\
 services:
@@ -27,7 +26,7 @@ services:
     environment:
       - BOOTSTRAP_SERVERS=kafka:9092
 """
-OTHER = "holds no properties, variables, services or resources of a broker that earshot reads"
+OTHER = "contains no properties, variables, services or resources of a broker"
 TEMPLATE = "is a template: check what it renders"
 PROPERTIES = "broker.id=1\nzookeeper.connect=z:2181\nlisteners=A://:9092\n"
 
@@ -62,6 +61,82 @@ def test_a_compose_file(tmp_path: Path) -> None:
     )
 
 
+TWICE = """x-a: &a {A: 1}
+x-b: &b {A: 2}
+services:
+  kafka:
+    image: apache/kafka:4.1.1
+    ports: ["9092:9092"]
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "subjects"),
+    [
+        ("environment: {KAFKA_HEAP_OPTS: -Xmx1G, KAFKA_HEAP_OPTS: -Xmx2G}", ["kafka"]),
+        ("restart: always\n    restart: unless-stopped", ["kafka"]),
+        ("labels: {}\n  web: {image: a, image: b}", ["web"]),
+        ("labels: {}\n  web: {image: a}\n  web: {image: b}", ["web"]),
+        ("labels: {a: 1, b: 2, b: 3, a: 4}", ["kafka"]),
+        ("labels: {<<: *a, <<: *b}", []),
+        ("labels: {A: 1}\n  web: {image: a, labels: {A: 1}}", []),
+        ("environment: [KAFKA_HEAP_OPTS=-Xmx1G, KAFKA_HEAP_OPTS=-Xmx2G]", []),
+    ],
+)
+def test_a_key_that_occurs_twice(tmp_path: Path, body: str, subjects: list[str]) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(TWICE.replace("BODY", body))
+    found = [(item.finding.rule, item.finding.container) for item in check(file, {}).mistakes]
+    refused = [container for rule, container in found if rule == "KL014"]
+    assert refused == subjects
+
+
+UI_ALONE = "services: {ui: {image: provectuslabs/kafka-ui, ENV}, app: {build: .}}"
+UI_SETTING = "environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: 'HOST:9092'}"
+
+
+@pytest.mark.parametrize(
+    ("image", "env", "is_lost"),
+    [
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "localhost"), True),
+        ("kafbat/kafka-ui:v1", UI_SETTING.replace("HOST", "127.0.0.1"), True),
+        ("obsidiandynamics/kafdrop", "environment: {KAFKA_BROKERCONNECT: 'localhost:9092'}", True),
+        (
+            "confluentinc/cp-kafka-rest:7.9.0",
+            "environment: {KAFKA_REST_BOOTSTRAP_SERVERS: 'localhost:9092'}",
+            True,
+        ),
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "kafka"), False),
+        ("provectuslabs/kafka-ui", UI_SETTING.replace("HOST", "localhost:9092,kafka"), False),
+        (
+            "provectuslabs/kafka-ui",
+            "network_mode: host, " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+        (
+            "provectuslabs/kafka-ui",
+            "network_mode: 'service:app', " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+        ("example/all-in-one", "environment: {KAFKA_BROKERS: 'localhost:9092'}", False),
+        (
+            "provectuslabs/kafka-ui",
+            "command: sh -c 'start', " + UI_SETTING.replace("HOST", "localhost"),
+            False,
+        ),
+    ],
+)
+def test_a_client_alone_at_its_own_loopback(
+    tmp_path: Path, image: str, env: str, is_lost: bool
+) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(UI_ALONE.replace("provectuslabs/kafka-ui", image).replace("ENV", env))
+    linted = check(file, {})
+    assert [item.finding.rule for item in linted.mistakes] == ["KL015"] * is_lost
+    assert bool(linted.kind) is is_lost
+
+
 def test_a_client_of_msk_is_judged_without_a_broker_in_the_file(tmp_path: Path) -> None:
     host = "b-1-public.demo.abc123.c5.kafka.eu-central-1.amazonaws.com"
     text = "services:\n  ui:\n    image: app\n    environment: {{KAFKA_BROKERS: '{}'}}\n"
@@ -88,8 +163,8 @@ def test_what_the_file_leaves_open_is_named(tmp_path: Path) -> None:
     found = checked(tmp_path, text)
     assert found.mistakes == ()
     assert found.unchecked == (
-        "PORTS is not set: what depends on it is not known",
-        "NAME is not set: what depends on it is not known",
+        "PORTS is not set: values that depend on it are unknown",
+        "NAME is not set: values that depend on it are unknown",
         "service kafka: ports could not be read",
     )
 
@@ -117,16 +192,13 @@ def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
             "services: {ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}}",
             "no service of it is known to run a Kafka broker",
         ),
-        ("kafka: {listeners: []}", "is no Compose file"),
+        ("kafka: {listeners: []}", "is not a Compose file"),
         (
             "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
-            (
-                "advertises no address of its own (advertised_kafka_api): flags say it, or a "
-                "Compose file"
-            ),
+            ("advertises no address (advertised_kafka_api): flags or a Compose file may"),
         ),
-        ("- kafka", "is no Compose file"),
-        ("", "is no Compose file"),
+        ("- kafka", "is not a Compose file"),
+        ("", "is not a Compose file"),
         (
             "{% if kafka %}\nservices:\n  kafka: {image: apache/kafka}\n{% endif %}\n",
             "is a template: check what it renders (`helm template`, `docker compose config`)",
@@ -224,9 +296,8 @@ def test_binary_data_is_refused(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     for data in (b"listeners=A\x00", bytes(range(256)), b"\xff\xfel\x00=\x00"):
         file.write_bytes(data)
-        with pytest.raises(EarshotError) as caught:
-            check(file, {})
-        assert "text" in str(caught.value) or "YAML" in str(caught.value)
+        error = raised(EarshotError, check, file, {})
+        assert "text" in str(error) or "YAML" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -240,15 +311,11 @@ def test_binary_data_is_refused(tmp_path: Path, name: str) -> None:
 def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "compose.yml"
     file.write_bytes(data)
-    with pytest.raises(EarshotError) as caught:
-        check(file, {})
-    assert message in str(caught.value)
+    assert message in str(raised(EarshotError, check, file, {}))
 
 
 def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError) as caught:
-        check(tmp_path / "gone.yml", {})
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, check, tmp_path / "gone.yml", {})) == (
         f"file {tmp_path / 'gone.yml'}: cannot be read (No such file or directory)"
     )
 
@@ -298,7 +365,7 @@ services:
       KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: IN:PLAINTEXT,OUT:PLAINTEXT
       KAFKA_INTER_BROKER_LISTENER_NAME: IN
 """
-OPEN = "HOST_IP is not set: what depends on it is not known"
+OPEN = "HOST_IP is not set: values that depend on it are unknown"
 
 
 @pytest.mark.parametrize(
@@ -321,7 +388,7 @@ def test_an_address_that_a_file_of_variables_leaves_open_is_not_blamed(
 def test_a_variable_that_is_handed_through_is_not_taken_for_absent(tmp_path: Path) -> None:
     (tmp_path / "k.env").write_text("")
     found = checked(tmp_path, REACHED + "      KAFKA_ADVERTISED_LISTENERS:\n")
-    open_end = "KAFKA_ADVERTISED_LISTENERS is not set: what depends on it is not known"
+    open_end = "KAFKA_ADVERTISED_LISTENERS is not set: values that depend on it are unknown"
     assert (said(found), found.unchecked) == ([], (open_end,))
 
 
@@ -350,7 +417,7 @@ def test_a_property_of_another_tool_leaves_listeners_open(tmp_path: Path) -> Non
     why = "has a form that compose does not know (at character 31)"
     assert (said(found), found.unchecked) == (
         [],
-        (f"{where} {why}: another tool has to replace it, and it is not known",),
+        (f"{where} {why}: unknown, because another tool replaces it",),
     )
     open_ends = (f"service kafka: KAFKA_ADVERTISED_LISTENERS is not known: {address}",)
     assert found.open_listeners == open_ends
@@ -365,7 +432,7 @@ def test_an_empty_document_at_the_end_is_none(tmp_path: Path, end: str) -> None:
 def test_a_file_that_only_includes_others_that_are_not_there(tmp_path: Path, services: str) -> None:
     found = checked(tmp_path, f"include:\n  - kafka.yml\n{services}")
     why = (
-        "includes kafka.yml, which is not read here: check it by itself, or the output of "
+        "includes kafka.yml, which is not read here: check it separately, or the output of "
         "`docker compose config`"
     )
     none = "no service of it is known to run a Kafka broker"

@@ -1,7 +1,5 @@
 """Services of workflows, development containers and Podman's units are checked as containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -97,6 +95,40 @@ def test_what_an_expression_gives_is_not_known(tmp_path: Path) -> None:
     assert told(tmp_path, "test.yml", text)[1] == []
 
 
+ZOOKEEPER_JOB = """on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    services:
+      {service}
+      kafka:
+        image: confluentinc/cp-kafka:7.6.0
+        ports: ["9092:9092"]
+        env:
+          KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
+          KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
+    steps:
+      - run: make test
+"""
+
+
+@pytest.mark.parametrize(
+    ("service", "rules"),
+    [
+        ("cache: {image: 'redis:7'}", ["KL016"]),
+        ("zookeeper: {image: 'zookeeper:3.9'}", []),
+        ("zk: {image: 'zookeeper:3.9', options: --network-alias zookeeper}", []),
+        ("zk: {image: 'zookeeper:3.9'}", ["KL016"]),
+        ("zookeeper: {image: 'example/own-zookeeper-image:1'}", []),
+    ],
+)
+def test_only_services_of_the_job_are_on_its_network(
+    tmp_path: Path, service: str, rules: list[str]
+) -> None:
+    _, found = told(tmp_path, "test.yml", ZOOKEEPER_JOB.format(service=service))
+    assert [rule for rule, _, _ in found] == rules
+
+
 def test_a_workflow_without_a_broker_is_not_judged(tmp_path: Path) -> None:
     text = "on: push\njobs:\n  a:\n    services:\n      db: {image: 'postgres:17'}\n    steps: []\n"
     assert told(tmp_path, "test.yml", text) == ("", [])
@@ -140,7 +172,7 @@ def test_a_job_in_a_container_that_names_no_broker_is_not_judged_in_silence(
     for name, text in (("a.yml", boxed), (".gitlab-ci.yml", gitlab("localhost:9092", "''"))):
         (tmp_path / name).write_text(text)
         (unchecked,) = check(tmp_path / name, {}).unchecked
-        assert "names no broker" in unchecked and "sent to localhost, which is its own" in unchecked
+        assert "names no broker" in unchecked and "localhost, which is that container" in unchecked
     for text in (github("localhost:9092"), github("kafka:9092", job=IN_CONTAINER)):
         (tmp_path / "a.yml").write_text(text)
         assert not check(tmp_path / "a.yml", {}).unchecked

@@ -1,7 +1,5 @@
 """The walk of one client, hop by hop."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from earshot.cli.lint_options import main
 from earshot.errors import EarshotError
 from tests.goldens import is_golden
+from tests.raised import raised
 
 WALKS = Path(__file__).parent / "walks"
 TEXT = """\
@@ -128,7 +127,7 @@ services:
     ("text", "observed", "allowed"),
     [
         (UNPUBLISHED, "leads to a listener", "a file with clients, or with a published port"),
-        (UNREAD, "the listeners of kafka are not known", "app"),
+        (UNREAD, "the listeners of kafka are unknown", "app"),
     ],
 )
 def test_a_file_without_a_client_on_the_machine(
@@ -136,11 +135,10 @@ def test_a_file_without_a_client_on_the_machine(
 ) -> None:
     path = tmp_path / "compose.yaml"
     path.write_text(text)
-    with pytest.raises(EarshotError) as raised:
-        main([str(path), "--explain", "host"])
-    assert raised.value.observed.endswith(observed)
-    assert raised.value.allowed.startswith(allowed)
-    assert "host" not in raised.value.allowed
+    error = raised(EarshotError, main, [str(path), "--explain", "host"])
+    assert error.observed.endswith(observed)
+    assert error.allowed.startswith(allowed)
+    assert "host" not in error.allowed
 
 
 @pytest.mark.parametrize("paths", [[], ["."], ["compose.yaml", "compose.yaml"]])
@@ -152,5 +150,5 @@ def test_it_takes_one_file(paths: list[str]) -> None:
 def test_what_is_no_compose_file(tmp_path: Path) -> None:
     path = tmp_path / "other.yaml"
     path.write_text("a: 1")
-    with pytest.raises(EarshotError, match="no Compose file"):
+    with pytest.raises(EarshotError, match="not a Compose file"):
         main([str(path), "--explain", "app"])

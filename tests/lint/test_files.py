@@ -1,7 +1,5 @@
 """Which files of a folder are checked, which are passed over, and why."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from earshot.lint import files
 from earshot.lint.files import choose
 from earshot.lint.model import FileReport, relative
 from earshot.reading import open_regular
+from tests.raised import raised
 
 WORDLESS = 'has neither "kafka" nor "listeners" in its first 1 MB'
 
@@ -72,7 +71,7 @@ def test_templates_and_samples_are_taken(name: str) -> None:
 @pytest.mark.parametrize("name", [".env", ".env.example", "kafka.env"])
 def test_variables_are_left_to_the_compose_file(name: str) -> None:
     write(name, "KAFKA_LISTENERS=A://:1\n")
-    why = "holds variables: checked with the Compose file that names it, or where it is named"
+    why = "contains variables: checked with the Compose file that names it, or if named itself"
     assert passed_over(".") == {name: why}
     assert chosen(name) == [name]
 
@@ -118,7 +117,7 @@ def test_a_large_file_of_a_folder_is_passed_over() -> None:
     [
         (".git", "is a hidden folder"),
         (".venv", "is a hidden folder"),
-        ("node_modules", "holds packages of others"),
+        ("node_modules", "contains packages of others"),
     ],
 )
 def test_some_folders_are_passed_over_on_every_level(folder: str, why: str) -> None:
@@ -156,8 +155,8 @@ def test_what_is_no_regular_file_is_not_opened() -> None:
     os.mkfifo("pipe.yml")
     Path("broken.yml").symlink_to("nowhere")
     assert passed_over(".") == {
-        "broken.yml": "is no regular file",
-        "pipe.yml": "is no regular file",
+        "broken.yml": "is not a regular file",
+        "pipe.yml": "is not a regular file",
     }
 
 
@@ -200,18 +199,15 @@ def test_a_file_that_is_named_is_checked_although_its_folder_passes_it_over() ->
 
 def test_a_path_that_does_not_exist_is_named() -> None:
     write("a.yml")
-    with pytest.raises(EarshotError) as caught:
-        choose([Path("a.yml"), Path("nowhere/b.yml")])
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, choose, [Path("a.yml"), Path("nowhere/b.yml")])) == (
         "path nowhere/b.yml: does not exist\n  allowed: a file or a folder"
     )
 
 
 def test_a_path_that_cannot_be_a_path_is_named() -> None:
     name = "x" * 300
-    with pytest.raises(EarshotError) as caught:
-        choose([Path(name)])
-    assert str(caught.value) == f"path {name}: cannot be read (File name too long)"
+    error = raised(EarshotError, choose, [Path(name)])
+    assert str(error) == f"path {name}: cannot be read (File name too long)"
 
 
 def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +219,8 @@ def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(EarshotError) as caught:
         choose([Path()])
     assert str(caught.value) == (
-        "folder .: holds more than 3 files and folders\n"
-        "  fix: name the files, or the folders in it that hold them"
+        "folder .: contains more than 3 files and folders\n"
+        "  fix: name the files, or the folders that contain them"
     )
 
 

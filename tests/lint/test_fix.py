@@ -1,14 +1,12 @@
 """Lines written into a file: where they come, and where nothing is certain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from earshot.lint.check import check_compose
-from earshot.lint.fix import difference, fixed, with_lines
+from earshot.lint.fix import difference, fix_text, with_lines
 from earshot.lint.model import FileOptions
 from earshot.rules.registry import LineToWrite
 from tests.checks.test_remedies import deployments
@@ -177,12 +175,12 @@ def test_a_diff_shows_no_secret() -> None:
 @given(text=deployments())
 def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
     before = check_compose(text, Path("a.yml"), {}, FileOptions())
-    found = fixed(
+    found = fix_text(
         text, "a.yml", lambda content: check_compose(content, Path("a.yml"), {}, FileOptions())
     )
     after = check_compose(found.text, Path("a.yml"), {}, FileOptions())
-    assert len(after.mistakes) <= len(before.mistakes) - len(found.cured)
-    assert (found.text == text) == (not found.cured)
+    assert len(after.mistakes) <= len(before.mistakes) - len(found.fixed_mistakes)
+    assert (found.text == text) == (not found.fixed_mistakes)
     left = {item.finding.observed for item in after.mistakes}
     assert left <= {item.finding.observed for item in before.mistakes}
 

@@ -1,7 +1,5 @@
 """Every format against its golden, whole, and what must hold for all of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +25,7 @@ def test_golden(name: str, format: LintFormat) -> None:
 @pytest.mark.parametrize("format", LintFormat)
 def test_every_format_says_what_was_not_judged_and_what_was_passed_over(format: LintFormat) -> None:
     unjudged = render(samples.unjudged(), format)
-    assert "a.yml" in unjudged and "is no Compose file" in unjudged and "not judged" in unjudged
+    assert "a.yml" in unjudged and "is not a Compose file" in unjudged and "not judged" in unjudged
     found = samples.outcome(FileReport("b.yml", "", unchecked=("is larger than 2 MB",)))
     assert "passed over" in render(found, format).replace("_", " ")
 

@@ -1,7 +1,5 @@
 """Workflow commands, as the runner of GitHub Actions reads them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What is ignored, by comments and by options."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 
@@ -10,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.lint.ignores import NO_REASON, of_rules, rules_named, with_comments
+from earshot.lint.ignores import NO_REASON, rules_named, with_comments, with_rules
 from earshot.lint.model import FileReport, Mistake
 from earshot.rules.evaluate import RULES
 from tests.lint.samples import mistake
+from tests.raised import raised
 
 TODAY = date(2026, 12, 1)
 IDS = [rule.id for rule in RULES]
@@ -70,7 +69,7 @@ class TestComments:
 
     @pytest.mark.parametrize("day", ["", "soon", "2027-02-30", "20270131", "2027-01-31,"])
     def test_until_what_is_no_day(self, day: str) -> None:
-        with pytest.raises(EarshotError, match="is no day"):
+        with pytest.raises(EarshotError, match="is not a day"):
             reason([f"a: b # earshot: ignore=KL006 until={day} why"], 1)
 
     def test_alone_on_the_line_above(self) -> None:
@@ -119,9 +118,7 @@ class TestComments:
 
     def test_an_unknown_id_is_an_error_with_its_line(self) -> None:
         lines = ["a: b", "c: d # earshot: ignore=KL006,KL999 why"]
-        with pytest.raises(EarshotError) as caught:
-            with_comments(linted(), lambda _: lines, TODAY)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, with_comments, linted(), lambda _: lines, TODAY)) == (
             "compose.yml, line 2, # earshot: ignore=KL006,KL999: there is no rule KL999\n"
             f"  allowed: {KNOWN}"
         )
@@ -157,35 +154,34 @@ class TestOptions:
         [("KL999", "KL999"), ("KL006,nope,abc", "ABC, NOPE"), ("", "''"), ("KL006,", "''")],
     )
     def test_unknown_ids_are_named_with_the_known(self, text: str, unknown: str) -> None:
-        with pytest.raises(EarshotError) as caught:
-            rules_named([text], "--ignore")
-        assert str(caught.value) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
+        error = raised(EarshotError, rules_named, [text], "--ignore")
+        assert str(error) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
 
     def test_select_keeps_those_alone(self) -> None:
         a, b, c = mistake("KL003"), mistake("KL006"), mistake("KL014")
-        assert of_rules(linted(a, b, c), {"KL003", "KL014"}, ()).mistakes == (a, c)
+        assert with_rules(linted(a, b, c), {"KL003", "KL014"}, ()).mistakes == (a, c)
 
     def test_ignore_drops(self) -> None:
         a, b = mistake("KL003"), mistake("KL006")
-        assert of_rules(linted(a, b), (), {"KL003"}).mistakes == (b,)
+        assert with_rules(linted(a, b), (), {"KL003"}).mistakes == (b,)
 
     def test_ignore_goes_before_select(self) -> None:
         a, b = mistake("KL003"), mistake("KL006")
-        assert of_rules(linted(a, b), {"KL003", "KL006"}, {"KL003"}).mistakes == (b,)
+        assert with_rules(linted(a, b), {"KL003", "KL006"}, {"KL003"}).mistakes == (b,)
 
     def test_without_either_all_stays(self) -> None:
         before = linted(mistake("KL003"), unchecked=("KL012: no name is looked up", "and more"))
-        assert of_rules(before, (), ()) == before
+        assert with_rules(before, (), ()) == before
 
     def test_a_rule_that_does_not_count_is_not_told_as_unchecked(self) -> None:
         before = linted(unchecked=("KL011: one", "KL012: other", "KLUE: text", "text"))
-        assert of_rules(before, {"KL012"}, ()).unchecked == ("KL012: other", "KLUE: text", "text")
-        assert of_rules(before, (), {"KL012"}).unchecked == ("KL011: one", "KLUE: text", "text")
+        assert with_rules(before, {"KL012"}, ()).unchecked == ("KL012: other", "KLUE: text", "text")
+        assert with_rules(before, (), {"KL012"}).unchecked == ("KL011: one", "KLUE: text", "text")
 
     @given(st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
     def test_what_is_left_is_selected_and_not_ignored(
         self, select: set[str], ignore: set[str]
     ) -> None:
-        found = of_rules(linted(*map(mistake, IDS)), select, ignore).mistakes
+        found = with_rules(linted(*map(mistake, IDS)), select, ignore).mistakes
         left = {item.finding.rule for item in found}
         assert left == (select or set(IDS)) - ignore

@@ -1,7 +1,5 @@
 """The JSON document, beyond its goldens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from json import loads
 

@@ -1,7 +1,5 @@
 """The XML against the common core of JUnit's shape, and against what a mistake means."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import pytest

@@ -1,7 +1,5 @@
 """Values of `env` that are not text, for which Kubernetes refuses a manifest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Kubernetes manifests and Strimzi's resources as the check takes them, with their places."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import textwrap
@@ -152,7 +150,7 @@ def test_what_a_manifest_leaves_open(tmp_path: Path) -> None:
     assert found.mistakes == ()
     assert found.unchecked == (
         "container kafka/broker: envFrom could not be read",
-        "container kafka/broker: the file alone does not say KAFKA_ADVERTISED_LISTENERS",
+        "container kafka/broker: the file does not contain KAFKA_ADVERTISED_LISTENERS",
     )
 
 
@@ -232,10 +230,10 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: kafka\n---\nb: c\n", "holds several YAML documents: no Compose file"),
-        ("---\na: !Ref kafka\n---\nb: c\n", "holds several YAML documents: no Compose file"),
-        ("---\n---\n", "is no Compose file"),
-        ("---\na: kafka\n", "is no Compose file"),
+        ("a: kafka\n---\nb: c\n", "contains several YAML documents: not a Compose file"),
+        ("---\na: !Ref kafka\n---\nb: c\n", "contains several YAML documents: not a Compose file"),
+        ("---\n---\n", "is not a Compose file"),
+        ("---\na: kafka\n", "is not a Compose file"),
         ("{apiVersion: v1, kind: Service, metadata: {name: kafka}}\n", NO_BROKER),
         ("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}\n", NO_BROKER),
         ("{apiVersion: kafka.strimzi.io/v1, kind: KafkaTopic}\n---\na: b\n", NO_BROKER),

@@ -1,7 +1,5 @@
 """The Markdown, beyond its goldens: nothing in it acts."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Files of variables and user data in `earshot lint`: what is wrong, where, what is not known."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 
@@ -114,7 +112,7 @@ def test_what_the_instance_computes_is_named_and_not_checked(tmp_path: Path) -> 
 def test_what_is_added_to_a_file_is_no_whole_file(tmp_path: Path) -> None:
     found = checked(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
     assert places(found) == [("KL002", 6, 1)]
-    assert found.unchecked == ("/etc/server.properties: its earlier content is not known",)
+    assert found.unchecked == ("/etc/server.properties: its earlier content is unknown",)
 
 
 def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
@@ -126,8 +124,8 @@ def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
 
 
 UNREAD = (
-    "sets advertised.listeners in a way that is not read here (read are files in a cloud-config, "
-    "here-documents in a script)"
+    "sets advertised.listeners in a way that is not read (earshot reads files in a cloud-config "
+    "and here-documents in a script)"
 )
 
 

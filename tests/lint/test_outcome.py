@@ -1,13 +1,11 @@
 """What a run comes to: exit code, counts, summary."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from earshot.errors import EarshotError
-from earshot.lint.model import FailedFile, FileReport, Mistake, Place, said, where
+from earshot.lint.model import FailedFile, FileReport, Mistake, Place, summary_line, where
 from tests.lint import samples
 from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
@@ -39,7 +37,7 @@ def test_a_file_that_could_not_be_checked_is_2() -> None:
     assert outcome(of(ERROR), failed=(FAILED,)).exit_code == 2
 
 
-def named(file: str, why: str = "is no Compose file") -> FileReport:
+def named(file: str, why: str = "is not a Compose file") -> FileReport:
     return FileReport(file, "", unchecked=(why,), is_named=True)
 
 
@@ -54,7 +52,7 @@ def test_the_summary_says_what_was_not_judged_and_why() -> None:
     files = [named(f"{letter}.yml") for letter in "abcde"]
     assert outcome(of(), *files, named("x.properties", "is a client's")).headline == (
         "1 file checked: 0 errors, 0 warnings; 6 not judged: "
-        "a.yml, b.yml, c.yml and 2 more (is no Compose file), x.properties (is a client's)"
+        "a.yml, b.yml, c.yml and 2 more (is not a Compose file), x.properties (is a client's)"
     )
 
 
@@ -73,7 +71,7 @@ def test_a_named_file_that_was_judged_in_part_is_3() -> None:
 
 def test_the_summary_says_what_was_judged_in_part_and_why() -> None:
     assert outcome(in_part("x.yml"), in_part("y.yml", is_named=False), named("z.yml")).headline == (
-        "2 files checked: 0 errors, 0 warnings; 1 not judged: z.yml (is no Compose file); "
+        "2 files checked: 0 errors, 0 warnings; 1 not judged: z.yml (is not a Compose file); "
         "2 judged in part: x.yml (service k: KAFKA_LISTENERS is not known: A://${IP}:9092)"
     )
     assert outcome(in_part("y.yml", is_named=False)).headline == (
@@ -129,6 +127,6 @@ def test_a_place_as_far_as_it_is_known(place: Place, expected: str) -> None:
 
 
 def test_a_mistake_says_of_what() -> None:
-    assert said(NOTE) == (
+    assert summary_line(NOTE) == (
         "container kafka, broker 1, listener EXTERNAL (scope host): the host is not known"
     )

@@ -1,13 +1,11 @@
 """Files that `docker compose` takes together; their verdicts are in `test_check`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from earshot.lint.check import check
-from earshot.lint.files import base_of, choose, laid_over
+from earshot.lint.files import base_of, choose, overlays_of
 
 BASE = """
 services:
@@ -44,7 +42,7 @@ def test_the_first_base_takes_the_first_override(
 ) -> None:
     base, above = (tmp_path / name for name in together)
     for file in written(tmp_path, *names):
-        assert laid_over(file) == ((above,) if file == base else ())
+        assert overlays_of(file) == ((above,) if file == base else ())
         assert base_of(file) == (base if file == above else None)
 
 
@@ -53,7 +51,7 @@ def test_both_are_checked_under_the_name_of_the_first(named: str, tmp_path: Path
     base, above = written(tmp_path, *DEFAULT)
     chosen = choose([tmp_path / named])
     assert chosen.files == (base,)
-    reported = "is laid over docker-compose.yml as `docker compose` does, and checked with it"
+    reported = "is merged into docker-compose.yml by `docker compose`, and checked with it"
     if named != base.name:
         assert [(it.file, it.unchecked) for it in chosen.passed_over] == [(str(above), (reported,))]
     linted = check(base, {})
@@ -81,7 +79,7 @@ def test_a_variable_may_name_them(env: str, together: tuple[str, ...], tmp_path:
     (tmp_path / ".env").write_text(env)
     base, *above = (tmp_path / name for name in together)
     for file in written(tmp_path, *DEFAULT, "app.yml", "kafka.override.yml"):
-        assert laid_over(file) == (tuple(above) if file == base else ())
+        assert overlays_of(file) == (tuple(above) if file == base else ())
         assert base_of(file) == (base if file in above else None)
 
 
@@ -111,5 +109,5 @@ def test_an_override_without_services_leaves_the_base_as_it_is(text: str, tmp_pa
     (tmp_path / "compose.override.yml").write_text(text)
     linted = check(tmp_path / "compose.yml", {})
     assert [item.finding.rule for item in linted.mistakes] == ["KL017"]
-    why = "names no service: it is left out, and `docker compose` lays it over this"
+    why = "names no service: it is not read, although `docker compose` merges it into this file"
     assert linted.unchecked == (f"compose.override.yml {why}",)

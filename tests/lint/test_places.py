@@ -1,7 +1,5 @@
 """Where a finding stands: line and column, from 1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands of docs/lint-ci.md and the baseline of docs/lint.md, run as written there."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

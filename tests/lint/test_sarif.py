@@ -1,7 +1,5 @@
 """SARIF against what the standard (2.1.0) and GitHub's code scanning ask for."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -234,7 +232,7 @@ def test_a_named_file_that_was_not_judged_is_a_run_without_success() -> None:
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 3)
     (notification,) = invocation["toolExecutionNotifications"]
     assert notification["level"] == "error"
-    assert notification["message"] == {"text": "not judged: is no Compose file"}
+    assert notification["message"] == {"text": "not judged: is not a Compose file"}
 
 
 def test_a_mistake_is_a_success_of_the_run() -> None:

@@ -1,7 +1,5 @@
 """No password of any input is shown: in no format, in no message, and not in a baseline."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The line of a mistake: its caret, and no secret in it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

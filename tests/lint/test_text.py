@@ -1,7 +1,5 @@
 """The text for a reader, beyond its goldens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from earshot.lint.model import FileReport, Place

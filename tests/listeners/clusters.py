@@ -1,7 +1,5 @@
 """Hypothesis strategies for what a user may write and a placement may yield."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

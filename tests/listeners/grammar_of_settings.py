@@ -3,8 +3,6 @@
 Kafka takes more: hosts, ports and names that its clients cannot use or read differently.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.listeners import grammar

@@ -4,8 +4,6 @@ It validates and touches no disk, and needs about 2 ms once its JVM runs. It loo
 up: use localhost or addresses there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

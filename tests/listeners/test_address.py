@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from earshot.listeners.address import (
 )
 from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, ports
+from tests.raised import raised
 
 GOOD_HOSTS = [
     "localhost",
@@ -90,10 +89,9 @@ def test_accepts_a_host(text: str) -> None:
 
 @pytest.mark.parametrize("text", BAD_HOSTS)
 def test_refuses_a_host_and_names_it(text: str) -> None:
-    with pytest.raises(AddressError) as caught:
-        check_host(text)
-    assert repr(text) in str(caught.value)
-    assert "RFC 1123" in str(caught.value)
+    error = raised(AddressError, check_host, text)
+    assert repr(text) in str(error)
+    assert "RFC 1123" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -223,10 +221,9 @@ def test_every_refusal_of_a_host_or_name_is_as_on_disk() -> None:
         (parse_address, ["b1", "b1:", "host:9094:30000", "[::1:9092", "a:b:1"]),
     ):
         for text in texts:
-            with pytest.raises(AddressError) as caught:
-                check(text)
-            remedy = f" - {caught.value.remedy}" if caught.value.remedy else ""
-            lines.append(f"{caught.value.object} {without_reason(caught.value.observed)}{remedy}")
+            error = raised(AddressError, check, text)
+            remedy = f" - {error.remedy}" if error.remedy else ""
+            lines.append(f"{error.object} {without_reason(error.observed)}{remedy}")
     is_golden("\n".join(lines) + "\n", Path(__file__).parent / "refusals.txt")
 
 
@@ -253,6 +250,4 @@ def test_a_number_alone_or_one_too_long_is_no_observed_address(text: str) -> Non
 
 @pytest.mark.parametrize("check", [check_host, check_port, check_listener_name, parse_address])
 def test_a_refusal_of_a_megabyte_is_short(check: Callable[[str], object]) -> None:
-    with pytest.raises(AddressError) as caught:
-        check("a_" * 500_000)
-    assert len(str(caught.value)) < 1_000
+    assert len(str(raised(AddressError, check, "a_" * 500_000))) < 1_000

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from earshot.listeners.terms import Protocol
 from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, names, ports, protocols
 from tests.listeners.test_address import without_reason
+from tests.raised import raised
 
 # what Kafka's own syntax lets through, so that Kafka will not save anybody
 KAFKA_TAKES = [
@@ -92,9 +91,7 @@ def parse_protocols(text: str) -> dict[str, Protocol]:
 
 @pytest.mark.parametrize("text", [*KAFKA_TAKES, *KAFKA_REFUSES])
 def test_refuses_a_listener_list(text: str) -> None:
-    with pytest.raises(AddressError) as caught:
-        parse_entries(text)
-    assert caught.value.observed
+    assert raised(AddressError, parse_entries, text).observed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Kafka's own reading of its lists; what Kafka itself says of a text is known from the oracle."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

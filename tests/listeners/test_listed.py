@@ -1,7 +1,5 @@
 """Many nodes and names in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -8,6 +6,7 @@ from pydantic import ValidationError
 from earshot.listeners.address import HOST_ALLOWED, NAME_ALLOWED, PORT_ALLOWED, Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
+from tests.raised import raised
 
 LISTENER: dict[str, Any] = {
     "name": "EXTERNAL",
@@ -77,9 +76,7 @@ def test_an_unknown_host_survives_json_as_a_marker() -> None:
     ],
 )
 def test_refuses_a_listener(change: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        listener(**change)
-    assert words in str(caught.value)
+    assert words in str(raised(ValidationError, listener, **change))
 
 
 def test_takes_the_whole_floats_that_pulumi_hands_over() -> None:
@@ -144,9 +141,8 @@ def test_data_between_rooms_is_frozen() -> None:
 def test_a_refusal_says_what_was_found_and_what_is_allowed(
     change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValidationError) as caught:
-        listener(**change)
-    (error,) = caught.value.errors()
+    caught = raised(ValidationError, listener, **change)
+    (error,) = caught.errors()
     allowed = message.format(port=PORT_ALLOWED, host=HOST_ALLOWED, name=NAME_ALLOWED)
     assert str(error["ctx"]["error"]) == allowed
 

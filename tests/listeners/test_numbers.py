@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from pydantic import Field, ValidationError
 import earshot
 from earshot.listeners.model import Frozen
 from earshot.names.policy import read_policy
+from tests.raised import raised
 
 
 class Inner(Frozen):
@@ -82,9 +81,8 @@ def test_no_model_takes_a_truth_value_for_a_number() -> None:
                 continue
             count += 1
             key = info.alias or name
-            with pytest.raises(ValidationError) as raised:
-                model.model_validate({key: True})
-            if not any(item["loc"][:1] == (key,) for item in raised.value.errors()):
+            error = raised(ValidationError, model.model_validate, {key: True})
+            if not any(item["loc"][:1] == (key,) for item in error.errors()):
                 accepted.append(f"{model.__name__}.{name}")
     assert accepted == []
     assert count > 30

@@ -1,7 +1,5 @@
 """What earshot plans and renders for a version, Kafka of that version takes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

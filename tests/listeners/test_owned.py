@@ -1,7 +1,5 @@
 """The broker properties that a stack file may not set, and those that it may."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,12 +1,11 @@
 """What is said of a document that pydantic refuses."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from earshot.listeners import problems as problems_module
 from earshot.listeners.problems import describe, refuse, shown
+from tests.raised import raised
 
 
 class Inner(BaseModel):
@@ -26,9 +25,8 @@ class Outer(BaseModel):
 
 
 def problems(document: object) -> list[str]:
-    with pytest.raises(ValidationError) as caught:
-        Outer.model_validate(document)
-    return describe(caught.value, Outer, document)
+    error = raised(ValidationError, Outer.model_validate, document)
+    return describe(error, Outer, document)
 
 
 @pytest.mark.parametrize(

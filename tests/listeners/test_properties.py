@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +18,7 @@ from earshot.listeners.properties import (
     write_properties,
 )
 from tests.listeners.clusters import any_properties, odd_properties, plans
+from tests.raised import raised
 
 
 @pytest.mark.parametrize(
@@ -138,9 +137,7 @@ def test_what_an_image_makes_of_a_variable_decides() -> None:
 
 @pytest.mark.parametrize("value", ["a\\b", "é", "a\nb", " a"])
 def test_refuses_a_value_that_no_variable_can_carry(value: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        write_environment(NodeSettings({"a.b": value}))
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, write_environment, NodeSettings({"a.b": value}))) == (
         f"broker property a.b: found {value!a}, which would arrive changed through the "
         "variable KAFKA_A_B: images copy it into a properties file without an escape\n"
         "  allowed: printable ASCII without backslashes and leading blanks\n"

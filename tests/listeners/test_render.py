@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import settings as limits
@@ -11,6 +9,7 @@ from earshot.listeners.render import environment, notes, server_properties, sett
 from earshot.listeners.terms import Protocol, Role, Scope
 from tests.listeners.clusters import plans
 from tests.listeners.grammar_of_settings import grammar_problems
+from tests.raised import raised
 
 
 def listener(name: str, host: str, port: int, *scopes: Scope) -> Listener:
@@ -123,10 +122,9 @@ def test_a_controller_alone_gets_no_advertised_variable_and_binds_what_the_voter
 def test_a_controller_that_is_reached_at_another_port_cannot_say_so_by_variables() -> None:
     away = CONTROLLER.listeners[0].model_copy(update={"port": 19093})
     node = CONTROLLER.model_copy(update={"listeners": (away,)})
-    with pytest.raises(EarshotError) as caught:
-        environment(cluster(), node)
-    assert "controller 9, listener CONTROLLER" in str(caught.value)
-    assert "listens on port 9093, and the voters name 19093" in str(caught.value)
+    error = raised(EarshotError, environment, cluster(), node)
+    assert "controller 9, listener CONTROLLER" in str(error)
+    assert "listens on port 9093, and the voters name 19093" in str(error)
 
 
 def test_an_environment_refuses_a_key_that_would_arrive_as_another() -> None:

@@ -1,7 +1,5 @@
 """Kafka's settings of a secured cluster."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.listeners.model import ClusterPlan, Listener, Node, SecurityPlan

@@ -6,8 +6,6 @@ package and each mistake that no test noticed. Exit code 0 when at least ``--lea
 noticed, else 1. What cannot be noticed is listed, with a reason, in `equivalent.txt`.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

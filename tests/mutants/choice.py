@@ -1,7 +1,5 @@
 """Which tests to run for a mistake: those that run its function, the likeliest first."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ others' and remove others'. So all runs in namespaces of its own: no other proce
 ended, and of the file system only one directory, in memory, can be written.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -3,8 +3,6 @@
 One to a line: ``path | was -> is | reason``, the change as the report of survivors writes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ test. Processes that a test starts tell too: `sitecustomize`, in a directory of 
 writes what they ran when they end. What runs while tests are collected counts for none of them.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json

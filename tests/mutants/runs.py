@@ -1,7 +1,5 @@
 """Runs of pytest in processes that have everything but the product loaded already."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

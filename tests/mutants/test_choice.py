@@ -1,7 +1,5 @@
 """Which tests are run for a mistake, and how it is found out."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What `make mutants` leaves out, and what it takes for no map."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 from tests.mutants import __main__ as command
 from tests.mutants import reach, runs
 from tests.mutants.__main__ import REAL
+from tests.raised import raised
 from toolchain.paths import ROOT
 
 
@@ -32,7 +31,6 @@ def test_tests_that_ended_early_leave_no_map(
     monkeypatch.setattr(command, "copy", lambda root, to: None)
     monkeypatch.setattr(command, "_files", list)
     monkeypatch.setattr(runs, "run", run)
-    with pytest.raises(SystemExit) as caught:
-        command._map(tmp_path, session.parent)
-    assert str(caught.value) == "the unit tests did not run to their end:\nINTERNALERROR> why\n"
+    error = raised(SystemExit, command._map, tmp_path, session.parent)
+    assert str(error) == "the unit tests did not run to their end:\nINTERNALERROR> why\n"
     assert not session.exists()

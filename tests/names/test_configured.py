@@ -1,7 +1,5 @@
 """Which servers this machine asks, from texts as its files and tools hold them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

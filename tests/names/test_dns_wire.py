@@ -1,7 +1,5 @@
 """Answers of DNS servers, byte by byte, beside what dnspython reads in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import dns.exception

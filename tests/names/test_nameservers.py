@@ -1,7 +1,5 @@
 """Against a DNS server of ours on loopback."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

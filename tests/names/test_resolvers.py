@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import socket
 from typing import Any
@@ -10,6 +8,7 @@ from earshot.errors import AddressError
 from earshot.listeners.address import Address
 from earshot.names.lookup import Diagnosis
 from earshot.names.resolvers import SYSTEM_LABEL, SystemResolver, parse_server
+from tests.raised import raised
 
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, result: Any) -> None:
@@ -88,9 +87,7 @@ def test_what_is_no_server(text: str) -> None:
 
 
 def test_the_message_about_a_server_shows_what_was_found_and_what_is_allowed() -> None:
-    with pytest.raises(AddressError) as caught:
-        parse_server("dns.example.com")
-    assert str(caught.value) == (
+    assert str(raised(AddressError, parse_server, "dns.example.com")) == (
         "DNS server 'dns.example.com': is no IP address\n"
         "  allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353"
     )

@@ -6,8 +6,6 @@ not charge for (VPC, subnets, internet gateway, S3 gateway endpoint, security gr
 parameters) is no item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

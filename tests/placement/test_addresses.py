@@ -1,11 +1,7 @@
 """What brokers advertise with each address strategy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from earshot.checks.plan import check_planned
 from earshot.config.docker import DockerSpec
@@ -20,6 +16,7 @@ from earshot.placement.local import plan_local
 from earshot.transition.steps import transition
 from earshot.validation.contract import Contract
 from tests.config.test_addresses import PORT, SNI, spec
+from tests.raised import raised
 
 
 def planned(found: LocalSpec, folder: Path) -> ClusterPlan:
@@ -53,10 +50,9 @@ def test_a_name_per_broker(tmp_path: Path) -> None:
 
 def test_the_forwarder_on_the_brokers_machine_takes_no_port_of_a_listener(tmp_path: Path) -> None:
     address = {**PORT, "host": "localhost", "base_port": 19092}
-    with pytest.raises(EarshotError) as caught:
-        planned(spec(**address), tmp_path)
-    assert "port 19093 of this machine" in str(caught.value)
-    assert "is claimed by what forwards to EXTERNAL of node 1 and by" in str(caught.value)
+    error = raised(EarshotError, planned, spec(**address), tmp_path)
+    assert "port 19093 of this machine" in str(error)
+    assert "is claimed by what forwards to EXTERNAL of node 1 and by" in str(error)
 
 
 def test_a_plan_is_written_and_read_with_its_forwarder(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """From an aws spec to names, groups and user data, with names known and not known yet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -193,7 +191,7 @@ def test_a_vpc_without_names_declares_nothing() -> None:
 
 def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
     spec = read_aws(brokers=1)
-    with pytest.raises(EarshotError, match="AWS gave it none; enableDnsHostnames of the VPC: off"):
+    with pytest.raises(EarshotError, match="AWS assigned none; enableDnsHostnames of the VPC: off"):
         plan_aws(spec, "mine", {1: ProvisionedNames("", "10.0.0.10")}, OFF)
 
 
@@ -252,7 +250,7 @@ def test_what_a_user_should_know_is_told() -> None:
     clients = {"anywhere": True}
     _, made = planned(brokers=6, **{**ONE_LISTENER, "clients": clients})
     assert [note.partition(":")[0] for note in made.notes] == [
-        "6 Elastic IPs are needed in eu-central-1; AWS allows 5 before one asks for more",
+        "6 Elastic IPs are needed in eu-central-1; AWS's default quota is 5",
         "clients.anywhere",
         "PLAINTEXT",
     ]
@@ -269,8 +267,8 @@ def test_both_names_of_a_node_are_looked_at() -> None:
             with pytest.raises(EarshotError) as caught:
                 plan_aws(spec, "mine", {1: given_names}, dns)
             assert str(caught.value) == (
-                f"broker-1: its {what} DNS name: AWS gave it none{why}\n"
-                "  allowed: a name, which takes enableDnsSupport and enableDnsHostnames of the "
+                f"broker-1: its {what} DNS name: AWS assigned none{why}\n"
+                "  allowed: a name, which needs enableDnsSupport and enableDnsHostnames of the "
                 "VPC\n"
                 "  fix: set both attributes on the VPC, or use `naming: zone`"
             )
@@ -314,7 +312,7 @@ def test_what_is_foreseen_of_each_node(settings: dict[str, Any], own: bool) -> N
 def test_how_many_elastic_ips_are_told(settings: dict[str, Any], notes: list[int]) -> None:
     _, made = planned(**settings)
     assert list(made.notes) == [
-        f"{count} Elastic IPs are needed in eu-central-1; AWS allows 5 before one asks for more"
+        f"{count} Elastic IPs are needed in eu-central-1; AWS's default quota is 5"
         for count in notes
     ]
 
@@ -350,7 +348,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     spec = read_aws(brokers=2, security={"tls": {"from": FILES}}, **OWN_ZONE)
     before = aws.planned(spec, "mine", tmp_path / ".earshot" / "stacks" / "mine")
     ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
-    assert before.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert before.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     assert {it.rule for it in check_planned(spec, before, ResolverPolicy()).findings} >= {"KL011"}
     root = tmp_path / ".earshot" / "stacks" / "mine" / "kafka"
     made = plan_aws(spec, "mine", given(spec), root=root)

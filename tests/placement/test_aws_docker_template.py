@@ -1,7 +1,5 @@
 """The template with Docker hosts that the stack makes, and what stack files may say of them."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -14,6 +12,7 @@ from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.placement.docker import plan_docker
+from tests.raised import raised
 from toolchain.paths import STACKS
 
 NAME = "aws-docker"
@@ -45,10 +44,9 @@ def hosts_of_template() -> DockerHostsSpec:
 
 
 def test_only_what_is_marked_is_missing() -> None:
-    with pytest.raises(SpecError) as caught:
-        read_spec(template(), NAME)
-    assert str(caught.value).count("hosts:") == 1
-    assert "hosts: aws.deployers.here: client range ''" in str(caught.value)
+    error = raised(SpecError, read_spec, template(), NAME)
+    assert str(error).count("hosts:") == 1
+    assert "hosts: aws.deployers.here: client range ''" in str(error)
     assert TEXT.count("# FILL IN") == 1
 
 
@@ -91,9 +89,7 @@ def test_hosts_that_exist_are_not_provisioned() -> None:
     ],
 )
 def test_what_cannot_be_made_is_refused_with_its_key(hosts: Any, told: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        read_spec({"placement": "docker", "hosts": hosts}, NAME)
-    assert told in str(caught.value)
+    assert told in str(raised(SpecError, read_spec, {"placement": "docker", "hosts": hosts}, NAME))
 
 
 def test_no_secured_cluster_on_several_hosts() -> None:

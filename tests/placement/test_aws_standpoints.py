@@ -1,7 +1,5 @@
 """Where a cluster on AWS is looked at from, and what is left out with which reason."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -55,7 +53,7 @@ def test_without_one_every_internal_listener_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("prove", "left"),
     [
-        ("here", {"EXTERNAL": "not run: it takes SSL"}),
+        ("here", {"EXTERNAL": "not run: its protocol is SSL"}),
         ("later", {"EXTERNAL": "not run: `prove: later`", "CLEAR": "not run: `prove: later`"}),
     ],
 )

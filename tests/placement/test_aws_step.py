@@ -1,10 +1,6 @@
 """The spec of brokers on AWS while their listeners change."""
 
-from __future__ import annotations
-
 from typing import Any
-
-import pytest
 
 from earshot.config.aws import AwsSpec
 from earshot.errors import EarshotError
@@ -12,6 +8,7 @@ from earshot.placement.aws import plan_aws
 from earshot.placement.aws_step import spec_at, written
 from earshot.transition.steps import transition
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE, TWO_LISTENERS, read_aws
+from tests.raised import raised
 
 REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
 PUBLIC = {"name": "PUBLIC", "port": 9192, "scopes": ["external"]}
@@ -54,21 +51,17 @@ def test_a_listener_that_goes_brings_its_reason_along() -> None:
 def test_brokers_and_listeners_do_not_change_in_one_go() -> None:
     before = read_aws(brokers=3)
     wanted = read_aws(brokers=4, listeners=[REPL])
-    with pytest.raises(EarshotError) as caught:
-        steps(before, wanted)
-    assert str(caught.value) == (
-        "nothing was touched, for this change cannot be made in one go: it takes several steps, "
-        "and more changes along with the listeners\n"
-        "  fix: change the listeners first, with all else as it is, and apply that"
+    assert str(raised(EarshotError, steps, before, wanted)) == (
+        "nothing was touched: this change cannot be made in one update: it needs several steps, "
+        "and changes more than the listeners\n"
+        "  fix: change only the listeners first, and apply that"
     )
 
 
 def test_controllers_whose_names_are_not_known_yet_are_told_by_their_port() -> None:
     before, wanted = (read_aws(brokers=3, controllers={"port": it}) for it in (29092, 29192))
-    with pytest.raises(EarshotError) as caught:
-        steps(before, wanted)
     assert "the controllers would move from port 29092 to port 29192 while they run" in str(
-        caught.value
+        raised(EarshotError, steps, before, wanted)
     )
 
 

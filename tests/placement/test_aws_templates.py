@@ -1,7 +1,5 @@
 """The templates of placement aws: complete but for what is marked, and what each of them makes."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -16,6 +14,7 @@ from earshot.placement.aws import plan_aws
 from earshot.rules.evaluate import RULES
 from tests.config.aws_documents import BOTH
 from tests.placement.cost_page import bill
+from tests.raised import raised
 from toolchain.paths import POLICIES, STACKS
 
 NAMES = ("aws-dev", "aws-prod")
@@ -45,9 +44,8 @@ def filled(name: str) -> AwsSpec:
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_is_marked_is_missing(name: str) -> None:
     document = template(name)
-    with pytest.raises(ValidationError) as caught:
-        AwsSpec.model_validate(document)
-    keys = {line.partition(":")[0] for line in describe(caught.value, AwsSpec, document)}
+    error = raised(ValidationError, AwsSpec.model_validate, document)
+    keys = {line.partition(":")[0] for line in describe(error, AwsSpec, document)}
     assert keys == {key for key in MARKED if key.partition(".")[0] in document}
     text = (STACKS / f"Pulumi.{name}.yaml").read_text()
     for key in keys:

@@ -1,7 +1,5 @@
 """The page about costs says what the templates make."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From a docker spec to containers: what each of them is given."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from datetime import UTC, datetime, timedelta
@@ -178,9 +176,9 @@ def test_listeners_side_by_side_want_ports_of_their_own() -> None:
     with pytest.raises(EarshotError) as caught:
         at_step(before, 1, brokers=3, listeners=[INTERNAL, LAN | {"port": 9094}])
     assert str(caught.value) == (
-        "port 9094 of Docker host local: is wanted by LAN of node 1 and by HOST of node 3, which "
-        "are there side by side while listeners change\n"
-        "  allowed: ports that no listener has now; nodes of one host take consecutive ports, "
+        "port 9094 of Docker host local: is needed by LAN of node 1 and by HOST of node 3, which "
+        "exist at the same time while listeners change\n"
+        "  allowed: ports that no listener has now; nodes of one host use consecutive ports, "
         "beginning at each listener's `port`\n"
         "  fix: choose another `port` (or `published`) for the new listener; nothing was touched"
     )
@@ -190,7 +188,7 @@ def test_a_node_that_the_file_has_no_more_is_asked_for() -> None:
     before, last = planned(brokers=3), planned(brokers=2)
     spec = read_spec({"placement": "docker", "brokers": 2}, "test")
     assert isinstance(spec, DockerSpec)
-    with pytest.raises(EarshotError, match="node 3: is part of a step that was interrupted"):
+    with pytest.raises(EarshotError, match="node 3: is part of an interrupted step"):
         plan_step(spec, "mine", last, before.plan, {})
 
 
@@ -247,7 +245,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
         assert values["super.users"] == "User:CN=b1,O=Example;User:CN=b2,O=Example"
         assert values["ssl.truststore.location"] == "/etc/kafka/secrets/trusted.pem"
     ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
-    assert made.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert made.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     assert check_planned(spec, made, ResolverPolicy()).findings == ()
     hand_over(tmp_path / "certs", {2: ["kafka-2"]})
     spec, made = given(tmp_path)
@@ -262,8 +260,8 @@ def test_subjects_that_no_variable_can_hold_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EarshotError) as caught:
         given(tmp_path)
     assert str(caught.value) == (
-        "the certificate of node 1: is for CN=b1,O=Example\\, Inc., and images would take the "
-        "backslash away\n"
+        "the certificate of node 1: is for CN=b1,O=Example\\, Inc., whose backslash the images "
+        "would remove\n"
         '  allowed: subjects without the characters , = + < > # " and \\ in their texts\n'
         "  fix: have the certificate issued for another subject"
     )

@@ -1,7 +1,5 @@
 """Names and published ports of brokers in containers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.docker import docker_names
 from earshot.topology.container import PublishedPort
+from tests.raised import raised
 
 NAMED = {"hosts": [{"external": "kafka.example.com"}]}
 TWO = [{"name": "a", "external": "a.example"}, {"name": "b", "internal": "b.lan",
@@ -87,10 +86,9 @@ def test_a_port_that_two_listeners_want_is_named_with_both() -> None:
         {"name": "A", "port": 9092, "scopes": ["host"]},
         {"name": "B", "port": 9093, "scopes": ["host"]},
     ]
-    with pytest.raises(EarshotError) as caught:
-        docker_names(spec(brokers=2, listeners=listeners))
-    assert "port 9093 of Docker host local" in str(caught.value)
-    assert "B of node 1 and by A of node 2" in str(caught.value)
+    error = raised(EarshotError, docker_names, spec(brokers=2, listeners=listeners))
+    assert "port 9093 of Docker host local" in str(error)
+    assert "B of node 1 and by A of node 2" in str(error)
 
 
 def test_a_port_beyond_the_last_is_refused() -> None:
@@ -104,7 +102,7 @@ def test_a_port_beyond_the_last_is_refused() -> None:
 
 def test_says_that_nobody_beyond_the_host_is_served() -> None:
     (note,) = docker_names(spec()).notes
-    assert note.startswith("HOST, EXTERNAL: not for clients beyond the Docker host")
+    assert note.startswith("HOST, EXTERNAL: not for clients outside the Docker host")
     assert docker_names(spec(**NAMED)).notes == ()
 
 

@@ -1,7 +1,5 @@
 """Where the data of local brokers may lie."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,8 +24,8 @@ from tests.config.test_security import PRIVATE_CA, secured
 @pytest.mark.parametrize(
     ("root", "shown", "why"),
     [
-        ("/a,b/kafka", "/a,b/kafka", "a comma in its path, at which Kafka would take `log.dirs`"),
-        ("/a\udcfcb", "/a\\udcfcb", "a path that is no UTF-8 text, which Java cannot open"),
+        ("/a,b/kafka", "/a,b/kafka", "a comma in its path, at which Kafka would split `log.dirs`"),
+        ("/a\udcfcb", "/a\\udcfcb", "a path that is not UTF-8, which Java cannot open"),
     ],
 )
 def test_a_path_that_kafka_cannot_take_is_refused(root: str, shown: str, why: str) -> None:
@@ -64,7 +62,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
         (1, 2, 3), ", ".join(hosts)
     )
     ends = (now + timedelta(days=90)).date()
-    assert local.notes[-1] == f"certificates of others: that of node 1 ends first, on {ends}"
+    assert local.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     found = check_planned(spec, local, ResolverPolicy()).findings
     assert {(it.rule, it.severity) for it in found} == {("KL010", Severity.WARNING)}  # one key
 
@@ -86,12 +84,12 @@ def test_ports_of_the_machine_s_own_connections_are_noted(monkeypatch: pytest.Mo
     for known, noted in ((OutgoingPorts(32768, 60999), 1), (None, 0), (OutgoingPorts(1, 9), 0)):
         monkeypatch.setattr(module, "outgoing_ports", lambda known=known: known)
         made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
-        notes = [note for note in made.notes if "own connections" in note]
+        notes = [note for note in made.notes if "outgoing connections" in note]
         assert len(notes) == noted
     monkeypatch.setattr(module, "outgoing_ports", lambda: OutgoingPorts(32768, 60999))
     made = plan_local(read_local({"placement": "local", **spec}), Path("/x"))
     assert made.notes[-1] == (
-        "INTERNAL: this machine's own connections get ports of 32768-60999, so that one of them "
-        "may hold 32768 when a node starts; choose ports outside that range, or reserve these "
+        "INTERNAL: outgoing connections of this machine use ports 32768-60999, so one of them "
+        "may occupy 32768 when a node starts; choose ports outside that range, or reserve these "
         "(sysctl net.ipv4.ip_local_reserved_ports)"
     )

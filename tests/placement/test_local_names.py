@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,7 +69,7 @@ def test_separate_controllers_continue_the_count() -> None:
 def test_a_note_says_why_localhost_is_advertised() -> None:
     _, (note,) = local_names(spec(), UNNAMED, ROOT)
     assert note == (
-        "EXTERNAL: advertises localhost, for this machine has no usable name: "
+        "EXTERNAL: advertises localhost, because this machine has no usable name: "
         "its own name vm does not resolve here: nxdomain"
     )
 
@@ -79,7 +77,7 @@ def test_a_note_says_why_localhost_is_advertised() -> None:
 def test_a_note_says_what_is_open_to_the_network() -> None:
     _, (note,) = local_names(spec(), ON_LAN, ROOT)
     assert note == (
-        "EXTERNAL: advertises kafka-host, which leads to 192.0.2.10: "
+        "EXTERNAL: advertises kafka-host, which resolves to 192.0.2.10: "
         "other machines of that network can reach it too"
     )
 
@@ -118,5 +116,7 @@ def test_an_address_of_another_machine_is_refused_before_anything_starts(bind: s
     wanted = spec(listeners=[{"name": "A", "port": 9092, "scopes": ["internal"], "bind": bind}])
     with pytest.raises(EarshotError) as found:
         local_names(wanted, NAMED, ROOT)
-    assert str(found.value).startswith(f"listeners.A.bind: {bind} is no address of this machine")
+    assert str(found.value).startswith(
+        f"listeners.A.bind: {bind} is not an address of this machine"
+    )
     assert "allowed: 127.0.0.1, 192.0.2.10, ::1" in str(found.value)

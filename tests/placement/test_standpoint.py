@@ -1,7 +1,5 @@
 """Where to stand for each scope, and the document that says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,8 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import (
-    APART,
     HOST_NETWORK,
+    OWN_NETWORK,
     CandidateEngine,
     Kind,
     Standpoint,
@@ -30,7 +28,7 @@ def test_processes_of_this_machine_are_validated_by_this_process() -> None:
     inner, host, outer = found
     assert (host.kind, host.engines, host.dns) == (Kind.HERE, (), ())
     assert (inner.kind, inner.network, inner.engines) == (Kind.CONTAINER, "dev", (HERE,))
-    assert (outer.kind, outer.network, outer.base) == (Kind.CONTAINER, APART, "base:1")
+    assert (outer.kind, outer.network, outer.base) == (Kind.CONTAINER, OWN_NETWORK, "base:1")
     assert inner.dns == outer.dns == ("192.0.2.53",)
 
 
@@ -81,8 +79,8 @@ def test_what_is_no_json_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(EarshotError) as error:
         read_standpoints(file)
     assert error.value.line == (
-        f"file {file}: is no JSON (Invalid JSON: expected value at line 1 column 1); "
-        "allowed: a file of vantages, in JSON, as a stack on Docker hosts writes it"
+        f"file {file}: is not JSON (Invalid JSON: expected value at line 1 column 1); "
+        "allowed: a JSON file of vantages, as a stack on Docker hosts writes it"
     )
 
 

@@ -1,7 +1,5 @@
 """The pack's policies, called as the engine calls them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

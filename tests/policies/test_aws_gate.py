@@ -1,7 +1,5 @@
 """The pack on the gate of instances: what the stack declares, and what stops it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

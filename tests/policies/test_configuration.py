@@ -1,7 +1,5 @@
 """The pack's configuration as the engine sends it, and the files that findings go to."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator

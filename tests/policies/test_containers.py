@@ -1,7 +1,5 @@
 """The pack on containers of programs that know nothing of earshot, and on those behind its gate."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the engine hands over, as plain data; and the resolvers of a pack's configuration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

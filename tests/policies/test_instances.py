@@ -1,8 +1,6 @@
 """The pack on programs of plain pulumi-aws: what is stopped in preview, what before an instance
 exists, and what only fails the update."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

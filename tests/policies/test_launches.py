@@ -1,7 +1,5 @@
 """The pack on launch templates and task definitions of programs that know nothing of earshot."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any
@@ -113,7 +111,7 @@ def test_a_secret_is_not_known() -> None:
 @pytest.mark.parametrize("text", ["{", "[" * 100_000])
 def test_definitions_that_are_no_json_are_said(text: str) -> None:
     (said,) = Pack().analyze(TASK_DEFINITION, {"containerDefinitions": text})["advice"]
-    assert said.startswith("containerDefinitions is no JSON: ")
+    assert said.startswith("containerDefinitions is not JSON: ")
 
 
 @pytest.mark.parametrize("text", ["{}", "[1, null, []]", '[{"environment": [1], "command": 2}]'])

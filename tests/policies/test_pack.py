@@ -1,7 +1,5 @@
 """The pack's policies on the gate, and their configuration."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

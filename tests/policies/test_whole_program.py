@@ -1,7 +1,5 @@
 """What the pack says of a program as a whole: brokers without a gate, and causes that repeat."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi

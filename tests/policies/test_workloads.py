@@ -1,7 +1,5 @@
 """The pack on workloads of Kubernetes in programs: the check of a file of manifests, at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A contract of brokers in containers."""
 
-from __future__ import annotations
-
 from earshot.listeners.terms import Protocol, Scope
 from earshot.validation.contract import Advertised, Contract, ContractBroker, ContractListener
 

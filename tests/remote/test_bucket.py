@@ -1,7 +1,5 @@
 """Objects of a bucket, and one clear line for each way in which there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bundle of a validator: what is in it, and that it is always the same."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 from pathlib import Path

@@ -22,7 +22,7 @@ from docker.errors import DockerException, NotFound
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
-from earshot.placement.standpoint import APART, HOST_NETWORK, CandidateEngine, Standpoint
+from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
 from earshot.remote import container, leftovers
 from earshot.remote.archive import folder_archive
 from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession
@@ -31,6 +31,7 @@ from earshot.report import render
 from earshot.spark.run import ValidationOptions
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report, Vantage
+from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
 from toolchain.paths import ROOT
@@ -116,9 +117,8 @@ def test_a_report_comes_back_whatever_it_says(name: str) -> None:
 def test_no_report_is_an_error_with_the_last_words(
     code: int, killed: bool, lines: list[str], observed: str
 ) -> None:
-    with pytest.raises(EarshotError) as caught:
-        outcome(ContainerDouble(code, killed=killed), lines)
-    assert caught.value.observed == observed
+    error = raised(EarshotError, outcome, ContainerDouble(code, killed=killed), lines)
+    assert error.observed == observed
 
 
 class RunningDouble:
@@ -146,7 +146,8 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
 
 
 @pytest.mark.parametrize(
-    ("network", "missing"), [("dev", False), ("gone", True), (APART, False), (HOST_NETWORK, False)]
+    ("network", "missing"),
+    [("dev", False), ("gone", True), (OWN_NETWORK, False), (HOST_NETWORK, False)],
 )
 def test_only_a_network_of_the_brokers_has_to_be_there(
     network: str, missing: bool, monkeypatch: pytest.MonkeyPatch
@@ -164,9 +165,8 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, base="base:1")
     said: list[str] = []
     if missing:
-        with pytest.raises(EarshotError) as caught:
-            container._prepare(client, standpoint, "dev", said.append)
-        assert str(caught.value) == (
+        error = raised(EarshotError, container._prepare, client, standpoint, "dev", said.append)
+        assert str(error) == (
             "network gone: does not exist on this engine\n"
             "  fix: deploy the stack: the brokers' network is part of it"
         )
@@ -180,7 +180,7 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
     ("network", "where"),
     [
         ("kafka", "machine-a, network kafka"),
-        (APART, "machine-a, network of its own"),
+        (OWN_NETWORK, "machine-a, network of its own"),
         (HOST_NETWORK, "machine-a, network host"),
     ],
 )
@@ -371,7 +371,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
     ("network", "joined", "hostname"),
     [
         ("kafka", "kafka", "earshot-internal"),
-        (APART, NAMED, "earshot-internal"),
+        (OWN_NETWORK, NAMED, "earshot-internal"),
         (HOST_NETWORK, HOST_NETWORK, None),
     ],
 )
@@ -398,7 +398,7 @@ def test_a_container_is_made_started_and_removed(
         "log_config": {"type": "json-file"},
     }
     files = ["run", "run/client.properties", "run/contract.json"]
-    own = network == APART
+    own = network == OWN_NETWORK
     assert engine.steps == [
         *([("network", NAMED, "bridge", LABELS)] if own else []),
         ("container", "image:1", made),
@@ -414,7 +414,7 @@ def test_a_container_is_made_started_and_removed(
 def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
     engine = WholeEngineDouble(samples.report([]), code=2)
     with pytest.raises(EarshotError) as caught:
-        validated(engine, APART)
+        validated(engine, OWN_NETWORK)
     reported = "".join(f"\n    {line}" for line in SAID[1:])
     assert caught.value.observed == f"ended with status 2:{reported}"
     assert engine.steps[-2:] == [("container removed", True, True), ("network removed",)]
@@ -428,7 +428,7 @@ def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
 ) -> None:
     engine = WholeEngineDouble(samples.report([]), fails={step: error})
     with pytest.raises(EarshotError) as caught:
-        validated(engine, APART)
+        validated(engine, OWN_NETWORK)
     assert str(caught.value) == "Docker engine of machine-a: ended the run: gone"
     kinds = [cast(tuple[str], item)[0] for item in engine.steps]
     made = kinds[: kinds.index(step)]
@@ -441,7 +441,7 @@ def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
 def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     fails = {"container removed": error, "network removed": error}
     report = samples.report([], vantages=[INNER])
-    assert validated(WholeEngineDouble(report, fails=fails), APART).cells == report.cells
+    assert validated(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells == report.cells
 
 
 FIRST, SECOND = CandidateEngine(engine="tcp://one:2376"), CandidateEngine(engine="tcp://two:2376")

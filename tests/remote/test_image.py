@@ -30,6 +30,7 @@ from earshot.remote.image import (
     remove_old,
     trusted,
 )
+from tests.raised import raised
 
 LONG_AGO = datetime.now(UTC) - timedelta(days=2)
 
@@ -110,9 +111,7 @@ def test_a_step_that_fails_is_named_with_its_last_words() -> None:
         {"stream": "Could not find a version\n"},
         {"error": "returned a non-zero code: 1"},
     ]
-    with pytest.raises(EarshotError) as caught:
-        image._follow(cast(Any, iter(lines)), said.append)
-    assert caught.value.observed == (
+    assert raised(EarshotError, image._follow, cast(Any, iter(lines)), said.append).observed == (
         "step 2/2: RUN pip install failed: returned a non-zero code: 1\n"
         "    Could not find a version"
     )
@@ -350,7 +349,5 @@ def test_an_engine_that_fails_in_between_says_why(
     error: Exception, observed: str, machine: dict[str, str]
 ) -> None:
     engine = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}, error])
-    with pytest.raises(EarshotError) as caught:
-        ensure_image(cast(Any, engine), "base")
-    assert caught.value.observed == observed
+    assert raised(EarshotError, ensure_image, cast(Any, engine), "base").observed == observed
     assert engine.steps == ["built", "closed"]

@@ -133,7 +133,7 @@ def test_an_interrupt_ends_the_wait() -> None:
     ("text", "said"),
     [
         (answer("elsewhere.example:9092"), r"says nothing of BOB of broker 0 \(internal.example"),
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(text: str, said: str) -> None:

@@ -1,7 +1,5 @@
 """Orders, how a validator fares, and who they are meant for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -47,7 +45,7 @@ def test_each_order_has_an_answer_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "is no JSON"), ("{}", "contract"), (order().to_json().replace("300", "-1"), "records")],
+    [("{", "is not JSON"), ("{}", "contract"), (order().to_json().replace("300", "-1"), "records")],
 )
 def test_what_is_no_order_is_refused(text: str, said: str) -> None:
     with pytest.raises(EarshotError, match=said):

@@ -1,7 +1,5 @@
 """How the reports of several vantages, or the lack of one, become the report of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -220,8 +218,8 @@ def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None
 
 def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) -> None:
     """The vantage that is done, the one under way, and the one that had no turn."""
-    contract, known = docker_contract(Scope.HOST, Scope.EXTERNAL), run.Known()
-    validate_from(PLACES, contract, OPTIONS, known=known)
+    contract, known = docker_contract(Scope.HOST, Scope.EXTERNAL), run.KnownReports()
+    validate_from(PLACES, contract, OPTIONS, known_reports=known)
     del known["external"]
     done = run.unfinished(PLACES, contract, known, "terminated")
     assert {cell.vantage: cell.verdict for cell in done.cells} == {
@@ -231,7 +229,7 @@ def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) ->
     world.errors["host"] = KeyboardInterrupt()
     known.clear()
     with pytest.raises(KeyboardInterrupt):
-        validate_from(PLACES, contract, OPTIONS, known=known)
+        validate_from(PLACES, contract, OPTIONS, known_reports=known)
     begun = run.unfinished(PLACES, contract, known, "terminated")
     here = [cell for cell in begun.cells if cell.vantage == "host"]
     assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}

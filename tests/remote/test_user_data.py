@@ -1,7 +1,5 @@
 """User data of the validator: what is in them, and what their linters say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -14,6 +12,7 @@ from earshot.errors import EarshotError
 from earshot.remote.user_data import CLIENT, BundleRef, ValidatorSettings, validator_user_data
 from earshot.user_data.boot import PACKAGING, System, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
+from tests.raised import raised
 from tests.user_data.test_scripts import schema
 
 BUNDLE = BundleRef(key="bundles/0a.tar", sha256="0a" * 32)
@@ -98,12 +97,10 @@ def test_the_bundle_is_unpacked_under_the_beginning_of_its_sum() -> None:
 
 
 def test_too_much_is_refused_with_what_mends_it() -> None:
-    with pytest.raises(EarshotError) as caught:
-        text(client={"some.property": "x" * LIMIT})
     assert re.fullmatch(
         r"the validator: user data: \d+ bytes\n  allowed: 16384 bytes\n"
         r"  fix: set fewer or shorter properties in `validator\.client`",
-        str(caught.value),
+        str(raised(EarshotError, text, client={"some.property": "x" * LIMIT})),
     )
 
 

@@ -3,8 +3,6 @@
 The double of `aws` knows `s3 cp` alone, with a folder in the place of the bucket.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

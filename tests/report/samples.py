@@ -1,7 +1,5 @@
 """Crafted reports, each named after what it shows."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from earshot.listeners.address import Address, read_address

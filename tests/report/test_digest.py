@@ -1,7 +1,5 @@
 """What belongs together in a report."""
 
-from __future__ import annotations
-
 from earshot.listeners.address import Address
 from earshot.report.digest import (
     Pair,

@@ -4,8 +4,6 @@ The JSON of three reports has every key between them; the others are read back. 
 style sheet, which one golden contains.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page as a real browser lays it out: cells there, nothing overflows, no script, no fetch."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

@@ -1,7 +1,5 @@
 """A saved report is read back, or refused with one clear message."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.errors import EarshotError
@@ -12,8 +10,8 @@ from tests.report import samples
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        (b"", "is no JSON"),
-        (b"\x00\xff", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\x00\xff", "is not JSON"),
         (b"[]", r"a report of version 1\): found \[\]; allowed: "),
         (b'{"version": 2}', r"- version: found 2; allowed: 1"),
         (b'{"version": 1}', r"- cells: is missing"),

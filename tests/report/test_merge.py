@@ -1,7 +1,5 @@
 """Several reports as one."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for every format: no failing cell is missing, and no text can act."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser

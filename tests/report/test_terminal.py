@@ -1,7 +1,5 @@
 """Marks, colours and columns, and what a stream can show of them."""
 
-from __future__ import annotations
-
 import io
 import os
 

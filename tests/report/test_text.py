@@ -1,7 +1,5 @@
 """The text report on different terminals."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.report.terminal import Terminal

@@ -1,7 +1,5 @@
 """The picture's geometry: everything inside, nothing on top of anything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.listeners.address import Address
@@ -74,10 +72,10 @@ def test_brokers_share_a_box_where_there_are_too_many() -> None:
         boxes = topology(samples.report(cells)).boxes
         return [box.label for box in boxes if box.x == geometry.COLUMNS[2]]
 
-    assert brokers(geometry.MANY) == [f"broker {id}" for id in range(geometry.MANY)]
-    assert brokers(geometry.MANY + 1) == [f"{geometry.MANY + 1} brokers"]
-    alone = [f"broker {id}" for id in range(geometry.MANY + 1)]
-    assert brokers(geometry.MANY + 1, failed=True) == alone
+    assert brokers(geometry.MAX_BOXES) == [f"broker {id}" for id in range(geometry.MAX_BOXES)]
+    assert brokers(geometry.MAX_BOXES + 1) == [f"{geometry.MAX_BOXES + 1} brokers"]
+    alone = [f"broker {id}" for id in range(geometry.MAX_BOXES + 1)]
+    assert brokers(geometry.MAX_BOXES + 1, failed=True) == alone
 
 
 @pytest.mark.parametrize(

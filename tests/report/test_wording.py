@@ -1,7 +1,5 @@
 """The words that all formats share."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone

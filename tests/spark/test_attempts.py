@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -79,7 +77,7 @@ def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) 
 
     found = attempts().run(routes(port), action)
     assert unproven(found) == {
-        ("EXTERNAL", 2): RouteProblem(RouteFailure.FAILED, "TimeoutException: expired")
+        ("EXTERNAL", 2): RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
     }
     assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
 
@@ -98,7 +96,7 @@ def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) ->
         raise RuntimeError(f"An error occurred.\n: {limit}\n\tat x.Y")
 
     found = unproven(attempts().run(routes(port), action))
-    assert {item.trouble for item in found.values()} == {RouteFailure.LIMITED}
+    assert {item.failure for item in found.values()} == {RouteFailure.RESOURCE_LIMIT}
 
 
 def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
@@ -111,7 +109,7 @@ def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
             raise RuntimeError("refused")
 
     found = attempts().run(every, action)
-    assert {key: item.trouble for key, item in unproven(found).items()} == {
+    assert {key: item.failure for key, item in unproven(found).items()} == {
         ("EXTERNAL", 3): RouteFailure.REFUSED
     }
     assert timeline(found) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
@@ -158,7 +156,7 @@ def test_what_is_not_done_at_the_deadline_is_late(port: int) -> None:
         raise RuntimeError("cancelled")
 
     found = unproven(attempts(cancelled, 0.5).run(routes(port), action))
-    assert {item.trouble for item in found.values()} == {RouteFailure.LATE}
+    assert {item.failure for item in found.values()} == {RouteFailure.TIMED_OUT}
     assert all("deadline of 0.5 s" in item.reason for item in found.values())
 
 
@@ -176,8 +174,8 @@ def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -
 
 def test_a_later_success_forgives_an_earlier_failure(port: int) -> None:
     one = routes(port)[0]
-    bad = JobAttempt[None]((one,), 1, None, RouteProblem(RouteFailure.FAILED, "once"))
-    assert unproven([bad]) == {one.key: RouteProblem(RouteFailure.FAILED, "once")}
+    bad = JobAttempt[None]((one,), 1, None, RouteProblem(RouteFailure.JOB_FAILED, "once"))
+    assert unproven([bad]) == {one.key: RouteProblem(RouteFailure.JOB_FAILED, "once")}
     assert unproven([bad, JobAttempt((one,), 2)]) == {}
 
 
@@ -207,7 +205,7 @@ def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
     assert unproven(found) == {
         ("L", 1): RouteProblem(RouteFailure.REFUSED, said.format(1)),
         ("L", 2): RouteProblem(RouteFailure.REFUSED, said.format(2)),
-        ("L", 4): RouteProblem(RouteFailure.FAILED, "no"),
+        ("L", 4): RouteProblem(RouteFailure.JOB_FAILED, "no"),
     }
     assert {item.attempt for item in found} == {1, 2, 3}
     assert events == [
@@ -238,7 +236,7 @@ def test_after_the_deadline_nobody_is_blamed_and_nothing_is_tried(
         end.stop.set()
         raise RuntimeError("cancelled")
 
-    late = RouteProblem(RouteFailure.LATE, "not done when the deadline of 60 s passed")
+    late = RouteProblem(RouteFailure.TIMED_OUT, "not done when the deadline of 60 s passed")
     routes = of_one_listener(2)
     assert Attempts(lambda: None, end).run(routes, action) == [
         JobAttempt(tuple(routes), 1, None, late)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,6 +11,7 @@ from earshot.spark.attempts import Route
 from earshot.spark.executors import NoExecutors, is_reached, probe, vantage_of
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import ReachedAddress, Vantage
+from tests.raised import raised
 
 ROUTE = Route("INTERNAL", 1, Address("kafka-1", 9092), 0)
 
@@ -180,9 +179,8 @@ def test_executors_that_got_no_task_may_get_one_later(
 
 
 def test_executors_that_do_not_answer_are_none() -> None:
-    with pytest.raises(NoExecutors) as caught:
-        probe(cast(Any, Answering([], [], [])), [ROUTE], (), Deadline(10))
-    assert str(caught.value) == "no executor answered before the deadline of 10 s passed"
+    error = raised(NoExecutors, probe, cast(Any, Answering([], [], [])), [ROUTE], (), Deadline(10))
+    assert str(error) == "no executor answered before the deadline of 10 s passed"
 
 
 def test_what_takes_too_long_is_cancelled() -> None:
@@ -256,6 +254,6 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
     with pytest.raises(NoExecutors) as caught:
         probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(10))
     assert str(caught.value) == (
-        "no executor could look: SparkException: [PYTHON_VERSION_MISMATCH] Python in worker has "
-        "different version"
+        "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
+        "worker has different version"
     )

@@ -1,7 +1,5 @@
 """What the job does with Spark is tested on real brokers (tests/e2e/test_spark_validation.py)."""
 
-from __future__ import annotations
-
 from earshot.listeners.terms import Protocol
 from earshot.spark.job import FAIL_FAST, ListenerAccess
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -7,8 +5,8 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
 from earshot.spark.attempts import RouteFailure, RouteProblem
-from earshot.spark.cluster import met_strangers
-from earshot.spark.job import Findings
+from earshot.spark.cluster import other_cluster_keys
+from earshot.spark.job import JobResult
 from earshot.spark.merge import blame, merge, without_spark
 from earshot.validation.client import Failure
 from earshot.validation.refusals import refusal
@@ -43,7 +41,7 @@ TALLIES = tuple(
     for share in SHARES
 )
 READS = frozenset((reader, share.partition) for reader in LISTENERS for share in SHARES)
-WHOLE = Findings(SHARES, TALLIES, READS)
+WHOLE = JobResult(SHARES, TALLIES, READS)
 
 
 def by_key(cells: tuple[Cell, ...], vantage: str = "host") -> dict[tuple[str, int], Cell]:
@@ -70,8 +68,8 @@ def test_a_cell_that_the_doctor_failed_stays_as_it_is() -> None:
 
 
 def test_what_was_not_acknowledged_fails_at_produce() -> None:
-    problem = RouteProblem(RouteFailure.FAILED, "TimeoutException: expired")
-    findings = Findings(SHARES, TALLIES, READS, unwritten={("EXTERNAL", 2): problem})
+    problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
+    findings = JobResult(SHARES, TALLIES, READS, unwritten={("EXTERNAL", 2): problem})
     found = by_key(merge(CELLS, findings))["EXTERNAL", 2]
     assert (found.verdict, found.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
     assert found.cause is not None and found.cause.observed == (
@@ -90,8 +88,8 @@ def test_what_was_not_acknowledged_fails_at_produce() -> None:
 
 
 def test_what_could_not_be_read_fails_its_reader_only() -> None:
-    problem = RouteProblem(RouteFailure.FAILED, "TimeoutException: no position")
-    findings = Findings(SHARES, TALLIES, READS, unread={("INTERNAL", 1): problem})
+    problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: no position")
+    findings = JobResult(SHARES, TALLIES, READS, unread={("INTERNAL", 1): problem})
     found = merge(CELLS, findings)
     assert verdicts(found) == {
         ("INTERNAL", 1): Verdict.FAIL,
@@ -108,7 +106,7 @@ def test_what_could_not_be_read_fails_its_reader_only() -> None:
 
 def test_a_broker_that_died_meanwhile_fails_where_it_stopped_to_answer() -> None:
     gone = RouteProblem(RouteFailure.REFUSED, "accepted connections, but no more while the job ran")
-    findings = Findings(SHARES, TALLIES, READS, unwritten={("INTERNAL", 1): gone})
+    findings = JobResult(SHARES, TALLIES, READS, unwritten={("INTERNAL", 1): gone})
     found = by_key(merge(CELLS, findings))["INTERNAL", 1]
     assert found.failed_stage is Stage.TCP
     assert found.cause is not None
@@ -116,16 +114,16 @@ def test_a_broker_that_died_meanwhile_fails_where_it_stopped_to_answer() -> None
 
 
 def test_what_was_not_done_in_time_is_inconclusive() -> None:
-    late = RouteProblem(RouteFailure.LATE, "not done when the deadline of 9 s passed")
-    findings = Findings((), (), frozenset(), unwritten={("INTERNAL", 1): late})
+    late = RouteProblem(RouteFailure.TIMED_OUT, "not done when the deadline of 9 s passed")
+    findings = JobResult((), (), frozenset(), unwritten={("INTERNAL", 1): late})
     found = by_key(merge(CELLS[:1], findings))["INTERNAL", 1]
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.reason == "Spark: not done when the deadline of 9 s passed"
 
 
 def test_a_limit_of_the_machine_that_runs_spark_is_no_fault_of_a_broker() -> None:
-    full = RouteProblem(RouteFailure.LIMITED, "IOException: No space left on device")
-    findings = Findings(SHARES, TALLIES, READS, unread={("INTERNAL", 1): full})
+    full = RouteProblem(RouteFailure.RESOURCE_LIMIT, "IOException: No space left on device")
+    findings = JobResult(SHARES, TALLIES, READS, unread={("INTERNAL", 1): full})
     found = by_key(merge(CELLS[:1], findings))["INTERNAL", 1]
     assert (found.verdict, found.cause) == (Verdict.INCONCLUSIVE, None)
     assert found.reason.endswith(
@@ -180,7 +178,7 @@ def test_lost_records_fail_the_cell_with_their_numbers() -> None:
         else it
         for it in TALLIES
     )
-    found = by_key(merge(CELLS, Findings(SHARES, short, READS)))["INTERNAL", 1]
+    found = by_key(merge(CELLS, JobResult(SHARES, short, READS)))["INTERNAL", 1]
     assert found.failed_stage is Stage.CONSUME
     assert found.cause is not None and found.cause.kind == "lost"
     reported = "of 10 records written through INTERNAL, 3 never came back through"
@@ -215,7 +213,7 @@ def test_whatever_happened_to_records_is_told(
         else it
         for it in TALLIES
     )
-    found = by_key(merge(CELLS, Findings(SHARES, tallies, READS)))
+    found = by_key(merge(CELLS, JobResult(SHARES, tallies, READS)))
     assert found["INTERNAL", 1].verdict is Verdict.PASS
     cause = found["EXTERNAL", 1].cause
     assert cause is not None and cause.kind == kind
@@ -254,7 +252,7 @@ def missed(listener: str, broker: int, resolved: tuple[str, ...], error: str) ->
 def test_an_executor_that_cannot_resolve_fails_its_cell_and_not_the_drivers() -> None:
     blind = executor("executor-1", missed("EXTERNAL", 2, (), "kafka-2.example.com: not known"))
     far = executor("executor-2", missed("EXTERNAL", 1, ("192.0.2.1",), "timed out"))
-    findings = Findings(SHARES, TALLIES, READS, executors=(executor("executor-0"), blind, far))
+    findings = JobResult(SHARES, TALLIES, READS, executors=(executor("executor-0"), blind, far))
     cells = merge(CELLS, findings)
     assert set(verdicts(cells).values()) == {Verdict.PASS}
     assert set(verdicts(cells, "executor-0").values()) == {Verdict.PASS}
@@ -301,7 +299,7 @@ def test_several_findings_are_told_together_and_the_gravest_names_the_cause() ->
         else it
         for it in TALLIES
     )
-    cause = by_key(merge(CELLS, Findings(SHARES, tallies, READS)))["INTERNAL", 1].cause
+    cause = by_key(merge(CELLS, JobResult(SHARES, tallies, READS)))["INTERNAL", 1].cause
     assert cause is not None and cause.kind == "lost"
     assert cause.observed == (
         f"{OF_TEN}, 2 came back changed through EXTERNAL; "
@@ -327,7 +325,7 @@ def test_an_executor_that_is_refused_says_so() -> None:
 
 
 def test_what_the_job_failed_at_is_the_executors_failure_too() -> None:
-    problem = RouteProblem(RouteFailure.FAILED, "expired")
+    problem = RouteProblem(RouteFailure.JOB_FAILED, "expired")
     findings = replace(
         WHOLE, unwritten={("EXTERNAL", 2): problem}, executors=(executor("executor-0"),)
     )
@@ -338,7 +336,7 @@ def test_what_the_job_failed_at_is_the_executors_failure_too() -> None:
 def test_what_the_driver_could_not_prove_the_executors_cannot_either() -> None:
     rest = tuple(it for it in SHARES if (it.listener, it.broker) != ("EXTERNAL", 2))
     tallies = tuple(it for it in TALLIES if it.share in rest)
-    findings = Findings(rest, tallies, READS, executors=(executor("executor-0"),))
+    findings = JobResult(rest, tallies, READS, executors=(executor("executor-0"),))
     found = by_key(merge(CELLS, findings), "executor-0")["EXTERNAL", 2]
     assert (found.verdict, found.reason) == (
         Verdict.SKIP,
@@ -350,7 +348,7 @@ def test_what_no_executor_reached_is_not_proven_for_the_driver_either() -> None:
     blind = executor("executor-0", missed("EXTERNAL", 2, (), "not known"))
     rest = [item for item in SHARES if (item.listener, item.broker) != ("EXTERNAL", 2)]
     tallies = tuple(item for item in TALLIES if item.share in rest)
-    findings = Findings(tuple(rest), tallies, READS, executors=(blind,))
+    findings = JobResult(tuple(rest), tallies, READS, executors=(blind,))
     found = merge(CELLS, findings)
     driver = by_key(found)["EXTERNAL", 2]
     assert (driver.verdict, driver.reason) == (
@@ -361,7 +359,7 @@ def test_what_no_executor_reached_is_not_proven_for_the_driver_either() -> None:
 
 
 STRANGER = RouteProblem(
-    RouteFailure.STRANGER, "for Spark, kafka-2.example.com:9092 belongs to cluster D"
+    RouteFailure.OTHER_CLUSTER, "for Spark, kafka-2.example.com:9092 belongs to cluster D"
 )
 
 
@@ -407,13 +405,13 @@ def test_an_executor_that_meets_another_cluster(
         assert found.cause.observed == (
             "for executor-1 on worker, kafka-1.example.com:9092 belongs to cluster D"
         )
-    assert met_strangers([meeting(met)], expected) == ({("INTERNAL", 1)} if kind else set())
+    assert other_cluster_keys([meeting(met)], expected) == ({("INTERNAL", 1)} if kind else set())
 
 
 def test_where_one_executor_meets_another_cluster_nothing_goes() -> None:
     rest = tuple(it for it in SHARES if (it.listener, it.broker) != ("INTERNAL", 1))
     tallies = tuple(it for it in TALLIES if it.share in rest)
-    findings = Findings(rest, tallies, READS, executors=(executor("executor-0"), meeting("D")))
+    findings = JobResult(rest, tallies, READS, executors=(executor("executor-0"), meeting("D")))
     found = merge(CELLS, findings, "C")
     driver = by_key(found)["INTERNAL", 1]
     assert (driver.verdict, driver.reason) == (

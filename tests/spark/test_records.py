@@ -91,7 +91,7 @@ class Log:
         self.rows.append((value, headers, partition, offset))
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        return spark_records.received(spark.createDataFrame(self.rows, SCHEMA), RUN)
+        return spark_records.parsed_records(spark.createDataFrame(self.rows, SCHEMA), RUN)
 
 
 def disturbed(seed: int) -> Log:
@@ -125,10 +125,10 @@ def test_spark_counts_what_the_reference_counts(spark: SparkSession, seed: str) 
     log = disturbed(int(seed))
     expected = set(tally(log.reference, RUN, SHARES))
     frame = log.frame(spark)
-    assert set(spark_records.exact(frame, READER, RUN, SHARES)) == expected
-    outlines = spark_records.outline(frame, READER, RUN, SHARES)
-    assert {item.tally for item in outlines if item.proven} <= expected
-    assert not all(item.proven for item in outlines)
+    assert set(spark_records.exact_tallies(frame, READER, RUN, SHARES)) == expected
+    outlines = spark_records.outlines_of(frame, READER, RUN, SHARES)
+    assert {item.tally for item in outlines if item.is_complete} <= expected
+    assert not all(item.is_complete for item in outlines)
 
 
 def test_the_outline_proves_a_run_without_trouble(spark: SparkSession) -> None:
@@ -137,8 +137,8 @@ def test_the_outline_proves_a_run_without_trouble(spark: SparkSession) -> None:
         log.append_foreign(None, share.partition)
         for number in range(share.records):
             log.append(share, number, partition=share.partition, intact=number != 3)
-    outlines = spark_records.outline(log.frame(spark), READER, RUN, SHARES)
-    assert all(item.proven for item in outlines)
+    outlines = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
+    assert all(item.is_complete for item in outlines)
     assert {item.tally for item in outlines} == set(tally(log.reference, RUN, SHARES))
 
 
@@ -155,8 +155,8 @@ def test_the_outline_proves_nothing_that_is_wrong(spark: SparkSession, change: s
     log = Log()
     for number in numbers:
         log.append(SHARES[0], number, partition=0)
-    (outline,) = spark_records.outline(log.frame(spark), READER, RUN, SHARES)
-    assert not outline.proven
+    (outline,) = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
+    assert not outline.is_complete
 
 
 def test_a_change_that_the_record_itself_bears_out_is_seen(spark: SparkSession) -> None:
@@ -169,12 +169,12 @@ def test_a_change_that_the_record_itself_bears_out_is_seen(spark: SparkSession) 
     changed = value[:-1] + b"!"
     checksum = ("checksum", str(zlib.crc32(changed)).encode())
     log.rows[7] = (changed, [*headers, checksum], partition, offset)
-    (outline,) = spark_records.outline(log.frame(spark), READER, RUN, SHARES)
+    (outline,) = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
     assert outline.tally.corrupt == 1
 
 
 def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
-    rows = spark_records.written(spark, RUN, SHARES).collect()
+    rows = spark_records.record_frame(spark, RUN, SHARES).collect()
     assert len(rows) == sum(share.records for share in SHARES)
     for index, row in enumerate(rows):
         share, number = SHARES[index // 20], index % 20
@@ -190,5 +190,5 @@ def test_what_is_written_says_whose_it_is(spark: SparkSession) -> None:
 
 
 def test_each_share_is_one_task_s_work_in_order(spark: SparkSession) -> None:
-    parts = spark_records.written(spark, RUN, SHARES).rdd.glom().collect()
+    parts = spark_records.record_frame(spark, RUN, SHARES).rdd.glom().collect()
     assert [{row["partition"] for row in part} for part in parts] == [{0}, {1}, {2}, {3}]

@@ -1,7 +1,5 @@
 """What Spark is told for a cluster."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.listeners.terms import Protocol

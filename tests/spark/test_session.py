@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import re
 import subprocess
@@ -13,10 +11,10 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.jvm.java import Java
 from earshot.spark import session as spark_session
-from earshot.spark.jvm import PREFIX, Jvm, full_disk_remedy, locked, remove_abandoned
+from earshot.spark.jvm import PREFIX, Jvm, full_disk_remedy, locked_file, remove_abandoned
 from earshot.spark.session import (
-    GUARDED,
-    SMALL,
+    AUTHENTICATION,
+    SMALL_JOB,
     SessionStart,
     SparkSettings,
     connector_jars,
@@ -58,7 +56,7 @@ def test_then_those_of_a_directory(tmp_path: Path, fetched: tuple[Path, ...]) ->
 
 def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
     (tmp_path / "some.jar").touch()
-    with pytest.raises(EarshotError, match="holds no spark-sql-kafka"):
+    with pytest.raises(EarshotError, match="contains no spark-sql-kafka"):
         connector_jars(SparkSettings(jars_dir=tmp_path), tmp_path)
 
 
@@ -140,7 +138,7 @@ def test_a_master_that_the_user_names_is_respected(
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     found = spark_session._conf(conf, (), ())
     assert ("spark.driver.bindAddress" in found) is local
-    assert (found.items() >= GUARDED.items()) is local
+    assert (found.items() >= AUTHENTICATION.items()) is local
     named = f"{' '.join(conf.values())} {arguments} {defaults}".replace("=", " ").split()
     default = "master" not in f"{conf}{arguments}{defaults}"
     assert found["spark.master"] in (["local[*]"] if default else named)
@@ -151,7 +149,7 @@ def test_a_local_cluster_has_executors_and_so_no_secret_of_its_own(
 ) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     found = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
-    assert not found.keys() & GUARDED.keys()
+    assert not found.keys() & AUTHENTICATION.keys()
 
 
 def test_authentication_that_is_turned_off_takes_the_rest_with_it(
@@ -159,7 +157,9 @@ def test_authentication_that_is_turned_off_takes_the_rest_with_it(
 ) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     found = spark_session._conf({"spark.authenticate": "false"}, (), ())
-    assert {key: found[key] for key in GUARDED if key in found} == {"spark.authenticate": "false"}
+    assert {key: found[key] for key in AUTHENTICATION if key in found} == {
+        "spark.authenticate": "false"
+    }
 
 
 AUTHENTICATED = {"spark.authenticate": "true"}
@@ -169,7 +169,7 @@ OPEN, READABLE = "does not authenticate", "does not encrypt"
 @pytest.mark.parametrize(
     ("master", "conf", "credentials", "words"),
     [
-        ("local[*]", GUARDED, True, ""),
+        ("local[*]", AUTHENTICATION, True, ""),
         ("local[*]", AUTHENTICATED, True, ""),
         ("local[*]", {}, False, OPEN),
         ("yarn", {}, True, OPEN),
@@ -252,7 +252,7 @@ def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.Mon
     context = SimpleNamespace(master="local[*]")
     spark: Any = SimpleNamespace(stop=lambda: None, sparkContext=context)
     monkeypatch.setattr(SessionStart, "_start", lambda _: jvm)
-    monkeypatch.setattr(spark_session, "_connected", lambda _: spark)
+    monkeypatch.setattr(spark_session, "_new_session", lambda _: spark)
     monkeypatch.setattr(spark_session, "_forget_context", lambda: None)
     monkeypatch.delenv(spark_session.GATEWAY, raising=False)
     opening = SessionStart(SparkSettings(record=True))
@@ -289,7 +289,7 @@ def test_a_jvm_that_cannot_be_started_leaves_no_recording(
 )
 def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool) -> None:
     """As Spark judges them: by the key or the value."""
-    pattern = SMALL["spark.sql.redaction.options.regex"]
+    pattern = SMALL_JOB["spark.sql.redaction.options.regex"]
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
 
 
@@ -298,7 +298,7 @@ def test_a_full_disk_is_told_with_the_folder_on_it(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     remedy = full_disk_remedy("java.io.IOException: No space left on device")
-    assert remedy.startswith(f"free space on the disk of {tmp_path}, or let TMPDIR name")
+    assert remedy.startswith(f"free space on the disk of {tmp_path}, or set TMPDIR")
     assert full_disk_remedy("java.io.IOException: refused") == ""
 
 
@@ -311,10 +311,10 @@ def test_what_a_killed_command_has_left_is_removed_by_the_next(
     for directory in (running, killed, earlier):
         directory.mkdir()
     (tmp_path / f"{PREFIX}link").symlink_to(earlier)
-    code = "import sys; from pathlib import Path; from earshot.spark.jvm import locked; "
-    code += "file = locked(Path(sys.argv[1])); import os; os._exit(1)"
+    code = "import sys; from pathlib import Path; from earshot.spark.jvm import locked_file; "
+    code += "file = locked_file(Path(sys.argv[1])); import os; os._exit(1)"
     subprocess.run([sys.executable, "-c", code, str(killed)], check=False)
     assert (killed / "lock").exists()
-    with locked(running):
+    with locked_file(running):
         remove_abandoned()
         assert running.exists() and earlier.exists() and not killed.exists()

@@ -1,7 +1,5 @@
 """The picture of the packages: the layers that `make check` holds the imports to."""
 
-from __future__ import annotations
-
 import pkgutil
 
 import earshot

@@ -1,7 +1,5 @@
 """The inputs of cluster components are those of a stack file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line of the set-up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

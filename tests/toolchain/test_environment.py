@@ -1,7 +1,5 @@
 """What `make env` exports, and when the user's own backend is left alone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

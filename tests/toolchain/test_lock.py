@@ -1,7 +1,5 @@
 """The locks agree with each other: what runs in a container is what runs here."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib import metadata

@@ -1,7 +1,5 @@
 """Provider plugins: who gets them by itself, and what is said where one is missing."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import yaml
 from earshot.errors import EarshotError
 from earshot.project import Project
 from tests.config.aws_documents import document
+from tests.raised import raised
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
 from toolchain.placements import check_plugin
@@ -44,13 +43,12 @@ def test_the_built_cli_has_to_be_given_the_plugin(
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     version = importlib.metadata.version(f"pulumi-{name}")
     environment = {"PULUMI_HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
-    with pytest.raises(EarshotError) as caught:
-        check_plugin(name, environment)
-    text = str(caught.value)
+    error = raised(EarshotError, check_plugin, name, environment)
+    text = str(error)
     command = f"/opt/pulumi/bin/pulumi plugin install resource {name} {version}"
     assert f"PULUMI_HOME={tmp_path} {command}\n" in text
     assert f"--file pulumi-resource-{name}-v{version}-linux-arm64.tar.gz" in text
-    assert caught.value.exit_code == 2
+    assert error.exit_code == 2
 
     (tmp_path / "plugins" / f"resource-{name}-v{version}").mkdir(parents=True)
     check_plugin(name, environment)

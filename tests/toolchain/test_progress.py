@@ -1,7 +1,5 @@
 """Steps of the set-up: signs of life, and one clear message when a command fails."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

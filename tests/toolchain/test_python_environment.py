@@ -1,13 +1,12 @@
 """When ``.venv`` is made, and from what. The commands themselves are recorded, not run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from earshot.errors import EarshotError
+from tests.raised import raised
 from toolchain import python_environment
 
 PROJECT = (
@@ -141,9 +140,7 @@ def test_python_without_ensurepip(machine: Machine, monkeypatch: pytest.MonkeyPa
 
 def test_a_path_that_cannot_stand_in_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_environment, "VENV", Path("/a:b/.venv"))
-    with pytest.raises(EarshotError) as caught:
-        ensure()
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, ensure)) == (
         "project folder /a:b: has a : in its path, at which PATH is taken apart\n"
         "  fix: move the project to another path"
     )

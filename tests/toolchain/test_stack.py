@@ -1,7 +1,5 @@
 """What `make` does around Pulumi's commands: templates, salts."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -20,6 +18,7 @@ from earshot.errors import EarshotError
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.transition import memory
+from tests.raised import raised
 from tests.skips import not_meant
 from toolchain import stack as stack_module
 from toolchain.paths import STACKS
@@ -182,9 +181,7 @@ def test_up_ends_where_a_step_changes_nothing(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     updates(monkeypatch, [["step 2 of 2: b"], ["step 2 of 2: b"]], [0, 0])
-    with pytest.raises(EarshotError) as error:
-        stack("local").up()
-    assert str(error.value) == (
+    assert str(raised(EarshotError, stack("local").up)) == (
         "stack local, step 2 of 2: b: is still to be made, although the update ended well\n"
         "  fix: run the same command again"
     )
@@ -372,7 +369,6 @@ def test_a_state_for_which_there_is_no_room_is_named_before_pulumi_tries(
             raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
-    with pytest.raises(EarshotError) as caught:
-        stack("local")._select()
-    assert str(caught.value).startswith(f"Pulumi's state in {checkout}/state: cannot be written (")
-    assert text in str(caught.value)
+    error = raised(EarshotError, stack("local")._select)
+    assert str(error).startswith(f"Pulumi's state in {checkout}/state: cannot be written (")
+    assert text in str(error)

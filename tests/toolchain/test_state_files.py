@@ -1,7 +1,5 @@
 """What a killed Pulumi leaves in a file backend, found and fixed before the next command."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """System packages: installed unasked in CI as root, named everywhere else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

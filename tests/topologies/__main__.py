@@ -1,7 +1,5 @@
 """`python -m tests.topologies --seed 1 --count 1000`: judge the model by random topologies."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

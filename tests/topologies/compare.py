@@ -1,7 +1,5 @@
 """What the model says of a topology beside what its places saw, hop by hop."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

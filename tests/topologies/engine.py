@@ -1,7 +1,5 @@
 """Start topologies on a Docker engine as `docker compose up` would, and ask their places."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Random Compose topologies: listeners right, nearly right and wrong, on networks of every form."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Brokers reach each other and the quorum on a network of their own, so that every
 what clients meet on the other networks is as random as without Kafka.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,14 +1,12 @@
 """The page about changes, generated: `python -m tests.transition.page > docs/changes.md`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.terms import Protocol, Role, Scope
-from earshot.transition.rehearsal import RehearsedStep, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, rehearsed_steps
 from earshot.transition.steps import transition
 
 _HEAD = """\
@@ -199,7 +197,7 @@ def page() -> str:
 
 def _section(title: str, current: ClusterPlan, wanted: ClusterPlan) -> str:
     try:
-        steps = rehearsed(current, transition(current, wanted))
+        steps = rehearsed_steps(current, transition(current, wanted))
     except EarshotError as refusal:
         return f"### {title}\n\nRefused: {refusal.observed}.\n\nInstead: {refusal.remedy}.\n"
     restarts = sum(len(step.restarts) for step in steps)

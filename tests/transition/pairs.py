@@ -1,7 +1,5 @@
 """Random pairs of plans: what runs, and what is wanted of it."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

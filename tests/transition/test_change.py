@@ -1,7 +1,5 @@
 """Where a stack is in its change, by what is remembered of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +9,11 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.transition import memory
 from earshot.transition.change import Change
+from tests.raised import raised
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, REPL, plan
 
 LINES = (
-    "step 1 of 3: INTERNAL and REPL side by side",
+    "step 1 of 3: REPL added next to INTERNAL",
     "step 2 of 3: brokers reach each other through REPL",
     "step 3 of 3: INTERNAL removed",
 )
@@ -121,6 +120,4 @@ def test_a_memory_that_cannot_be_read_or_written_is_one_error(tmp_path: Path) ->
         (lambda: memory.recall(tmp_path), "cannot be read (Is a directory)"),
         (lambda: memory.complete(tmp_path, BEFORE, 0), "cannot be written (Is a directory)"),
     ):
-        with pytest.raises(EarshotError) as error:
-            act()
-        assert str(error.value) == f"{path}: {words}"
+        assert str(raised(EarshotError, act)) == f"{path}: {words}"

@@ -1,7 +1,5 @@
 """What is remembered, compared with what nodes run: who counts where the two disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

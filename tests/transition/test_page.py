@@ -1,7 +1,5 @@
 """docs/changes.md is generated from the function that plans changes."""
 
-from __future__ import annotations
-
 from tests.transition.page import CHANGES, page
 from toolchain.paths import ROOT
 

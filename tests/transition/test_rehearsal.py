@@ -1,19 +1,17 @@
 """Whom clients reach while a step is made, and after it."""
 
-from __future__ import annotations
-
 from earshot.listeners.terms import Scope
-from earshot.transition.rehearsal import RehearsedStep, by_scope, rehearsed
+from earshot.transition.rehearsal import RehearsedStep, by_scope, rehearsed_steps
 from earshot.transition.steps import transition
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
 
 
 def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
     steps = transition(BEFORE, RENAMED)
-    first, second, third = rehearsed(BEFORE, steps)
+    first, second, third = rehearsed_steps(BEFORE, steps)
     host = {Scope.HOST: ("EXTERNAL",)}
     assert first == RehearsedStep(
-        text="INTERNAL and REPL side by side",
+        text="REPL added next to INTERNAL",
         restarts=(1, 2, 3),
         through="INTERNAL",
         meanwhile={Scope.INTERNAL: ("INTERNAL",), **host},
@@ -37,7 +35,7 @@ def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
 
 def test_while_a_listener_changes_its_protocol_no_client_reaches_every_broker() -> None:
     secured = plan(INTERNAL, EXTERNAL | {"protocol": "SSL"})
-    (step,) = rehearsed(BEFORE, transition(BEFORE, secured))
+    (step,) = rehearsed_steps(BEFORE, transition(BEFORE, secured))
     assert step.meanwhile[Scope.HOST] == ()
     assert step.after[Scope.HOST] == ("EXTERNAL",)
 

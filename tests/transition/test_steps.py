@@ -1,7 +1,5 @@
 """The steps of a change: which they are, and that nobody is sent nowhere on the way."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
@@ -13,6 +11,7 @@ from earshot.listeners.model import ClusterPlan, SecurityPlan
 from earshot.listeners.terms import Mechanism
 from earshot.transition.refusal import no_order
 from earshot.transition.steps import Step, leaving, transition
+from tests.raised import raised
 from tests.transition.pairs import planned
 from tests.transition.walk import REFUSED, Order, walked
 
@@ -47,7 +46,7 @@ def offered(steps: tuple[Step, ...]) -> list[tuple[str, ...]]:
 def test_another_listener_between_brokers_takes_three_steps() -> None:
     steps = transition(BEFORE, RENAMED)
     assert texts(steps) == [
-        "INTERNAL and REPL side by side",
+        "REPL added next to INTERNAL",
         "brokers reach each other through REPL",
         "INTERNAL removed",
     ]
@@ -108,12 +107,12 @@ def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
                 EXTERNAL | {"name": "A", "port": 1},
                 EXTERNAL | {"name": "B"} | {"port": 2},
             ),
-            ["EXTERNAL, A and B side by side", "EXTERNAL removed"],
+            ["A and B added next to EXTERNAL", "EXTERNAL removed"],
         ),
         (
             plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
             [
-                "INTERNAL and REPL side by side",
+                "REPL added next to INTERNAL",
                 "brokers reach each other through REPL",
                 "INTERNAL removed; with broker 4",
             ],
@@ -179,7 +178,7 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
     fewer, more = (plan(REPL, EXTERNAL, brokers=count) for count in (2, 4))
     steps = transition(BEFORE, fewer)
     assert texts(steps) == [
-        "INTERNAL and REPL side by side; without broker 3",
+        "REPL added next to INTERNAL; without broker 3",
         "brokers reach each other through REPL",
         "INTERNAL removed",
     ]
@@ -265,9 +264,7 @@ def on_docker(external: dict[int, int], public: dict[int, int] | None) -> Cluste
 def test_a_published_port_is_not_handed_over_in_one_go(
     current: ClusterPlan, wanted: ClusterPlan, reason: str
 ) -> None:
-    with pytest.raises(EarshotError) as refusal:
-        transition(current, wanted)
-    assert refusal.value.observed.startswith(reason)
+    assert raised(EarshotError, transition, current, wanted).observed.startswith(reason)
 
 
 def test_a_port_within_a_container_is_no_published_one() -> None:
@@ -359,9 +356,7 @@ REFUSALS = [
 def test_what_no_order_can_do_is_refused_with_the_way(
     wanted: ClusterPlan, reason: str, way: str
 ) -> None:
-    with pytest.raises(EarshotError) as refusal:
-        transition(BEFORE, wanted)
-    assert str(refusal.value) == (
+    assert str(raised(EarshotError, transition, BEFORE, wanted)) == (
         f"nothing was touched, for brokers that run cannot make this change: {reason}\n  fix: {way}"
     )
 
@@ -380,7 +375,7 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
     steps = transition(BEFORE, wanted)
     assert texts(steps) == [
         (
-            "INTERNAL, EXTERNAL, REPL and PUBLIC side by side; nodes get certificates, and "
+            "REPL and PUBLIC added next to INTERNAL and EXTERNAL; nodes get certificates, and "
             "clients users"
         ),
         "brokers reach each other through REPL",
@@ -391,9 +386,7 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
         "back to the listeners before the step that was interrupted"
     ]
     for plain in (BEFORE, plan(INTERNAL, EXTERNAL, extra={"num.partitions": "3"})):
-        with pytest.raises(EarshotError) as refusal:
-            transition(wanted, plain)
-        assert refusal.value.observed == (
+        assert raised(EarshotError, transition, wanted, plain).observed == (
             "`security` would go while brokers run: those restarted first would show no "
             "certificates where the others ask for them"
         )
@@ -409,9 +402,8 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
 def test_security_does_not_come_beside_security_of_somebody_s_own(
     changes: dict[str, Any], shown: str
 ) -> None:
-    with pytest.raises(EarshotError) as refusal:
-        transition(BEFORE.model_copy(update=changes), secured(BEFORE))
-    assert str(refusal.value) == (
+    error = raised(EarshotError, transition, BEFORE.model_copy(update=changes), secured(BEFORE))
+    assert str(error) == (
         "nothing was touched, for brokers that run cannot make this change: `security` would come "
         f"while brokers run with {shown} of their own: those restarted first would not know "
         "which authorities the others trust\n"
@@ -424,9 +416,7 @@ def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None
     given = own.model_copy(update={"principals": ("CN=b1",)})
     secured, theirs = (BEFORE.model_copy(update={"security": it}) for it in (own, given))
     for before, wanted in ((secured, theirs), (theirs, secured)):
-        with pytest.raises(EarshotError) as refusal:
-            transition(before, wanted)
-        assert refusal.value.observed == (
+        assert raised(EarshotError, transition, before, wanted).observed == (
             "nodes would have certificates of another source while brokers run: those restarted "
             "first would show what the others do not trust"
         )
@@ -443,10 +433,9 @@ def test_an_authority_takes_over_once_all_trust_both() -> None:
         (step,) = transition(before, after)
         assert (step.text, step.restarts) == (words, (1, 2, 3))
     for first, last in ((0, 2), (0, 3), (1, 3), (2, 0)):
-        with pytest.raises(EarshotError) as refusal:
-            transition(way[first], way[last])
+        error = raised(EarshotError, transition, way[first], way[last])
         old, new = ((1, 1, 2, 2)[it] for it in (first, last))
-        assert str(refusal.value) == (
+        assert str(error) == (
             "nothing was touched, for brokers that run cannot make this change: certificates would "
             f"be issued by authority {new} in place of {old} in one go: nodes and clients that "
             "know one of them alone would not trust the others\n  fix: let "
@@ -475,9 +464,7 @@ def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
 
     held = ("CN=b1", "CN=b2", "CN=b3")
     before = secured(BEFORE, held)
-    with pytest.raises(EarshotError) as refusal:
-        transition(before, secured(BEFORE, wanted))
-    assert refusal.value.observed == (
+    assert raised(EarshotError, transition, before, secured(BEFORE, wanted)).observed == (
         f"nodes would show certificates for {shown} while brokers run: Kafka permits nodes what "
         "they do by these subjects, and those that are restarted later do not know them"
     )
@@ -491,9 +478,7 @@ def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
     before, wanted = (
         plan(item, EXTERNAL, brokers=4) for item in (INTERNAL, REPL | {"port": 19092})
     )
-    with pytest.raises(EarshotError) as refusal:
-        transition(before, wanted)
-    assert refusal.value.observed == (
+    assert raised(EarshotError, transition, before, wanted).observed == (
         "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would go from INTERNAL to "
         "REPL in one go, and clients that still use it as INTERNAL would get the addresses of REPL"
     )
@@ -501,9 +486,8 @@ def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
 
 def test_of_listeners_that_exchange_their_ports_the_first_is_named() -> None:
     wanted = plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1)
-    with pytest.raises(EarshotError) as refusal:
-        transition(plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
-    assert refusal.value.observed == (
+    error = raised(EarshotError, transition, plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
+    assert error.observed == (
         "port 19192 of node 1 would go from REPL to INTERNAL in one go, and clients that still "
         "use it as REPL would get the addresses of INTERNAL"
     )
@@ -528,9 +512,7 @@ def test_an_id_that_changes_is_refused() -> None:
     wanted = BEFORE.model_copy(
         update={"nodes": (*BEFORE.nodes[:2], third.model_copy(update={"id": 4}))}
     )
-    with pytest.raises(EarshotError) as refusal:
-        transition(BEFORE, wanted)
-    assert refusal.value.observed == (
+    assert raised(EarshotError, transition, BEFORE, wanted).observed == (
         "broker 3 would be broker 4 at b3.internal.example:19092: a broker's id is written into "
         "its data, and clients that know the address would be answered by another broker"
     )

@@ -1,7 +1,5 @@
 """Random pairs of plans, taken through every restart: `python -m tests.transition.walk`."""
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

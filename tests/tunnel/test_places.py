@@ -1,7 +1,5 @@
 """The addresses of this machine that lead to brokers."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What passes through a tunnel, and what ends a connection: the way is a double."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import struct
@@ -11,7 +9,7 @@ import pytest
 
 from earshot.listeners.address import Address
 from earshot.tunnel import relay
-from earshot.tunnel.relay import RelayError, passed, reached, rewriting
+from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting, relay_unchanged
 from earshot.tunnel.via import Stream, Via, ViaError
 
 BROKER = Address("kafka-1.private", 9092)
@@ -70,9 +68,9 @@ def exchanged(peer: Peer, sent: bytes, *, rewrites: bool = True) -> tuple[bytes,
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 if rewrites:
-                    await rewriting(DirectVia(port), BROKER, local, reader, writer)
+                    await relay_rewriting(DirectVia(port), BROKER, local, reader, writer)
                 else:
-                    await passed(DirectVia(port), BROKER, reader, writer)
+                    await relay_unchanged(DirectVia(port), BROKER, reader, writer)
             except RelayError as fault:
                 why.append(str(fault))
             writer.close()
@@ -184,7 +182,7 @@ def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
 def test_what_answers_is_asked_before_clients_come(answer: bytes, tls: bool, why: str) -> None:
     async def work() -> str:
         async with serving(answering(answer)) as port:
-            return await reached(DirectVia(port), BROKER, tls=tls)
+            return await connection_failure(DirectVia(port), BROKER, tls=tls)
 
     said = asyncio.run(work())
     assert why in said and bool(said) == bool(why)
@@ -201,13 +199,13 @@ def test_silence_is_no_answer(tls: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def work() -> str:
         async with serving(silent) as port:
-            return await reached(DirectVia(port), BROKER, tls=tls)
+            return await connection_failure(DirectVia(port), BROKER, tls=tls)
 
     assert asyncio.run(work()) == "no answer within 0.2 s"
 
 
 def test_a_way_that_refuses_says_why() -> None:
-    assert asyncio.run(reached(DirectVia(0), BROKER, tls=True)) == "Connection refused"
+    assert asyncio.run(connection_failure(DirectVia(0), BROKER, tls=True)) == "Connection refused"
 
 
 def test_endless_small_answers_wait_for_a_client_that_reads_nothing() -> None:
@@ -224,7 +222,7 @@ def test_endless_small_answers_wait_for_a_client_that_reads_nothing() -> None:
 
     async def work() -> None:
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await rewriting(DirectVia(port), BROKER, local, reader, writer)
+            await relay_rewriting(DirectVia(port), BROKER, local, reader, writer)
 
         async with serving(broker) as port, serving(accept) as own:
             _, writer = await asyncio.open_connection("127.0.0.1", own)

@@ -3,8 +3,6 @@
 The bytes of whole answers are written here by hand from the protocol's description.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 

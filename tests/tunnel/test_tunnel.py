@@ -1,7 +1,5 @@
 """A tunnel with peers that mean no good: what it says, and that it serves all the others."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import resource

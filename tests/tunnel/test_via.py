@@ -1,7 +1,5 @@
 """The ways that `--via` names: the commands that they run, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

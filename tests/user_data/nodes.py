@@ -1,7 +1,5 @@
 """Plans and boots for the tests of user data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from earshot.config.aws_parts import KafkaRelease

@@ -1,7 +1,5 @@
 """What user data of ours writes, for tests to look at."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from earshot.user_data.cloud_config import HEADER

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -7,6 +5,7 @@ from pydantic import ValidationError
 
 from earshot.config.aws_parts import KafkaRelease
 from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
+from tests.raised import raised
 from tests.user_data.nodes import boot
 
 
@@ -39,9 +38,8 @@ def test_a_published_checksum_is_taken_as_it_is_written() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(key: str, value: Any) -> None:
-    with pytest.raises(ValidationError) as caught:
-        boot(**{key: value})
-    assert [str(error["loc"][0]) for error in caught.value.errors()] == [key]
+    caught = raised(ValidationError, boot, **{key: value})
+    assert [str(error["loc"][0]) for error in caught.errors()] == [key]
 
 
 def test_the_role_writes_one_parameter_and_reads_another() -> None:

@@ -1,7 +1,5 @@
 """User data of a Docker host: what it holds, and that its script does as it says."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -18,6 +16,7 @@ from earshot.user_data.boot import PACKAGING, SecretFile, System, ssm_report, ss
 from earshot.user_data.cloud_config import LIMIT
 from earshot.user_data.render import PROPERTIES, digest, user_data
 from tests.listeners.clusters import odd_properties
+from tests.raised import raised
 from tests.user_data.nodes import boot, cluster, node
 from tests.user_data.properties import properties_in
 
@@ -170,12 +169,10 @@ def test_a_large_cluster_with_tls_stays_below_the_limit(system: System) -> None:
 
 def test_too_much_is_refused_with_its_size() -> None:
     plan = cluster(ONE, **{"some.property": "x" * LIMIT})
-    with pytest.raises(EarshotError) as caught:
-        user_data(plan, ONE, boot())
     assert re.fullmatch(
         r"node 1: user data: \d+ bytes\n  allowed: 16384 bytes\n"
         r"  fix: set fewer or shorter properties in `extra`",
-        str(caught.value),
+        str(raised(EarshotError, user_data, plan, ONE, boot())),
     )
 
 
@@ -191,9 +188,8 @@ def test_as_much_as_ec2_takes_is_taken() -> None:
 
 def test_a_node_without_the_listener_that_others_use_is_refused() -> None:
     own = ONE.model_copy(update={"listeners": ONE.listeners[1:]})
-    with pytest.raises(EarshotError) as caught:
-        user_data(cluster(own), own, boot())
-    assert str(caught.value) == "node 1: has no listener INTERNAL"
+    error = raised(EarshotError, user_data, cluster(own), own, boot())
+    assert str(error) == "node 1: has no listener INTERNAL"
 
 
 @pytest.mark.parametrize("unknown", [ONE, node(2)])
@@ -210,9 +206,7 @@ def test_an_unknown_name_is_refused(unknown: Any) -> None:
 )
 def test_data_lies_on_the_volume(log_dir: str) -> None:
     moved = ONE.model_copy(update={"log_dir": log_dir})
-    with pytest.raises(EarshotError) as caught:
-        user_data(cluster(moved), moved, boot())
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, user_data, cluster(moved), moved, boot())) == (
         f"node 1: log_dir: {log_dir} is not on the data volume\n"
         "  allowed: a directory below /var/lib/kafka"
     )
@@ -220,9 +214,7 @@ def test_data_lies_on_the_volume(log_dir: str) -> None:
 
 def test_a_secret_among_the_properties_is_refused() -> None:
     plan = cluster(ONE, **{"ssl.keystore.password": "hush", "ssl.keystore.type": "PKCS12"})
-    with pytest.raises(EarshotError) as caught:
-        user_data(plan, ONE, boot())
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, user_data, plan, ONE, boot())) == (
         "node 1: user data: would hold the secret in ssl.keystore.password\n"
         "  allowed: no secret: all who may describe the instance can read its user data\n"
         "  fix: fetch it on the instance as a file below /run/kafka/secrets, and name that "

@@ -1,7 +1,5 @@
 """The scripts in user data: by their linters, and the report by what it says of a node."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,8 +1,6 @@
 """The script by which an instance makes users and permissions, with tools that take down what they
 are asked."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

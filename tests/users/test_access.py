@@ -1,7 +1,5 @@
 """Permissions: what each grant lets whom do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -23,6 +21,7 @@ from earshot.listeners.terms import Mechanism
 from earshot.users import access
 from earshot.users.access import Login, UserAccess, bindings, grants
 from earshot.validation.client import Failure
+from tests.raised import raised
 
 
 def test_the_validator_has_its_own_topics_and_users_have_their_prefixes() -> None:
@@ -72,9 +71,7 @@ def test_why_the_cluster_cannot_be_changed_is_said(
     future: Future[None] = Future()
     if error is not None:
         future.set_exception(error)
-    with pytest.raises(EarshotError) as caught:
-        access._wait({"one": future}, "permissions")
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, access._wait, {"one": future}, "permissions")) == (
         f"the cluster's permissions: cannot be read or changed ({reason})\n"
         "  fix: see the brokers' logs, then run the same command again"
     )
@@ -131,8 +128,8 @@ def test_who_leaves_is_overwritten_and_never_deleted(admin: UserAccess) -> None:
 
 
 def test_who_lacks_a_credential_of_a_mechanism(admin: UserAccess) -> None:
-    assert admin.lacking(["app", "other"], "SCRAM-SHA-256") == ["other"]
-    assert admin.lacking(["app"], "SCRAM-SHA-512") == ["app"]
+    assert admin.users_without_password(["app", "other"], "SCRAM-SHA-256") == ["other"]
+    assert admin.users_without_password(["app"], "SCRAM-SHA-512") == ["app"]
 
 
 def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +151,7 @@ def test_a_login_that_stays_refused_names_broker_listener_and_user(
     monkeypatch.setattr(access, "LOGIN_SECONDS", 0)
     refused = Failure("authentication", "invalid credentials")
     monkeypatch.setattr(access, "login_failure", lambda _: refused)
-    with pytest.raises(EarshotError) as caught:
-        access.await_logins([LOGIN], {"sasl.username": "app"})
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, access.await_logins, [LOGIN], {"sasl.username": "app"})) == (
         "broker 1: CLIENTS at localhost:9092, SCRAM-SHA-256: refuses the login of app 0 s after "
         "the cluster got its password (invalid credentials)\n"
         "  fix: see the log of that broker, then run the same command again"

@@ -1,7 +1,5 @@
 """What Kafka's own classes make of changes of users, when a broker replays them at its start."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

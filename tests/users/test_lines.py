@@ -1,7 +1,5 @@
 """Lines by which an instance makes users and permissions with Kafka's own tools."""
 
-from __future__ import annotations
-
 import base64
 
 from hypothesis import given

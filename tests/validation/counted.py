@@ -1,7 +1,5 @@
 """What the Spark job counts, counted once more from plain rows: the reference for its SQL."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Login modules, and every way in which one may be written down; apart from what reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The table of causes: golden texts, and a row for whatever may fail."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from earshot.doctor.replication import KIND
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Scope
 from earshot.names.kinds import NameKind
-from earshot.validation.causes import ANY, TABLE, CauseRow, FailedStage, explain, named
+from earshot.validation.causes import ANY, TABLE, CauseRow, FailedStage, broker_text, explain
 from earshot.validation.terms import Stage
 
 GOLDEN = Path(__file__).parent / "goldens" / "causes.txt"
@@ -30,12 +28,12 @@ def reported(row: CauseRow) -> str:
     host = HOSTS[row.names[0] if row.names else NameKind.FQDN]
     error = "something-else" if row.error == ANY else row.error
     trouble = FailedStage(row.stage, error, "(observed)")
-    broker = -1 if row.given else 2
+    broker = -1 if row.for_user_address else 2
     cause = explain(trouble, "EXTERNAL", broker, Address(host, 9094), row.scopes)
     return "\n".join(
         [
             f"{row.stage} {row.error} {host} {'+'.join(row.scopes) or '-'}"
-            + (", given by the user" if row.given else ""),
+            + (", given by the user" if row.for_user_address else ""),
             f"  kind: {cause.kind}",
             f"  expected: {cause.expected}",
             f"  remedy: {cause.remedy}",
@@ -60,7 +58,10 @@ def test_rows_are_reachable_and_their_kinds_searchable(row: CauseRow) -> None:
     trouble = FailedStage(row.stage, row.error, "")
     name = row.names[0] if row.names else NameKind.PUBLIC_ADDRESS
     scopes = row.scopes or (Scope.INTERNAL,)
-    assert next(item for item in TABLE if item.fits(trouble, name, scopes, row.given)) is row
+    assert (
+        next(item for item in TABLE if item.fits(trouble, name, scopes, row.for_user_address))
+        is row
+    )
 
 
 EVERYWHERE = tuple(Scope)
@@ -109,7 +110,7 @@ def test_a_remedy_is_for_some_kinds_of_names(
 
 
 def test_a_broker_that_never_said_its_id_is_the_one_there() -> None:
-    assert [named(id) for id in (-1, 0, 1)] == ["the broker there", "broker 0", "broker 1"]
+    assert [broker_text(id) for id in (-1, 0, 1)] == ["the broker there", "broker 0", "broker 1"]
 
 
 def test_facts_may_say_better_what_was_expected() -> None:

@@ -1,7 +1,5 @@
 """Client properties in librdkafka's words, and what its errors mean."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -111,8 +109,8 @@ def test_refuses_a_login_without_credentials_and_does_not_repeat_it() -> None:
 @pytest.mark.parametrize(
     ("jaas", "observed"),
     [
-        ("", "names no login module"),
-        (f"{JAAS} {JAAS}", "names 2 login modules"),
+        ("", "has no login module"),
+        (f"{JAAS} {JAAS}", "has 2 login modules"),
         (JAAS.replace('";', '"'), "does not end in a semicolon"),
         (JAAS.replace("p=w;d", 'hush"hush'), "has something other than OPTION=VALUE"),
         (JAAS.replace('";', '" tokenauth=true;'), "delegation token"),

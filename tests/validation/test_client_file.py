@@ -1,13 +1,12 @@
 """A file of client properties: what Java reads in it, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from earshot.errors import EarshotError
 from earshot.validation.client_file import read_client_file
+from tests.raised import raised
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
 @pytest.mark.parametrize(
     ("data", "observed"),
     [
-        (b"# nothing\n", "c: holds no property\n"),
+        (b"# nothing\n", "c: contains no property\n"),
         (
             "a=1\nsasl.password=hüQQ".encode(),
             "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1",
@@ -46,7 +45,7 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
             r"has a \u without four hexadecimal digits in sasl.jaas.config",
         ),
         ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
-        (b"sasl.password=\0QQ", "c: is not text: it has the character U+0000\n"),
+        (b"sasl.password=\0QQ", "c: is not text: it contains the character U+0000\n"),
         (None, "c: cannot be read (No such file or directory)"),
     ],
 )
@@ -55,7 +54,6 @@ def test_what_clients_would_read_otherwise_is_refused(
 ) -> None:
     if data is not None:
         file.write_bytes(data)
-    with pytest.raises(EarshotError) as caught:
-        read_client_file(file, "c")
-    assert observed in str(caught.value)
-    assert "QQ" not in str(caught.value)
+    error = raised(EarshotError, read_client_file, file, "c")
+    assert observed in str(error)
+    assert "QQ" not in str(error)

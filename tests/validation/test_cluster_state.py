@@ -1,7 +1,5 @@
 """What brokers are asked about their cluster's state, and what their answers mean."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 from collections.abc import Callable, Mapping
@@ -99,9 +97,11 @@ def test_the_state_is_asked_and_read() -> None:
 
 
 def test_what_a_broker_lacks() -> None:
-    assert KNOWN.behind(1) == []
-    assert [str(it) for it in KNOWN.behind(3)] == ["a-1", "b-0"]
-    assert [str(it) for it in KNOWN.behind(3, led=True)] == ["a-1"], "b-0 has no leader"
+    assert KNOWN.lagging_partitions(1) == []
+    assert [str(it) for it in KNOWN.lagging_partitions(3)] == ["a-1", "b-0"]
+    assert [str(it) for it in KNOWN.lagging_partitions(3, only_led=True)] == ["a-1"], (
+        "b-0 has no leader"
+    )
 
 
 ids = st.integers(0, 2**31 - 1)

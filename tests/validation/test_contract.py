@@ -1,7 +1,5 @@
 """Reading a contract: what a client's tool may be handed, and what it says of rubbish."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.validation.contract import Contract, read_contract
+from tests.raised import raised
 from tests.transition.pairs import planned
 from tests.transition.test_steps import INTERNAL
 
@@ -46,10 +45,10 @@ def test_of_a_cluster_that_was_only_looked_at_nobody_knows_the_inter_broker_list
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        ("", "is no JSON"),
-        ("[" * 100_000, r"is no JSON \(recursion limit"),
-        ('{"version": ' + "9" * 5000 + "}", r"is no JSON \(number out of range"),
-        ('{"\\ud800": 1}', r"is no JSON \(unexpected end of hex escape"),
+        ("", "is not JSON"),
+        ("[" * 100_000, r"is not JSON \(recursion limit"),
+        ('{"version": ' + "9" * 5000 + "}", r"is not JSON \(number out of range"),
+        ('{"\\ud800": 1}', r"is not JSON \(unexpected end of hex escape"),
         ("null", "found nothing; allowed: a map"),
         ('{"a": 1}', "- cluster: is missing"),
         ('{"a": 1}', "- a: is no key that earshot knows"),
@@ -164,6 +163,5 @@ def test_a_contract_of_hostile_size_is_one_error() -> None:
 
 def test_a_contract_of_many_mistakes_names_some() -> None:
     brokers: list[object] = [{} for _ in range(20_000)]
-    with pytest.raises(EarshotError) as caught:
-        read_contract(json.dumps(GOOD | {"brokers": brokers}), "test")
-    assert str(caught.value).count("\n  - ") == 20
+    error = raised(EarshotError, read_contract, json.dumps(GOOD | {"brokers": brokers}), "test")
+    assert str(error).count("\n  - ") == 20

@@ -1,7 +1,5 @@
 """Ends: by the clock, by order, and by SIGTERM."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,13 +1,12 @@
 """Login modules as Kafka reads them: whatever a writer may write comes back whole."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
 from earshot.validation.jaas import LoginModule, read_jaas
+from tests.raised import raised
 from tests.validation.jaas_texts import modules, written
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -51,8 +50,8 @@ def test_options(text: str, expected: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
-        ("", "names no login module"),
-        ("// nothing", "names no login module"),
+        ("", "has no login module"),
+        ("// nothing", "has no login module"),
         ("Module", "begins with something other than a login module's class and `required`"),
         ("Module perhaps;", "begins with something other than"),
         ("'' required;", "begins with something other than"),
@@ -68,10 +67,9 @@ def test_options(text: str, expected: dict[str, str]) -> None:
     ],
 )
 def test_each_fault_has_its_message_without_a_value(text: str, observed: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        read_jaas(text)
-    assert observed in caught.value.observed
-    assert "hush" not in str(caught.value)
+    error = raised(EarshotError, read_jaas, text)
+    assert observed in error.observed
+    assert "hush" not in str(error)
 
 
 def test_several_modules() -> None:

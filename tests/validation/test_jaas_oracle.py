@@ -1,7 +1,5 @@
 """Kafka's own reader of `sasl.jaas.config` as the check of ours."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Logins by hand: against a double of a server, which checks what it is shown."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -114,7 +112,7 @@ def test_the_wrong_password_is_refused_and_not_shown() -> None:
             "SCRAM-SHA-256 is not enabled; supported mechanisms: PLAIN, SCRAM-SHA-512",
         ),
         (handshake(33), "mechanism", "SCRAM-SHA-256 is not enabled; supported mechanisms: none"),
-        (handshake(34), "no-login", "the listener asks for no login"),
+        (handshake(34), "no-login", "the listener does not use SASL"),
         (handshake(1), "authentication", "the login was refused (error 1)"),
     ],
 )

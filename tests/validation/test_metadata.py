@@ -1,7 +1,5 @@
 """Answers: who gave them, which listener they are of, and how they compare."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -27,7 +25,7 @@ from earshot.validation.metadata import (
     majority_cluster,
     match_listener,
     steer,
-    unexpected,
+    unexpected_brokers,
 )
 from tests.doubles.answers import address, answer, contract
 
@@ -35,16 +33,16 @@ TWO = contract(INTERNAL=["a:1", "b:1"], EXTERNAL=["localhost:9092", "localhost:9
 
 
 def test_of_many_brokers_the_first_ones_are_listed() -> None:
-    assert answer("a:1", "b:1", "b:2").listed == "1 at b:1, 2 at b:2"
+    assert answer("a:1", "b:1", "b:2").brokers_text == "1 at b:1, 2 at b:2"
     ten, more = (answer("a:1", *(f"b:{port}" for port in range(1, n + 1))) for n in (10, 100))
-    assert ten.listed.count(" at ") == 10
-    assert more.listed == "1 at b:1, 2 at b:2, 3 at b:3 and 97 more"
+    assert ten.brokers_text.count(" at ") == 10
+    assert more.brokers_text == "1 at b:1, 2 at b:2, 3 at b:3 and 97 more"
 
 
 def test_sharing() -> None:
-    assert answer("x:1", "h:1", "h:2", "h:1", "h:1").sharing(1) == (3, 4)
-    assert answer("x:1", "h:1", "h:2").sharing(2) == ()
-    assert answer("x:1", "h:1").sharing(9) == ()
+    assert answer("x:1", "h:1", "h:2", "h:1", "h:1").brokers_at_same_address(1) == (3, 4)
+    assert answer("x:1", "h:1", "h:2").brokers_at_same_address(2) == ()
+    assert answer("x:1", "h:1").brokers_at_same_address(9) == ()
 
 
 @pytest.mark.parametrize(
@@ -88,8 +86,8 @@ def test_no_answers_no_cluster() -> None:
 
 def test_unexpected_brokers() -> None:
     answers = [answer("x:1", "h:1", "h:2"), answer("y:1", "h:1", "h:2", "h:3")]
-    assert unexpected(answers, [1, 2]) == {3: Address("h", 3)}
-    assert unexpected(answers, [1, 2, 3, 4]) == {}
+    assert unexpected_brokers(answers, [1, 2]) == {3: Address("h", 3)}
+    assert unexpected_brokers(answers, [1, 2, 3, 4]) == {}
 
 
 @pytest.fixture(scope="module")

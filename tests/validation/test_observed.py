@@ -1,7 +1,5 @@
 """Whatever hosts and ports brokers advertise: from their metadata to a report, nothing raises."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest
@@ -9,11 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earshot.cli import discovery
-from earshot.doctor.control import OwnNetwork, mark_inconclusive
+from earshot.doctor.control import OwnNetwork, mark_broken_vantage
 from earshot.doctor.diagnosis import Observation, SentRecord, diagnose
 from earshot.doctor.doctor import examine
 from earshot.doctor.probe import Attempt, Contact, reach, resolve
-from earshot.doctor.survey import AddressResult, facts_of, targets_of, targets_reached, targets_seen
+from earshot.doctor.survey import (
+    AddressResult,
+    facts_of,
+    targets_of,
+    targets_reached,
+    targets_without_contract,
+)
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.names.lookup import Diagnosis, Lookup
@@ -21,9 +25,9 @@ from earshot.report import Format, render
 from earshot.report.json import json, read_report
 from earshot.spark.attempts import Route, RouteFailure, RouteProblem
 from earshot.spark.executors import vantage_of
-from earshot.spark.job import Findings
+from earshot.spark.job import JobResult
 from earshot.spark.merge import merge
-from earshot.spark.run import entrances
+from earshot.spark.run import access_by_listener
 from earshot.validation.client import Failure
 from earshot.validation.contract import Contract
 from earshot.validation.metadata import MetadataAnswer
@@ -65,13 +69,13 @@ def results(draw: st.DrawFn, address: Address) -> AddressResult:
 def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
     place = OwnNetwork(
         servers=tuple,
-        hears=lambda server, limit: False,
+        server_answers=lambda server, limit: False,
         resolve=lambda names, limit: {it: Lookup(it, "test", Diagnosis.TIMEOUT) for it in names},
         has_route=lambda address: False,
     )
     here = Vantage(name="host", where="devbox")
     report = samples.report(list(cells), vantages=[here, *vantages])
-    return mark_inconclusive(report, "host", 0.1, place)
+    return mark_broken_vantage(report, "host", 0.1, place)
 
 
 def seen_in_full(facts: list[Observation]) -> list[Cell]:
@@ -90,7 +94,7 @@ def written(report: Report) -> None:
 @given(st.data(), brokers)
 def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     answer = MetadataAnswer(SEED, "C", listed, 0.01)
-    targets = targets_seen([SEED], PLAIN, [answer])
+    targets = targets_without_contract([SEED], PLAIN, [answer])
     looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
     cells = seen_in_full(facts_of(targets, looked, {str(SEED): [answer]}, None))
     assert [(cell.broker, cell.address) for cell in cells] == sorted(listed.items())
@@ -115,7 +119,7 @@ def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> Non
 @settings(max_examples=40, deadline=None)
 @given(
     brokers,
-    st.sampled_from([RouteFailure.FAILED, RouteFailure.REFUSED, RouteFailure.LATE]),
+    st.sampled_from([RouteFailure.JOB_FAILED, RouteFailure.REFUSED, RouteFailure.TIMED_OUT]),
     st.booleans(),
 )
 def test_discovered_and_then_proven_by_spark(
@@ -134,7 +138,7 @@ def test_discovered_and_then_proven_by_spark(
         (cell.broker, cell.address) for cell in cells
     ]
     living = [cell.model_copy(update={"listener": "LISTENER_1"}) for cell in cells]
-    entrance = entrances(targets_reached(found, living), {})["LISTENER_1"]
+    entrance = access_by_listener(targets_reached(found, living), {})["LISTENER_1"]
     assert entrance.bootstrap == found.listeners[0].bootstrap
     routes = [Route(it.listener, it.broker, it.address, i) for i, it in enumerate(cells)]
     looked = {
@@ -154,7 +158,7 @@ def test_discovered_and_then_proven_by_spark(
     }
     executor = vantage_of(looked, routes)
     unwritten = {route.key: RouteProblem(trouble, "gone") for route in routes}
-    proven = merge(cells, Findings(unwritten=unwritten, executors=(executor,)))
+    proven = merge(cells, JobResult(unwritten=unwritten, executors=(executor,)))
     assert len(proven) == 2 * len(cells)
     written(reported(proven, executor))
 
@@ -162,7 +166,7 @@ def test_discovered_and_then_proven_by_spark(
 def test_a_name_with_an_underscore_that_works_passes() -> None:
     address = Address("my_kafka", 9092)
     answer = MetadataAnswer(SEED, "C", {1: address}, 0.01)
-    (target,) = targets_seen([SEED], PLAIN, [answer])
+    (target,) = targets_without_contract([SEED], PLAIN, [answer])
     lookup = Lookup("my_kafka", "test", Diagnosis.OK, ("192.0.2.1",))
     contact = Contact(address, lookup, (Attempt("192.0.2.1:9092", "", 0.001),))
     own = MetadataAnswer(address, "C", {1: address}, 0.01)
@@ -192,7 +196,7 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
 
 def one(address: Address, lookup: Lookup, *attempts: Attempt) -> Cell:
     answer = MetadataAnswer(SEED, "C", {1: address}, 0.01)
-    (target,) = targets_seen([SEED], PLAIN, [answer])
+    (target,) = targets_without_contract([SEED], PLAIN, [answer])
     looked = {(address, PLAIN): AddressResult(Contact(address, lookup, attempts), None)}
     (facts,) = facts_of([target], looked, {str(SEED): [answer]}, None)
     return diagnose(facts, "host")

@@ -1,7 +1,5 @@
 """Why a cluster refused a topic, and what to do: each with a kind of its own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from earshot.validation.refusals import KINDS, refusal
         (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "topic-authorization", "allow this user Create"),
         (KafkaError.INVALID_REPLICATION_FACTOR, "topic-replicas", "one replica"),
         (KafkaError.INVALID_REPLICA_ASSIGNMENT, "topic-replicas", "registered"),
-        (KafkaError.INVALID_CONFIG, "topic-settings", "setting that it names"),
+        (KafkaError.INVALID_CONFIG, "topic-settings", "refused setting"),
         (KafkaError.THROTTLING_QUOTA_EXCEEDED, "topic-quota", "controller_mutation_rate"),
         (KafkaError.LEADER_NOT_AVAILABLE, "topic-leaderless", "fenced"),
         (KafkaError.UNKNOWN, "topic-refused", "log of the active controller"),

@@ -1,7 +1,5 @@
 """The verdict of a run: what was not looked at has not passed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

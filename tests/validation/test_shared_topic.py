@@ -1,7 +1,5 @@
 """The partitions of a topic that runs share: used again where they fit, added where none does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -14,8 +12,9 @@ from hypothesis import strategies as st
 
 from earshot.validation import shared_topic
 from earshot.validation.client import Failure
-from earshot.validation.shared_topic import TRIES, assign, ends, share_topic, shared_name
+from earshot.validation.shared_topic import TRIES, assign, end_offsets, share_topic, shared_name
 from earshot.validation.topic import Replicas, TopicError, leftovers
+from tests.raised import raised
 
 REPLICAS = st.lists(st.integers(1, 4), min_size=1, max_size=2, unique=True).map(tuple)
 
@@ -107,9 +106,8 @@ def test_nothing_more_is_tried_when_the_time_is_over() -> None:
 
 
 def test_partitions_that_are_added_and_never_show() -> None:
-    with pytest.raises(TopicError) as caught:
-        share_topic(cast(Any, AdminDouble((1,))), "t", [(1,), (2,)], 1.0)
-    assert caught.value.failure == Failure("timeout", "topic t shows no partitions on brokers 2")
+    error = raised(TopicError, share_topic, cast(Any, AdminDouble((1,))), "t", [(1,), (2,)], 1.0)
+    assert error.failure == Failure("timeout", "topic t shows no partitions on brokers 2")
 
 
 class OffsetsDouble:
@@ -139,20 +137,20 @@ def answered(code: int) -> KafkaException:
 def test_offsets_of_partitions_that_are_new_to_a_broker_are_asked_for_again() -> None:
     new = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.NOT_LEADER_FOR_PARTITION)
     admin = OffsetsDouble(*map(answered, new), 0)
-    assert ends(cast(Any, admin), "t", [0, 1]) == {0: 2, 1: 12}
+    assert end_offsets(cast(Any, admin), "t", [0, 1]) == {0: 2, 1: 12}
 
 
 def test_offsets_that_are_refused_are_not_asked_for_again() -> None:
     admin = OffsetsDouble(answered(KafkaError.TOPIC_AUTHORIZATION_FAILED), 0)
     with pytest.raises(TopicError) as caught:
-        ends(cast(Any, admin), "t", [0, 1])
+        end_offsets(cast(Any, admin), "t", [0, 1])
     assert caught.value.failure == Failure("authorization", "its words")
 
 
 def test_offsets_that_are_new_for_ever_are_given_up() -> None:
     admin = OffsetsDouble(*[answered(KafkaError.LEADER_NOT_AVAILABLE)] * TRIES)
     with pytest.raises(TopicError) as caught:
-        ends(cast(Any, admin), "t", [0, 1])
+        end_offsets(cast(Any, admin), "t", [0, 1])
     assert caught.value.failure == Failure("no-leader", "its words")
 
 
@@ -163,6 +161,5 @@ def test_a_topic_that_may_not_be_seen_is_no_lost_quorum() -> None:
     admin = SimpleNamespace(
         list_topics=lambda name, timeout: SimpleNamespace(topics={name: hidden})
     )
-    with pytest.raises(TopicError) as caught:
-        share_topic(cast(Any, admin), "t", [(1,)], 1.0)
-    assert caught.value.failure.error == "authorization"
+    caught = raised(TopicError, share_topic, cast(Any, admin), "t", [(1,)], 1.0)
+    assert caught.failure.error == "authorization"

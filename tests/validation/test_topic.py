@@ -1,7 +1,5 @@
 """The name of a run's topic: whose it is, until when, and which of them may be removed."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Kafka's protocol with one peer: what is read, and what every kind of lie comes to."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl
@@ -25,13 +23,14 @@ from earshot.validation.wire import (
     ExchangeError,
     answering_broker,
     connect,
-    leads,
+    leads_partition,
     metadata,
     request_keys,
     transport_error,
 )
 from tests.doubles import peer as doubles
 from tests.doubles.peer import Reply, kafka, listening, raw, reply, text
+from tests.raised import raised
 
 B = Address("kafka-1.example.com", 9092)
 Serve = Callable[[socket.socket, doubles.Peer], None]
@@ -157,12 +156,12 @@ HOSTILE: dict[str, tuple[Serve, str, str]] = {
     "an SSH server": (
         answers(raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
         "not-kafka",
-        "something else than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
+        "something other than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
     ),
     "endless text": (
         answers(raw(b"A" * 100_000)),
         "not-kafka",
-        f"something else than Kafka listens there ({'A' * 60!r})",
+        f"something other than Kafka listens there ({'A' * 60!r})",
     ),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
     "no answer, closed": (
@@ -198,9 +197,8 @@ def test_a_run_that_is_stopped_waits_no_more() -> None:
     end = Deadline(60)
     with listening(mute) as peer, connect("127.0.0.1", peer.address, None, end) as connection:
         threading.Timer(0.1, end.stop.set).start()
-        with pytest.raises(ExchangeError) as caught:
-            metadata(Exchange(connection, end.within(30)))
-    assert caught.value.failure.error == "timeout"
+        error = raised(ExchangeError, metadata, Exchange(connection, end.within(30)))
+    assert error.failure.error == "timeout"
 
 
 def test_a_long_text_of_a_peer_is_shortened() -> None:
@@ -267,7 +265,7 @@ def offsets(error: int) -> Reply:
 )
 def test_a_broker_tells_what_it_leads(replied: Reply, known: bool | None) -> None:
     with exchange_with(kafka({2: replied})) as exchange:
-        assert leads(exchange, "t", 0) is known
+        assert leads_partition(exchange, "t", 0) is known
 
 
 def test_the_requests_that_a_peer_takes() -> None:

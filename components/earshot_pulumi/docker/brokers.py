@@ -23,7 +23,7 @@ from earshot_pulumi.docker.in_turn import GRACE
 from earshot_pulumi.docker.kinds import digest
 from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflight
-from earshot_pulumi.outputs import plan_input
+from earshot_pulumi.outputs import by_urn, plan_input
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.unknown_inputs import is_marker
 
@@ -202,6 +202,7 @@ class DockerBrokers(Brokers):
         )
         keys = self._keys(node, host, name)
         settings = self._settings(node, host, volume, keys)
+        turn = by_urn(after)
         stop = DockerStopPreflight(
             name,
             {
@@ -210,14 +211,14 @@ class DockerBrokers(Brokers):
                 "state_dir": str(self.at.folder),
                 "settings": digest(settings),
             },
-            self._opts(depends_on=[after]),
+            self._opts(depends_on=[turn]),
         )
         self._containers[node.id] = docker.Container(
             name,
             **settings,
             opts=self._opts(
                 provider=host.provider,
-                depends_on=[after, stop, *([keys] if keys else [])],
+                depends_on=[turn, stop, *([keys] if keys else [])],
                 delete_before_replace=True,
                 hooks=host.hooks,
             ),

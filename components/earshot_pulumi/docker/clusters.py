@@ -1,7 +1,5 @@
 """The clusters that have nodes on Docker hosts, of any stack, as the hosts' engines show them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self

@@ -1,7 +1,5 @@
 """One node's container as plain data: its engine, and how to send requests to its broker."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

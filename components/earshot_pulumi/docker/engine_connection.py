@@ -4,8 +4,6 @@ In the container a shell copies bytes between the engine's connection and the po
 this process. So this machine need not reach the port, and the container needs no keys or tools.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ssl
 from collections.abc import Callable

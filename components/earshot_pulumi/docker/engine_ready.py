@@ -1,10 +1,7 @@
 """Waits until the Docker engine of a new host answers, or reports why it does not."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -16,6 +13,7 @@ from earshot.user_data.host_report import HostReport
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
 from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.docker.clusters import HostEngine
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -25,14 +23,6 @@ LEAST_SECONDS = 1.0
 """Minimum time limit of one attempt."""
 LOG_SECONDS = 30.0
 """Interval between two lines of progress."""
-
-
-@dataclass(frozen=True)
-class _Host:
-    """An engine with TLS, as `earshot.engine.connect` takes it."""
-
-    engine: str
-    cert_path: str
 
 
 class DockerEngineReadyKind(AwsKind):
@@ -54,7 +44,7 @@ class DockerEngineReadyKind(AwsKind):
         return not (here(news["cert_path"]) / "key.pem").is_file()
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        host = _Host(news["engine"], str(here(news["cert_path"])))
+        host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
         begin = last_log = time.monotonic()
         while True:
             try:
@@ -103,7 +93,7 @@ def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | No
     return report if report and report.is_of(instance, started) else None
 
 
-def _about(host: _Host, seconds: float) -> Properties:
+def _about(host: HostEngine, seconds: float) -> Properties:
     """The ID and version that the engine of ``host`` reports, within ``seconds``.
 
     Raises EarshotError, also if the server is not a Docker engine.

@@ -1,11 +1,7 @@
 """Waiting until a Docker host has pulled images from ECR by its own role."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
-
-import pulumi
 
 from earshot.errors import EarshotError
 from earshot_pulumi.aws_settings import AwsKind
@@ -57,9 +53,6 @@ class DockerHostImagesKind(AwsKind):
 
 class DockerHostImages(InternalResource):
     """Images that are on a host."""
-
-    def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(name, props, opts)
 
 
 def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:

@@ -4,8 +4,6 @@ An engine lists only the ports of its containers. The tables of this machine are
 those of another host or network namespace in a short-lived container on the host's network.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The provider, network and image that a cluster needs on each Docker host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A Docker host's turn as a resource: no host changes while brokers on another one are not back."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 from uuid import uuid4

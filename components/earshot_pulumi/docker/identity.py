@@ -4,8 +4,6 @@ Data outlives a stack. A new stack takes over the id of kept data if this checko
 or the stack's file names it. The stack's name is not enough: another deployment may use it too.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -3,8 +3,6 @@
 The official provider pulls as well, but its error names neither the Docker host nor a remedy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final

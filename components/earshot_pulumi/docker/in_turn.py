@@ -3,8 +3,6 @@
 With two brokers down at a time, partitions may be unavailable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -108,13 +106,8 @@ def check_others(
         for container in containers:
             node = container["Labels"].get(labels.NODE, "")
             if node != own.get(labels.NODE):
-                up = container["State"] == "running"
-                listed = (
-                    container["Names"][0].lstrip("/")
-                    if container["Names"]
-                    else container["Id"][:12]
-                )
-                objects.setdefault(node, {})[listed] = up
+                name_on_engine = on_engines.listed_name(container)
+                objects.setdefault(node, {})[name_on_engine] = container["State"] == "running"
     gone = sorted(
         next(iter(containers)) for containers in objects.values() if not any(containers.values())
     )

@@ -25,7 +25,7 @@ from earshot_pulumi.docker.container_address import (
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE, check_others
 from earshot_pulumi.docker.on_engines import hosts_of
 from earshot_pulumi.docker.readiness import is_intact, majority_runs, repair, wait_for
-from earshot_pulumi.driver import or_put_back
+from earshot_pulumi.driver import change_or_restore
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Operation, Properties
@@ -82,7 +82,7 @@ class DockerReadinessKind(InternalKind):
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds:
-            return or_put_back(
+            return change_or_restore(
                 lambda: self._run(operation, news, wait=True),
                 lambda: None if news["whole"] else self._put_back(operation, olds, news),
             )

@@ -5,8 +5,6 @@ The update would then replace the container and lose its log and exit status. So
 repaired before Pulumi refreshes its state.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime

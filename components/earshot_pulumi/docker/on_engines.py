@@ -166,11 +166,17 @@ def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
     return lambda own: own.get(labels.STACK) == stack
 
 
+def listed_name(listing: Mapping[str, Any]) -> str:
+    """The name of a container that an engine lists; part of its id if it has none."""
+    names: list[str] = listing["Names"] or [listing["Id"][:12]]
+    return names[0].lstrip("/")
+
+
 def _container(host: str, listing: Mapping[str, Any]) -> EngineContainer:
     return EngineContainer(
         host=host,
         id=listing["Id"],
-        name=listing["Names"][0].lstrip("/") if listing["Names"] else listing["Id"][:12],
+        name=listed_name(listing),
         image=listing["Image"],
         running=listing["State"] in ("running", "restarting", "paused"),
         labels=listing["Labels"] or {},

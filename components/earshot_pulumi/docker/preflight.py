@@ -8,8 +8,6 @@ A container of the image, without a network, runs `kafka.tools.StorageTool info`
 settings as a starting broker does, searches the data directories, and changes nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import uuid

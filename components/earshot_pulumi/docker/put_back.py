@@ -19,7 +19,7 @@ from earshot.errors import EarshotError
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE
-from earshot_pulumi.driver import report_put_back
+from earshot_pulumi.driver import start_with_former_settings
 from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
@@ -102,7 +102,7 @@ def put_back(
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
     aside = f". What did not come up is container {address.name}{ASIDE}"
-    return report_put_back(start, serves, "made", aside)
+    return start_with_former_settings(start, serves, "made", aside)
 
 
 def take_back(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> None:

@@ -5,8 +5,6 @@ ports. Listeners with TLS or SASL answer nothing without keys. If the stack has 
 other listener is ready when it accepts connections.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -197,7 +195,7 @@ class ContainerDriver(ListeningNode):
                 return f"answers as a broker of cluster {state.cluster_id}, not of {own}"
             if at.node_id not in state.brokers:
                 return "does not count itself among the brokers"
-            if behind := state.behind(at.node_id, led=not self._whole):
+            if behind := state.lagging_partitions(at.node_id, only_led=not self._whole):
                 return f"{len(behind)} partition(s) not in sync"
         if not at.voter or (quorum := self._quorum.current()) is None:
             return ""

@@ -1,7 +1,5 @@
 """Running containers: their Kafka settings, and whether a change of listeners suits them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

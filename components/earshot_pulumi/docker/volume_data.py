@@ -1,7 +1,5 @@
 """Checks of the data in a stack's volumes: a newer Kafka's, and replicas of removed brokers."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Client settings to connect to brokers of this machine, from their own keys or a client file."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path

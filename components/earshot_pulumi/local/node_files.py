@@ -7,8 +7,6 @@ after a certificate or a password file has changed. `server.properties` names th
 the original paths in its notes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

@@ -4,8 +4,6 @@ node-1/log/meta.properties  written by Kafka: cluster.id, node.id
 node-1/server.properties    the settings of the last start: roles, voters, version
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -10,8 +10,6 @@ Each node has its own directory:
     node-1/process.json       the node's process: see earshot_pulumi.local.record
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

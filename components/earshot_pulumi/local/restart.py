@@ -1,13 +1,19 @@
 """Restarts one node of a cluster, and puts its former settings back if it does not come up."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
-from earshot_pulumi.driver import CatchingUp, not_stopped, or_put_back, report_put_back
+from earshot_pulumi.driver import (
+    CatchingUp,
+    Say,
+    change_or_restore,
+    not_stopped,
+    start_with_former_settings,
+)
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.node_files import prune
@@ -19,7 +25,6 @@ GRACE = 30.0
 """Seconds for a broker to hand over its leaderships."""
 GRACE_ALONE = 3.0
 """Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
-Progress = Callable[[str], None]
 
 
 def restart(
@@ -28,7 +33,7 @@ def restart(
     previous: Launch | None,
     cluster_id: str,
     client: Mapping[str, str],
-    progress: Progress = print,
+    progress: Say = print,
 ) -> Record:
     """The node's process, started by ``launch`` unless it already runs so.
 
@@ -60,7 +65,7 @@ def restart(
         check_room(launch)
         check_java(launch)
     stop(launch.directory, grace(root))
-    return or_put_back(
+    return change_or_restore(
         lambda: started(start(launch, cluster_id)),
         lambda: _put_back(root, previous, cluster_id, client, progress) if previous else None,
     )
@@ -86,7 +91,7 @@ def grace(root: Path) -> float:
 
 
 def _put_back(
-    root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Progress
+    root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Say
 ) -> str:
     """Starts the node by ``previous``; returns how it is left."""
     progress(f"node {previous.id} did not come up: starting it again as it was")
@@ -98,4 +103,4 @@ def _put_back(
     def serves(_: None) -> None:
         wait_for(root, [previous.id], cluster_id, client, progress)
 
-    return report_put_back(start_again, serves, "started")
+    return start_with_former_settings(start_again, serves, "started")

@@ -15,11 +15,12 @@ from earshot.users.access import Login, UserAccess, refusal
 from earshot.users.order import UsersOrder, carry_out
 from earshot.validation.failure import UNKNOWN_TO_BROKER
 from earshot_pulumi.certificates import store_of
+from earshot_pulumi.driver import Say
 from earshot_pulumi.local.access import accepts_connections
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.quorum import node_directory
 from earshot_pulumi.provider.kind import Properties
-from earshot_pulumi.users import Say, Users, UsersKind, client_of, kept_passwords, logins
+from earshot_pulumi.users import Users, UsersKind, client_of, kept_passwords, logins
 
 
 class LocalUsers(Users):
@@ -54,7 +55,7 @@ class LocalUsersKind(UsersKind):
                 yield str(login)
         admin = UserAccess(",".join(props["brokers"].values()), self.access(props))
         for mechanism in mechanisms:
-            if names := admin.lacking(props["passwords"], mechanism):
+            if names := admin.users_without_password(props["passwords"], mechanism):
                 yield f"{mechanism}: {', '.join(names)}"
 
 

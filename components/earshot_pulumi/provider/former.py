@@ -5,8 +5,6 @@ deletes them by their former types. The plugin replaces `pulumi-python`, whose c
 exist.
 """
 
-from __future__ import annotations
-
 from earshot_pulumi.provider.internal import DYNAMIC, InternalKind
 from earshot_pulumi.provider.kind import Difference, Kind, Operation, Properties
 

@@ -4,8 +4,6 @@ Pulumi's SDK serves components (`pulumi.provider.server`), but not custom resour
 plugin. So this file implements the plugin protocol.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -3,15 +3,20 @@
 They are not in the schema. Their properties keep Python names in states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pulumi
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.provider.kind import Difference, InvalidInputs, Kind, Operation, Properties
+from earshot_pulumi.provider.kind import (
+    Difference,
+    InvalidInputs,
+    Kind,
+    Operation,
+    Properties,
+    changed,
+)
 from earshot_pulumi.provider.resource import type_token
 
 DYNAMIC = "pulumi-python:dynamic/earshot"
@@ -60,9 +65,7 @@ class InternalKind(Kind):
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         """True if the resource must be updated."""
-        return any(
-            olds.get(key) != news.get(key) for key in self.DECISIVE or news.keys() - set(self.IDLE)
-        )
+        return changed(olds, news, self.DECISIVE or news.keys() - set(self.IDLE))
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         return Difference(self.differs(operation, olds, news))

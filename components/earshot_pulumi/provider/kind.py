@@ -1,7 +1,5 @@
 """The interface of a custom resource's behaviour, independent of the plugin protocol."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field

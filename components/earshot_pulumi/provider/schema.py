@@ -1,7 +1,5 @@
 """The schema of the provider, from which SDKs of other languages are generated."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

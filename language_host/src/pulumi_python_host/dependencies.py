@@ -1,7 +1,5 @@
 """Lists the provider and Python packages of a program, and installs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

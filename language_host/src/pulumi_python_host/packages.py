@@ -1,7 +1,5 @@
 """The Python SDK of another package: generated from its schema, and added to a program."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

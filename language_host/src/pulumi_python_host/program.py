@@ -1,7 +1,5 @@
 """Runs the user's program by Pulumi's own script for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

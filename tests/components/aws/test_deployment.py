@@ -120,7 +120,7 @@ def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
 ) -> None:
     caplog.set_level(logging.INFO)
     engine = deployed(tmp_path, log, proved(), brokers=3, listeners=[REPL])
-    assert "step 1 of 3: INTERNAL and REPL side by side; run again" in caplog.text
+    assert "step 1 of 3: REPL added next to INTERNAL; run again" in caplog.text
     begun, over = engine.one(BEGUN), engine.one(PROVED)
     first = next(iter(engine.of(INSTANCE).values()))
     assert engine.before(begun, first) and over.depends_on(engine.one(VALIDATION))

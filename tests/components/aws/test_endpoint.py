@@ -145,7 +145,7 @@ BALANCED = plan_aws(read_aws(**EXPOSED), "orders", balancer="k-1.elb.eu-central-
         ({"zone": NAME, "privateDns": True}, "zone: found one with private_dns"),
         (
             {"clients": {str(n): f"10.{n}.0.0/16" for n in range(61)}},
-            "clients: found 61 sources for 1 ranges of ports, which take 61 rules; allowed: 60",
+            "clients: found 61 sources for 1 ranges of ports, which need 61 rules; allowed: 60",
         ),
     ],
 )

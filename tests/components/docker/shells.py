@@ -1,7 +1,5 @@
 """A double of an engine that runs commands "in a container" as processes of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """What the component registers: which resources, with which inputs, below and after which."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How a broker in a container is asked: in plain text, as a node of the stack, or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

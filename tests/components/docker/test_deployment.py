@@ -1,7 +1,5 @@
 """What the program of a docker stack registers while its listeners change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TLS that is done here, over bytes that a command in a container passes on."""
 
-from __future__ import annotations
-
 import contextlib
 import socket as sockets
 import ssl
@@ -125,7 +123,7 @@ def asked(engine: EngineDouble, root: Path, host: str = "kafka-1") -> bytes:
     keys = NodeKeys(str(root), "node-1", host)
     listener = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
     with opened(cast(Any, engine), "kafka-1", listener) as exchange:
-        return exchange.request(18, 0, b"").rest
+        return exchange.request(18, 0, b"").unread_bytes
 
 
 def test_a_broker_that_wants_a_certificate_answers(root: Path) -> None:

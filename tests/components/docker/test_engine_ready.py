@@ -1,7 +1,5 @@
 """The wait for a new host's engine: that it answers, and why it does not."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -21,6 +19,7 @@ from earshot.certificates.engines import EngineStore, for_engine, new_engines_au
 from earshot.errors import EarshotError
 from tests.components.called import Called
 from tests.doubles.tls_engine import ABOUT, ANSWERS, tls_engine
+from tests.raised import raised
 
 NOW = datetime.now(UTC)
 PARAMETER = "/earshot/s-m/docker/a/report"
@@ -86,9 +85,8 @@ def wanted(port: int, client: Path, **changes: Any) -> dict[str, Any]:
 
 
 def failure(props: dict[str, Any]) -> EarshotError:
-    with pytest.raises(EarshotError) as caught:
-        Called(DockerEngineReadyKind(), {}).create(props)
-    return caught.value
+    error = raised(EarshotError, Called(DockerEngineReadyKind(), {}).create, props)
+    return error
 
 
 def test_an_engine_that_answers_is_known_by_id_and_version(

@@ -1,7 +1,5 @@
 """Waiting for images that a host pulls by its own role."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from earshot_pulumi.docker.host_images import DockerHostImagesKind
 from earshot.aws.ecr import EXAMPLE
 from earshot.errors import EarshotError
 from tests.components.called import Called
+from tests.raised import raised
 
 REPORT = "/earshot/s-m/docker/a/report"
 
@@ -74,9 +73,8 @@ def test_it_waits_until_all_images_are_there(world: World) -> None:
 def test_an_image_that_does_not_come_is_named_with_what_the_host_reports(world: World) -> None:
     world.there_after = 10_000
     world.say(f"cannot pull {EXAMPLE}: manifest unknown")
-    with pytest.raises(EarshotError) as caught:
-        Called(DockerHostImagesKind()).create(props(seconds=0.1))
-    said = str(caught.value)
+    error = raised(EarshotError, Called(DockerHostImagesKind()).create, props(seconds=0.1))
+    said = str(error)
     assert f"image {EXAMPLE} on Docker host a: is not there after 0 s" in said
     assert "the host reports: cannot pull" in said and "manifest unknown" in said
     assert "that a repository of another account admits this one" in said

@@ -1,7 +1,5 @@
 """Which listening sockets of a host are in the way of a port that is to be published."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +12,7 @@ from earshot_pulumi.docker import host_ports, throwaway
 from earshot import sockets
 from earshot.sockets import Bound
 from earshot.topology.container import PublishedPort
+from tests.raised import raised
 
 ELSEWHERE = SimpleNamespace(engine="tcp://elsewhere:2376", cert_path=None)
 HEADER = "  sl  local_address rem_address   st\n"
@@ -140,10 +139,9 @@ def test_an_engine_in_another_namespace_is_asked_in_a_container(
 ) -> None:
     here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
-    with pytest.raises(throwaway.CommandFailed) as caught:
-        host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert caught.value.object == "its ports"
-    assert caught.value.observed == "it has no image yet to ask them in"
+    error = raised(throwaway.CommandFailed, host_ports.holders, None, here, None, [LOOPBACK], [])
+    assert error.object == "its ports"
+    assert error.observed == "it has no image yet to ask them in"
 
 
 def test_a_socket_s_server_tells_whether_it_shares_the_network(

@@ -1,7 +1,5 @@
 """Whether a Docker host may be touched: only while the others and the brokers on them serve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which cluster a stack is: kept once there, taken over where it is surely its own, else new."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

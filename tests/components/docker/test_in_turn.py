@@ -1,7 +1,5 @@
 """Which nodes are unsettled, by what is on the engines; see also `test_put_back.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

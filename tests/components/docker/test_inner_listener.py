@@ -1,7 +1,5 @@
 """How a listener is asked inside its container; the shell's part runs in a real bash."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
@@ -23,6 +21,7 @@ from earshot.validation.client import Failure
 from earshot.validation.cluster_state import Quorum
 from earshot.validation.wire import ExchangeError
 from tests.components.docker.shells import EngineWithShells
+from tests.raised import raised
 from tests.validation.test_cluster_state import KNOWN, metadata_answer, quorum_answer
 
 Answer = Callable[[bytes], bytes]
@@ -172,9 +171,8 @@ def test_what_cannot_be_read_is_no_answer(
 
 
 def test_a_port_at_which_nothing_listens_refuses(client: Any, closed: InnerListener) -> None:
-    with pytest.raises(ExchangeError) as caught:
-        inner_listener.state(client, "c", closed)
-    assert caught.value.failure == Failure("refused", "it refused the connection")
+    error = raised(ExchangeError, inner_listener.state, client, "c", closed)
+    assert error.failure == Failure("refused", "it refused the connection")
 
 
 @pytest.mark.parametrize("reason", [DockerException("no such container"), OSError("broken pipe")])
@@ -183,9 +181,8 @@ def test_an_engine_that_cannot_ask_is_no_answer(reason: Exception) -> None:
         raise reason
 
     client: Any = SimpleNamespace(api=SimpleNamespace(exec_create=create))
-    with pytest.raises(ExchangeError) as caught:
-        inner_listener.state(client, "c", InnerListener("h", 7, True))
-    assert caught.value.failure == Failure("engine", str(reason))
+    error = raised(ExchangeError, inner_listener.state, client, "c", InnerListener("h", 7, True))
+    assert error.failure == Failure("engine", str(reason))
 
 
 @pytest.mark.parametrize(
@@ -226,9 +223,7 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
     endpoint = InnerListener("127.0.0.1", 19092, plaintext=False, keys=keys)
     api = SimpleNamespace(inspect_container=lambda _: {"Config": {"Env": []}})
     client: Any = SimpleNamespace(api=api)
-    with pytest.raises(ExchangeError) as caught:
-        inner_listener.state(client, "id", endpoint)
-    assert str(caught.value) == (
+    assert str(raised(ExchangeError, inner_listener.state, client, "id", endpoint)) == (
         f"{root}/security/ca.pem: cannot be read (No such file or directory); fix: deploy the "
         "stack again: missing files are made again"
     )

@@ -1,7 +1,5 @@
 """Key stores on engines: what is written where, and when it is written again."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping
@@ -22,6 +20,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.placement.node_container import KEYS
 from tests.components.called import Called
+from tests.raised import raised
 
 
 class EngineDouble:
@@ -181,10 +180,9 @@ def test_an_engine_that_does_not_tell_is_an_error(
 ) -> None:
     outs = made(props)
     engine.volumes["keys"] = DockerException("stopped")
-    with pytest.raises(EarshotError) as caught:
-        Called(DockerKeysKind()).differs(outs, props)
-    assert caught.value.object == "volume keys"
-    assert "fails (stopped)" in caught.value.observed
+    error = raised(EarshotError, Called(DockerKeysKind()).differs, outs, props)
+    assert error.object == "volume keys"
+    assert "fails (stopped)" in error.observed
 
 
 def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str, Any]) -> None:
@@ -203,9 +201,7 @@ def test_keys_that_cannot_be_written_are_named(
         )
 
     monkeypatch.setattr(engine, "fill", full)
-    with pytest.raises(EarshotError) as caught:
-        Called(DockerKeysKind()).create(props)
-    assert str(caught.value).strip() == (
+    assert str(raised(EarshotError, Called(DockerKeysKind()).create, props)).strip() == (
         "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
         "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
         "the same command again"

@@ -1,7 +1,5 @@
 """What a docker stack needs before Pulumi runs: an engine that answers, a plugin that is there."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace

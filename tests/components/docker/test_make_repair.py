@@ -1,7 +1,5 @@
 """What is repaired before a refresh, what is reported, and what is left alone."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from pathlib import Path

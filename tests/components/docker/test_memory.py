@@ -1,7 +1,5 @@
 """Which cluster's data a stack has, as its checkout remembers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a stack may do over what is on its engines; engines themselves are asked end to end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

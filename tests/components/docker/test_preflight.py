@@ -1,7 +1,5 @@
 """What is asked before a container is touched, of whom, and what becomes of the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from earshot.errors import EarshotError
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
 from tests.components.docker.test_on_engines import MINE, container, wanted
+from tests.raised import raised
 
 HOSTS = [
     {"name": "a", "engine": "tcp://a:2376", "external": "a.example"},
@@ -125,9 +124,7 @@ def test_an_image_that_is_not_there_yet_is_asked_once_the_update_has_pulled_it(
     assert checked.failures == []
     assert asked.settings == [("a", IMAGE, [1, 3])]
     assert capsys.readouterr().out == ""
-    with pytest.raises(EarshotError) as caught:
-        Called(EnginePreflightKind()).create(checked.inputs)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, Called(EnginePreflightKind()).create, checked.inputs)) == (
         "nothing was changed:\n- Kafka 4.1.1 refuses the settings of node 2: no. Correct them in "
         "the stack file"
     )

@@ -1,7 +1,5 @@
 """What the preflight asks of engines and takes from them; engines here are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -26,6 +24,7 @@ from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
 from tests.components.called import Called
 from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
+from tests.raised import raised
 
 HOSTS = [{"name": "a", "engine": "tcp://a:1", "external": "a"}, {"name": "b", "external": "b"}]
 OTHER = {"name": "c", "engine": "tcp://c:1", "external": "c"}
@@ -163,9 +162,8 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
     assert made.outs == now | {"absent": []}
     engine.done.clear()
     engine.registry = NotFound("404", explanation="manifest unknown")
-    with pytest.raises(EarshotError) as caught:
-        Called(EnginePreflightKind()).update(before, now)
-    assert str(caught.value).splitlines() == [
+    error = raised(EarshotError, Called(EnginePreflightKind()).update, before, now)
+    assert str(error).splitlines() == [
         (
             "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
             "(manifest unknown); nothing was changed"

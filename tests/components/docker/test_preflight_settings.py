@@ -1,7 +1,5 @@
 """What a container is asked of settings: the script runs here, with a stand-in for its Java."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

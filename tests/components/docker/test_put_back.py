@@ -1,8 +1,6 @@
 """A container is made again as it was, and what did not come up stays aside; the engine here is
 made of dictionaries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from earshot.config.docker import DockerHost
 from earshot.errors import EarshotError
 from tests.components.called import Called
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, place
+from tests.raised import raised
 
 STATE = Path(".earshot/stacks/s")
 HOST = {"name": "local", "external": "kafka.example"}
@@ -264,9 +263,7 @@ def test_what_the_engine_had_to_start_again_does_not_take_the_place_of_what_serv
 def test_no_container_is_stopped_while_another_node_is_down(engine: EngineDouble) -> None:
     provider = Called(DockerStopPreflightKind())
     engine.stop("old-3", 0)
-    with pytest.raises(EarshotError) as caught:
-        provider.update({}, stop_props())
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, provider.update, {}, stop_props())) == (
         "container kafka-1 was not stopped: down already: container kafka-3; with one more node "
         "down, brokers could refuse writes\n"
         "  fix: run the same command again: it starts kafka-3 first"

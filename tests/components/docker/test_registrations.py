@@ -4,8 +4,6 @@ What is expected is in `registrations.yaml`; `python -m tests.components.docker.
 prints what is registered now, to be compared with it before it is taken over.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

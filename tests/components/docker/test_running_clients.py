@@ -1,7 +1,5 @@
 """Clients of listeners that go, by the sockets of containers; engines are doubles."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Which listeners running containers have, and whether they can be given others one by one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace

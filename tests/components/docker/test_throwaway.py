@@ -1,7 +1,5 @@
 """Containers for one question: what they are given, and that none of them is left."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from types import SimpleNamespace
@@ -11,6 +9,8 @@ import pytest
 from docker.errors import APIError, ImageNotFound
 from earshot_pulumi.docker import labels, throwaway
 from earshot_pulumi.docker.throwaway import CommandFailed
+
+from tests.raised import raised
 
 
 class FakeEngine:
@@ -80,9 +80,7 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
 )
 def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, said: str) -> None:
     engine = FakeEngine(answer)
-    with pytest.raises(CommandFailed) as caught:
-        ask(engine)
-    assert caught.value.observed == said
+    assert raised(CommandFailed, ask, engine).observed == said
     assert engine.left == []
 
 
@@ -183,7 +181,5 @@ def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
     ],
 )
 def test_a_volume_that_cannot_be_filled_is_said(engine: FilledEngine, said: str) -> None:
-    with pytest.raises(CommandFailed) as caught:
-        fill(engine)
-    assert caught.value.observed == said
+    assert raised(CommandFailed, fill, engine).observed == said
     assert engine.left == []

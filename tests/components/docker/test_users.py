@@ -1,7 +1,5 @@
 """How users of a cluster of containers are made: by whom, from where, by which order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

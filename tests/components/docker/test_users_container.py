@@ -1,7 +1,5 @@
 """Users that are made in a container: what it gets, and what is told where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -14,6 +12,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
 from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
+from tests.raised import raised
 
 SECRET = "not to be shown"
 ORDER = UsersOrder(
@@ -59,9 +58,8 @@ def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.Monk
 
 
 def test_a_program_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EarshotError) as caught:
-        carried_out(monkeypatch, 2, ["kafka-1:19092: answers nobody"])
-    assert str(caught.value) == (
+    error = raised(EarshotError, carried_out, monkeypatch, 2, ["kafka-1:19092: answers nobody"])
+    assert str(error) == (
         "users and permissions: are not settled (status 2):\n    kafka-1:19092: answers nobody"
     )
 
@@ -69,9 +67,8 @@ def test_a_program_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.Monk
 def test_a_container_that_does_not_end_is_told_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(EarshotError) as caught:
-        carried_out(monkeypatch, 0, [], fails="did not end within 180 s")
-    assert str(caught.value) == (
+    error = raised(EarshotError, carried_out, monkeypatch, 0, [], fails="did not end within 180 s")
+    assert str(error) == (
         "users and permissions: are not settled (the container: did not end within 180 s)\n"
         "  fix: see that the engine runs, and the brokers' logs, then run the same command again"
     )

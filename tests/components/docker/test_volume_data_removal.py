@@ -1,7 +1,5 @@
 """Which brokers hold replicas that would be lost, where none that runs can be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Which data an older Kafka cannot read, told by the data themselves."""
 
-from __future__ import annotations
-
 import base64
 import io
 import tarfile

@@ -1,7 +1,5 @@
 """Inputs of `Listeners` that no value can mend later."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi
@@ -16,6 +14,7 @@ from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers
 from tests.components.engine_double import Engine
+from tests.raised import raised
 
 
 @pytest.mark.parametrize(
@@ -35,9 +34,7 @@ def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:
     args: Any = {"nodes": {}, "listeners": [], **changes}
-    with pytest.raises(pulumi.RunError) as caught:
-        _check_words("kafka", args)
-    assert str(caught.value).startswith(f"kafka: {message}")
+    assert str(raised(pulumi.RunError, _check_words, "kafka", args)).startswith(f"kafka: {message}")
 
 
 def registered(
@@ -107,9 +104,7 @@ def with_outputs(value: Any) -> Any:
     ],
 )
 def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> None:
-    with pytest.raises(pulumi.RunError) as caught:
-        registered(nodes)
-    assert str(caught.value).startswith(f"kafka: {message}")
+    assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
 
 def test_node_ids_may_be_numbers() -> None:
@@ -128,9 +123,8 @@ def test_node_ids_may_be_numbers() -> None:
     ],
 )
 def test_a_policy_that_would_say_nothing_is_refused(policy: Any, message: str) -> None:
-    with pytest.raises(pulumi.RunError) as caught:
-        registered({"1": NODE}, policy=policy)
-    assert str(caught.value) == f"kafka: policy: {message}"
+    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
+    assert str(error) == f"kafka: policy: {message}"
 
 
 @pytest.mark.parametrize(
@@ -191,9 +185,8 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
 def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(pulumi.RunError) as caught:
-        registered({"1": NODE}, preview=True, **with_outputs(changes))
-    assert str(caught.value).startswith(f"kafka: {message}")
+    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **with_outputs(changes))
+    assert str(error).startswith(f"kafka: {message}")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Inputs of `Proof` that no run can prove anything with: refused before the update begins."""
 
-from __future__ import annotations
-
 import re
 from copy import deepcopy
 from typing import Any
@@ -11,6 +9,8 @@ import pytest
 from earshot_pulumi.given import proof
 from earshot_pulumi.given.proof import DEFAULTS, Proof, ProofKind
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation, OperationFailed
+
+from tests.raised import raised
 
 CONTRACT: dict[str, Any] = {
     "cluster": "kafka",
@@ -65,9 +65,7 @@ def checked(**inputs: Any) -> dict[str, Any]:
     ],
 )
 def test_bad_inputs_are_refused_by_name(inputs: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputs) as caught:
-        checked(**inputs)
-    assert str(caught.value).startswith(message)
+    assert str(raised(InvalidInputs, checked, **inputs)).startswith(message)
 
 
 @pytest.mark.parametrize("records", [0, None, UNKNOWN])
@@ -80,9 +78,7 @@ def test_a_proof_without_records_needs_no_spark(
 
 def test_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InvalidInputs) as caught:
-        checked(records=300)
-    assert caught.value.reasons == {
+    assert raised(InvalidInputs, checked, records=300).reasons == {
         "records": "records: needs the package pyspark, which is not installed; fix: pip install "
         "'earshot[spark]', or leave `records` out: the doctor needs no Spark"
     }

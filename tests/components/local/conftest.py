@@ -1,7 +1,5 @@
 """Fixtures of this folder."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Processes that look like a node's: Kafka's main class and the properties on the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Who asks a broker of this machine, and what is said before a change that nobody could prove."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the component registers: behind the gate, and with its settings as secrets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is settled before the first broker is stopped; Kafka's answers are given here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from earshot.listeners.render import server_properties
 from tests.components.local.nodes import node, recorded
 from tests.components.local.test_quorum import PORTS, planned
 from tests.components.test_node_data import record
+from tests.raised import raised
 
 
 @dataclass
@@ -140,9 +139,8 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
         ),
     ]
     assert problems(tmp_path, plan) == found
-    with pytest.raises(EarshotError) as caught:
-        changes.prepare(tmp_path, plan)
-    assert str(caught.value) == f"nothing was changed:\n- {found[0]}\n- {found[1]}"
+    error = raised(EarshotError, changes.prepare, tmp_path, plan)
+    assert str(error) == f"nothing was changed:\n- {found[0]}\n- {found[1]}"
     assert kafka.asked == [asked(plan)]
 
 

@@ -1,7 +1,5 @@
 """Clients of listeners that a change takes away: processes that stand for brokers, real sockets."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

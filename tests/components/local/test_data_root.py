@@ -1,7 +1,5 @@
 """What stands in the way of the data is told before anything is touched."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -15,6 +13,7 @@ from earshot_pulumi.local import data_root
 
 from earshot.errors import EarshotError
 from tests.components.local.nodes import as_root
+from tests.raised import raised
 
 
 def test_a_place_that_is_not_there_yet_is_no_obstacle(tmp_path: Path) -> None:
@@ -103,9 +102,7 @@ def test_data_that_cannot_be_removed_is_an_error(
 
     monkeypatch.setattr(shutil, "rmtree", refused)
     belonging_to_bob(monkeypatch)
-    with pytest.raises(EarshotError) as caught:
-        data_root.remove(tmp_path)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, data_root.remove, tmp_path)) == (
         f"data in {tmp_path}: {tmp_path / 'node-1'}: cannot be removed (Permission denied)\n"
         "  fix: run the command as bob, or give this user the right to write"
     )
@@ -114,9 +111,7 @@ def test_data_that_cannot_be_removed_is_an_error(
 def test_data_behind_a_link_are_not_removed_and_the_user_is_told(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "kafka").symlink_to(tmp_path / "disk")
-    with pytest.raises(EarshotError) as caught:
-        data_root.remove(tmp_path / "kafka")
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, data_root.remove, tmp_path / "kafka")) == (
         f"data in {tmp_path / 'kafka'}: is a symbolic link to {tmp_path / 'disk'}, and is not "
         "followed\n  fix: remove what it leads to, then the link"
     )

@@ -1,7 +1,5 @@
 """What the providers do in a checkout that was copied or moved, with the state it took along."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said of a node that ended."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

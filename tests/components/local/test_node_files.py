@@ -1,7 +1,5 @@
 """What a node keeps of the files that its settings name, and for how long."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A cluster is known again from its nodes' own files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from earshot_pulumi.local.on_disk import QuorumMemory
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import PORTS, planned
+from tests.raised import raised
 
 ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 CONTROLLERS = PORTS["CONTROLLER"]
@@ -30,9 +29,8 @@ def formatted(root: Path, id: int, cluster_id: str = ID, server: str | None = No
 
 
 def refusal(root: Path) -> str:
-    with pytest.raises(EarshotError) as caught:
-        on_disk.reconstruct(root)
-    return str(caught.value)
+    error = raised(EarshotError, on_disk.reconstruct, root)
+    return str(error)
 
 
 def test_without_data_there_is_no_cluster(tmp_path: Path) -> None:
@@ -178,6 +176,5 @@ def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
     file = tmp_path / "node-1" / "server.properties"
     file.unlink()
     file.mkdir()
-    with pytest.raises(EarshotError) as caught:
-        on_disk.reconstruct(tmp_path)
-    assert str(caught.value) == f"{file}: cannot be read (Is a directory)"
+    error = raised(EarshotError, on_disk.reconstruct, tmp_path)
+    assert str(error) == f"{file}: cannot be read (Is a directory)"

@@ -1,7 +1,5 @@
 """In what order the component registers: node after node, then one wait for all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

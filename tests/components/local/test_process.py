@@ -1,7 +1,5 @@
 """Starting and stopping processes, ports and logs; what Kafka itself does is tested end to end."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -24,6 +22,7 @@ from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import QUICK_START, QUIET, start_options
 from tests.components.local.nodes import SLEEP, as_root, node, recorded
+from tests.raised import raised
 
 
 def test_stop_ends_the_recorded_process(tmp_path: Path) -> None:
@@ -151,9 +150,7 @@ def test_whose_process_cannot_be_stopped_is_told_where_it_is_known(
     monkeypatch.setattr(process, "user", lambda: "ann")
     directory, who = tmp_path / "node-1", holder or "another user"
     with node(directory) as child:
-        with pytest.raises(EarshotError) as caught:
-            process.stop(directory)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, process.stop, directory)) == (
             f"node 1: process {child.pid}: belongs to {who}, and this user (ann) may not stop it\n"
             f"  fix: run the same command as {who}"
         )
@@ -180,9 +177,7 @@ def test_a_process_that_outlives_every_signal_is_one_clear_error(
     monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_DISK_SLEEP)
     monkeypatch.setattr(process, "KILL_SECONDS", 1.0)
     with node(directory) as child:
-        with pytest.raises(EarshotError) as caught:
-            process.stop(directory, grace=0.1)
-        assert str(caught.value) == (
+        assert str(raised(EarshotError, process.stop, directory, grace=0.1)) == (
             f"node 1: process {child.pid}: still runs 1 s after SIGKILL\n"
             "  fix: see what it waits for (a disk or a network file system that does not "
             "answer), then run the same command again"
@@ -217,9 +212,7 @@ def test_a_moved_cache_needs_no_restart(change: dict[str, object]) -> None:
 def test_a_file_where_the_directory_belongs_is_one_clear_error(tmp_path: Path) -> None:
     directory = tmp_path / "node-1"
     directory.write_text("a file")
-    with pytest.raises(EarshotError) as caught:
-        process.start(launch(directory=directory), "id")
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, process.start, launch(directory=directory), "id")) == (
         f"node 1: {directory}: cannot be written (File exists)\n"
         "  fix: move the file whose path is needed for a directory"
     )
@@ -230,10 +223,9 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(EarshotError) as caught:
-        process.start(launch(directory=tmp_path / "node-1"), "id")
+    error = raised(EarshotError, process.start, launch(directory=tmp_path / "node-1"), "id")
     file = tmp_path / "node-1" / "server.properties"
-    assert str(caught.value) == (
+    assert str(error) == (
         f"node 1: {file}: cannot be written (No space left on device)\n"
         "  fix: free space on that disk, then run the same command again"
     )
@@ -367,9 +359,8 @@ def test_storage_that_cannot_be_formatted_is_one_clear_error(
 ) -> None:
     program = java(tmp_path, f"#!/bin/bash\nshopt -s xpg_echo\n{script}\nexit 1\n")
     directory = tmp_path / "node-1"
-    with pytest.raises(EarshotError) as caught:
-        process.start(launch(directory=directory, java=program), "id")
-    assert str(caught.value) == (
+    error = raised(EarshotError, process.start, launch(directory=directory, java=program), "id")
+    assert str(error) == (
         f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n"
         "  fix: see the property that Kafka names; "
         "`data: delete` and `pulumi destroy` remove all data"
@@ -498,9 +489,7 @@ def test_a_java_that_does_not_run_is_one_clear_error(
     if "sleep" in script:
         monkeypatch.setattr(process, "FORMAT_SECONDS", 0.05)
     bad = java(tmp_path, f"#!/bin/sh\n{script}\n")
-    with pytest.raises(EarshotError) as caught:
-        check_java(launch(directory=tmp_path, java=bad))
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, check_java, launch(directory=tmp_path, java=bad))) == (
         f"node 1: {bad}: {said}\n"
         "  fix: see that JAVA_HOME names a Java that runs and that this machine has memory left, "
         "then run the same command again"

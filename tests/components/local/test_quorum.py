@@ -1,7 +1,5 @@
 """What a plan may do over the data that is there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -29,6 +27,7 @@ from earshot.placement.plan import NodeNames, plan
 from earshot.sockets import outgoing_ports
 from tests.components.local import nodes
 from tests.e2e.ports import kept_ports
+from tests.raised import raised
 
 _ports = kept_ports(10, 4)
 MOVED_CONTROLLERS = _ports.pop()
@@ -386,9 +385,7 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
     monkeypatch.setattr(Path, "read_bytes", refused)
     monkeypatch.setattr(quorum, "user", lambda: "ann")
     monkeypatch.setattr(quorum, "owner", lambda _: "bob")
-    with pytest.raises(EarshotError) as caught:
-        quorum.recall(tmp_path)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, quorum.recall, tmp_path)) == (
         f"{tmp_path / 'cluster.json'}: this user (ann) may not read it\n"
         "  fix: run the command as its owner (bob)"
     )

@@ -1,7 +1,5 @@
 """Waiting for nodes: what counts as up, and what is said where that never comes."""
 
-from __future__ import annotations
-
 import os
 import socket
 from dataclasses import replace
@@ -18,6 +16,7 @@ from earshot_pulumi.local.record import Record, read_record, start_ticks
 
 from earshot.errors import EarshotError
 from tests.components.local.nodes import node, recorded
+from tests.raised import raised
 
 CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
 BROKER = "inter.broker.listener.name=INTERNAL\nadvertised.listeners=INTERNAL://localhost:1\n"
@@ -85,9 +84,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
     directory = quorum.node_directory(tmp_path, 1)
     directory.mkdir()
     (directory / "console.log").write_text("Invalid maximum heap size: -Xmx1\n")
-    with pytest.raises(EarshotError) as caught:
-        wait_for(tmp_path, [1], CLUSTER)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, wait_for, tmp_path, [1], CLUSTER)) == (
         "node 1 did not come up: Invalid maximum heap size: -Xmx1\n"
         f"  logs: {directory / 'server.log'}, console.log\n"
         "  fix: correct what the cause names, then run the same command again"
@@ -184,9 +181,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
     monkeypatch.setattr(readiness.LocalDriver, "unserved", lambda _: "")
-    with pytest.raises(CatchingUp) as caught:
-        wait_for(tmp_path, [1], CLUSTER, deadline=0)
-    assert str(caught.value) == (
+    assert str(raised(CatchingUp, wait_for, tmp_path, [1], CLUSTER, deadline=0)) == (
         "node 1: not ready after 0 s\n"
         "node 1: not in sync with all of its replicas; the last lines of its log:\n"
         "  (it wrote no log)\n"
@@ -204,9 +199,7 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     monkeypatch.setattr(
         readiness.LocalDriver, "unserved", lambda _: problems.pop() if problems else ""
     )
-    with pytest.raises(EarshotError) as caught:
-        wait_for(tmp_path, [1], CLUSTER, deadline=0)
     assert "node 1: EXTERNAL at 127.0.0.1:1: Connection refused; the last lines" in str(
-        caught.value
+        raised(EarshotError, wait_for, tmp_path, [1], CLUSTER, deadline=0)
     )
     wait_for(tmp_path, [1], CLUSTER)

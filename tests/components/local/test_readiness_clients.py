@@ -1,7 +1,5 @@
 """When a broker serves clients, and what happens to one that has lost its users."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,9 +84,8 @@ def secured(root: Path) -> dict[int, str]:
     return started(root, plan_of("SASL_SSL", root))
 
 
-def listeners(root: Path, said: list[str] | None = None) -> LocalDriver:
-    progress = (said if said is not None else []).append
-    return LocalDriver(root, 1, "id", {}, progress)
+def listeners(root: Path) -> LocalDriver:
+    return LocalDriver(root, 1, "id", {}, print)
 
 
 def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:
@@ -102,41 +99,17 @@ def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brok
     assert settings["sasl.mechanism"] == "SCRAM-SHA-512", "it logs in as the validator"
 
 
-@pytest.mark.parametrize("error", ["authentication", "mechanism"])
-def test_users_that_no_broker_knows_are_made_later(
-    tmp_path: Path, brokers: Brokers, given_again: list[Any], error: str
-) -> None:
-    places = secured(tmp_path)
-    brokers.answers |= {key: [Failure(error, "no")] for key in places.values()}
-    assert listeners(tmp_path).unserved() == ""
-    assert given_again == []
-
-
-def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
-    tmp_path: Path, brokers: Brokers, given_again: list[Any]
-) -> None:
-    places = secured(tmp_path)
-    brokers.answers |= {key: [REFUSED] for key in places.values()}
-    brokers.answers[places[2]] = [Failure("timeout", "no answer"), None]
-    found = listeners(tmp_path)
-    assert "refuses a user, and another broker gives no answer" in found.unserved()
-    assert given_again == []
-    assert "refuses a user that other brokers accept" in found.unserved()
-    assert len(given_again) == 1
-
-
 def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
     tmp_path: Path, brokers: Brokers, given_again: list[Any]
 ) -> None:
-    places, said = secured(tmp_path), list[str]()
+    """`test_driver.py` has the other cases, which are the same for all kinds of nodes."""
+    places = secured(tmp_path)
     brokers.answers |= {key: [None] for key in places.values()}
-    brokers.answers[places[1]] = [REFUSED, REFUSED, None]
-    found = listeners(tmp_path, said)
-    for _ in range(2):
-        assert "refuses a user that other brokers accept" in found.unserved()
+    brokers.answers[places[1]] = [REFUSED, None]
+    found = listeners(tmp_path)
+    assert "refuses a user that other brokers accept" in found.unserved()
     assert found.unserved() == ""
     assert given_again == [(tmp_path / "security", f"localhost:{PORTS['INTERNAL']}")]
-    assert said == ["node 1 has lost its users: earshot sets their passwords again"]
 
 
 def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(

@@ -1,7 +1,5 @@
 """Which process a record means: after a reuse of its pid, a set clock, a copy, a move."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -29,6 +27,7 @@ from earshot_pulumi.local.record import (
 
 from earshot.errors import EarshotError
 from tests.components.local.nodes import NOBODY, SLEEP, as_root, node, process, recorded
+from tests.raised import raised
 
 
 def old_form(made: Record) -> Record:
@@ -222,9 +221,7 @@ def test_a_record_that_this_user_may_not_read_is_an_error(
     monkeypatch.setattr(Path, "read_text", refused)
     monkeypatch.setattr(record, "user", lambda: "ann")
     monkeypatch.setattr(record, "owner", lambda _: "bob")
-    with pytest.raises(EarshotError) as caught:
-        read_record(tmp_path)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, read_record, tmp_path)) == (
         f"{tmp_path / 'process.json'}: this user (ann) may not read it, and so cannot tell whether "
         "the node runs\n  fix: run the command as its owner (bob)"
     )

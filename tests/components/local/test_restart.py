@@ -1,7 +1,5 @@
 """Changing one node: what is done in which order; processes and brokers are doubles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from earshot_pulumi.local.record import Record
 from earshot.errors import EarshotError
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import planned
+from tests.raised import raised
 
 PLAN = planned()
 FAILURE = EarshotError(
@@ -125,18 +124,14 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     tmp_path: Path, node: NodeDouble
 ) -> None:
     node.ended = [2, 3]
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 was not stopped: down already: node 2, 3; with one more node down, brokers could "
         "refuse writes\n"
         "  fix: run the same command again: it starts node 2, 3 first"
     )
     assert node.done == []
     node.ended, node.suspended = [], [12, 34]
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 was not stopped: suspended by a signal: process 12 34; with one more node down, "
         "brokers could refuse writes\n"
         "  fix: let it go on (`kill -CONT 12 34`), then run the same command again"
@@ -157,9 +152,7 @@ def test_one_that_does_not_come_up_is_started_again_as_it_was(
     tmp_path: Path, node: NodeDouble
 ) -> None:
     node.fails["512m"] = FAILURE
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node)
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 did not come up: KafkaException: no\n"
         "  logs: /log\n"
         "  it was started again as it was and serves; the nodes after it did not change\n"
@@ -182,11 +175,9 @@ def test_it_gets_the_files_back_with_which_it_ran(tmp_path: Path, node: NodeDoub
 def test_one_that_does_not_come_up_again_either_says_so(tmp_path: Path, node: NodeDouble) -> None:
     again = EarshotError("node 1 did not come up", observed="DiskException: full")
     node.fails |= {"512m": FAILURE, "256m": again}
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node)
     assert (
         "\n  it was started again as it was, and node 1 did not come up: DiskException: full\n"
-        in str(caught.value)
+        in str(raised(EarshotError, changed, tmp_path, node))
     )
 
 
@@ -201,9 +192,7 @@ def test_one_that_only_has_to_catch_up_is_left_to_the_next_wait(
 def test_what_did_not_run_is_not_started_instead(tmp_path: Path, node: NodeDouble) -> None:
     node.fails["512m"] = FAILURE
     other = launch(tmp_path, "1g")
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node, previous=other)
-    assert caught.value is FAILURE
+    assert raised(EarshotError, changed, tmp_path, node, previous=other) is FAILURE
     node.runs, node.done = None, []
     with pytest.raises(EarshotError):
         changed(tmp_path, node)
@@ -239,9 +228,7 @@ def test_one_that_cannot_even_be_started_again_is_not_said_to_be(
     tmp_path: Path, node: NodeDouble
 ) -> None:
     node.unstartable = ("256m", "512m")
-    with pytest.raises(EarshotError) as caught:
-        changed(tmp_path, node)
-    assert caught.value.observed == (
+    assert raised(EarshotError, changed, tmp_path, node).observed == (
         "cannot be written (No space left on device)\n  it could not be started again as it was: "
         "node 1: cannot be written (No space left on device)"
     )

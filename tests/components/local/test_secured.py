@@ -1,7 +1,5 @@
 """Certificates on this machine: what a node runs with stays when they are regenerated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

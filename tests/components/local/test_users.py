@@ -1,7 +1,5 @@
 """Users and permissions of a cluster of this machine: what is asked of it, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

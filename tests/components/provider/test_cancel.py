@@ -3,8 +3,6 @@
 The work itself is a double that does not look whether it was cancelled, the worst case.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator

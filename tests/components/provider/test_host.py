@@ -1,7 +1,5 @@
 """Messages between the engine and the plugin, and the provider's schema."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

@@ -1,7 +1,5 @@
 """What all internal kinds do alike, and the types that resources had before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pulumi

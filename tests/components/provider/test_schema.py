@@ -1,7 +1,5 @@
 """The package's schema, which software development kits in other languages are made from."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ The public name of an Elastic IP is the official plugin's own: made from address
 whatever the VPC's attributes say. Only an instance's public name depends on them.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import threading
@@ -82,16 +80,13 @@ class Eip(Ec2Kind):
 
 
 class EipAssociation(AwsKind):
-    shape = shape(
-        "allocationId", "networkInterfaceId", "instanceId", "allowReassociation", "region",
-    )  # fmt: skip
+    shape = shape("allocationId", "networkInterfaceId", "instanceId", "region")
     settled_later = frozenset({"networkInterfaceId", "instanceId", "region"})
     outputs = frozenset({"privateIpAddress", "publicIp"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         to = given(inputs, NetworkInterfaceId="networkInterfaceId", InstanceId="instanceId")
-        again = inputs.get("allowReassociation", True)
-        return _bind(cloud, inputs, inputs["allocationId"], to, again)
+        return _bind(cloud, inputs, inputs["allocationId"], to)
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         of_this = [{"Name": "association-id", "Values": [id]}]
@@ -110,9 +105,7 @@ class EipAssociation(AwsKind):
         cloud.client("ec2", state).disassociate_address(AssociationId=id)
 
 
-def _bind(
-    cloud: Cloud, inputs: Plain, allocation: str, to: dict[str, str], again: bool = True
-) -> str:
+def _bind(cloud: Cloud, inputs: Plain, allocation: str, to: dict[str, str]) -> str:
     """The id of the new association."""
     ec2 = cloud.client("ec2", inputs)
     if "NetworkInterfaceId" in to:
@@ -121,7 +114,7 @@ def _bind(
         listed = ec2.describe_instances(InstanceIds=[to["InstanceId"]])
         vpc = listed["Reservations"][0]["Instances"][0]["VpcId"]
     needs_gateway(cloud, vpc, inputs, "AssociateAddress")
-    made = ec2.associate_address(AllocationId=allocation, AllowReassociation=again, **to)
+    made = ec2.associate_address(AllocationId=allocation, AllowReassociation=True, **to)
     return str(made["AssociationId"])
 
 

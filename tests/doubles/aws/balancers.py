@@ -1,8 +1,6 @@
 """Doubles of aws:lb LoadBalancer, TargetGroup, TargetGroupAttachment and Listener, for Network Load
 Balancers alone."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Doubles of aws:s3 Bucket, BucketPublicAccessBlock and BucketServerSideEncryptionConfiguration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.doubles.aws.cloud import ClientError, Cloud

@@ -1,7 +1,5 @@
 """Doubles of aws:s3 BucketObject, BucketPolicy and BucketLifecycleConfiguration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

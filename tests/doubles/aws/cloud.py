@@ -1,7 +1,5 @@
 """The cloud as the double sees it: clients of a moto server, and what it says when it refuses."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

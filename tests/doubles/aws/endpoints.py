@@ -1,7 +1,5 @@
 """Doubles of aws:ec2 VpcEndpoint (gateway and interface) and VpcEndpointService."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

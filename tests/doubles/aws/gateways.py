@@ -1,22 +1,17 @@
 """Doubles of aws:ec2 NatGateway and FlowLog."""
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import Ec2Kind, given, shape
 from tests.doubles.aws.network import needs_gateway
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
-
-LOGGED = {"vpcId": "VPC", "subnetId": "Subnet", "eniId": "NetworkInterface"}
 
 
 class NatGateway(Ec2Kind):
     """moto leaves the gateway's interface behind; it is taken away with it here, as AWS does."""
 
     kind_of_arn = "natgateway"
-    shape = shape("allocationId", "subnetId", "connectivityType", "tags", "region")
-    defaults = constant(connectivityType="public")
+    shape = shape("allocationId", "subnetId", "tags", "region")
     settled_later = frozenset({"region"})
     outputs = frozenset({"associationId", "networkInterfaceId", "publicIp", "tagsAll"})
     absent = frozenset(
@@ -25,16 +20,10 @@ class NatGateway(Ec2Kind):
     )  # fmt: skip
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(
-            inputs,
-            AllocationId="allocationId",
-            SubnetId="subnetId",
-            ConnectivityType="connectivityType",
-        )
+        arguments = given(inputs, AllocationId="allocationId", SubnetId="subnetId")
         ec2 = cloud.client("ec2", inputs)
-        if "allocationId" in inputs:
-            subnet = ec2.describe_subnets(SubnetIds=[inputs["subnetId"]])["Subnets"][0]
-            needs_gateway(cloud, subnet["VpcId"], inputs, "CreateNatGateway")
+        subnet = ec2.describe_subnets(SubnetIds=[inputs["subnetId"]])["Subnets"][0]
+        needs_gateway(cloud, subnet["VpcId"], inputs, "CreateNatGateway")
         made = ec2.create_nat_gateway(**arguments)
         return str(made["NatGateway"]["NatGatewayId"])
 
@@ -46,7 +35,6 @@ class NatGateway(Ec2Kind):
         address = found[0]["NatGatewayAddresses"][0]
         return self.common(cloud, id, state, found[0]) | {
             "subnetId": found[0]["SubnetId"],
-            "connectivityType": "public" if "AllocationId" in address else "private",
             "allocationId": address.get("AllocationId"),
             "associationId": address.get("AssociationId"),
             "networkInterfaceId": address["NetworkInterfaceId"],
@@ -66,27 +54,19 @@ class NatGateway(Ec2Kind):
 
 class FlowLog(Ec2Kind):
     kind_of_arn = "vpc-flow-log"
-    shape = shape(
-        "vpcId", "subnetId", "eniId", "trafficType", "logDestinationType", "logDestination",
-        "iamRoleArn", "maxAggregationInterval", "logFormat", "tags", "region",
-    )  # fmt: skip
-    defaults = constant(logDestinationType="cloud-watch-logs", maxAggregationInterval=600)
-    settled_later = frozenset({"logFormat", "region"})
+    shape = shape("vpcId", "trafficType", "logDestinationType", "logDestination", "tags", "region")
+    settled_later = frozenset({"region"})
     outputs = frozenset({"arn", "tagsAll"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        (source,) = LOGGED.keys() & inputs.keys()
         arguments = given(
             inputs,
             TrafficType="trafficType",
             LogDestinationType="logDestinationType",
             LogDestination="logDestination",
-            DeliverLogsPermissionArn="iamRoleArn",
-            MaxAggregationInterval="maxAggregationInterval",
-            LogFormat="logFormat",
         )
         made = cloud.client("ec2", inputs).create_flow_logs(
-            ResourceIds=[inputs[source]], ResourceType=LOGGED[source], **arguments
+            ResourceIds=[inputs["vpcId"]], ResourceType="VPC", **arguments
         )
         for failure in made["Unsuccessful"]:
             error = failure["Error"]
@@ -101,8 +81,6 @@ class FlowLog(Ec2Kind):
             "trafficType": found[0]["TrafficType"],
             "logDestinationType": found[0]["LogDestinationType"],
             "logDestination": found[0].get("LogDestination"),
-            "logFormat": found[0]["LogFormat"],
-            "maxAggregationInterval": int(found[0]["MaxAggregationInterval"]),
         }
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:

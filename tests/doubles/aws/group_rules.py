@@ -1,14 +1,12 @@
 """Doubles of aws:vpc SecurityGroupIngressRule and SecurityGroupEgressRule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, given, shape
 from tests.doubles.plugin.values import Plain
 
-SOURCES = ("cidrIpv4", "cidrIpv6", "referencedSecurityGroupId", "prefixListId")
+SOURCES = ("cidrIpv4", "cidrIpv6", "referencedSecurityGroupId")
 
 
 class SecurityGroupRule(Ec2Kind):
@@ -65,7 +63,6 @@ class SecurityGroupRule(Ec2Kind):
             "toPort": None if every else rule.get("ToPort"),
             "cidrIpv4": rule.get("CidrIpv4"),
             "cidrIpv6": rule.get("CidrIpv6"),
-            "prefixListId": rule.get("PrefixListId"),
             "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
             "description": rule.get("Description") or forgotten,
         }
@@ -100,7 +97,6 @@ def _permission(inputs: Plain) -> dict[str, Any]:
         ("cidrIpv4", "IpRanges", "CidrIp"),
         ("cidrIpv6", "Ipv6Ranges", "CidrIpv6"),
         ("referencedSecurityGroupId", "UserIdGroupPairs", "GroupId"),
-        ("prefixListId", "PrefixListIds", "PrefixListId"),
     ):
         if name in inputs:
             permission[group] = [{key: inputs[name], **note}]

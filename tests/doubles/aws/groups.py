@@ -1,7 +1,5 @@
 """Double of aws:ec2 SecurityGroup, with or without rules of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -26,11 +24,10 @@ class SecurityGroup(Ec2Kind):
     kind_of_arn = "security-group"
     named = "name"
     shape = shape(
-        "name", "description", "vpcId", "revokeRulesOnDelete", "tags", "region",
-        ingress=RULE, egress=RULE,
+        "name", "description", "vpcId", "tags", "region", ingress=RULE, egress=RULE,
     )  # fmt: skip
-    defaults = constant(description="Managed by Pulumi", revokeRulesOnDelete=False)
-    in_place = frozenset({"ingress", "egress", "revokeRulesOnDelete"})
+    defaults = constant(description="Managed by Pulumi")
+    in_place = frozenset({"ingress", "egress"})
     settled_later = frozenset({"ingress", "egress", "vpcId", "region"})
     outputs = frozenset({"arn", "ownerId", "tagsAll"})
 
@@ -72,9 +69,6 @@ class SecurityGroup(Ec2Kind):
                 authorize(GroupId=id, IpPermissions=missing)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        if state.get("revokeRulesOnDelete"):
-            found = self.find(cloud, id, state)
-            self.adjust(cloud, id, found, state | {"ingress": [], "egress": []})
         ec2 = cloud.client("ec2", state)
         if users := sorted(_users(ec2, id)):
             raise ProviderError(

@@ -1,7 +1,5 @@
 """moto without a server: it answers where boto3 would send a request."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager

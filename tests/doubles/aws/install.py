@@ -1,7 +1,5 @@
 """Putting the double where the Pulumi CLI of a test looks for the AWS plugin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.doubles.plugin.install import install

@@ -5,21 +5,16 @@
 - a public name only while the VPC has both of its attributes for DNS;
 - an unknown image, one of another architecture and too much user data are refused.
 
-What moto cannot change on a running instance is a replacement here, where the official plugin
-updates: `monitoring`, and user data that are taken away.
+User data that are taken away are a replacement here, where the official plugin updates: moto cannot
+change them so on a running instance.
 """
-
-from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
 from typing import Any
 
-from pulumi.runtime.rpc import UNKNOWN
-
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.instance_options import (
-    LAUNCH_ONLY,
     METADATA,
     ROOT,
     arguments,
@@ -46,30 +41,23 @@ USER_DATA_BYTES = 16 * 1024
 # Attributes that EC2 changes by themselves: the input, EC2's name, whether the instance must stop.
 ATTRIBUTES = {
     "instanceType": ("InstanceType", True),
-    "ebsOptimized": ("EbsOptimized", True),
     "disableApiTermination": ("DisableApiTermination", False),
-    "disableApiStop": ("DisableApiStop", False),
-    "sourceDestCheck": ("SourceDestCheck", False),
 }
-STOPS = ("instanceType", "ebsOptimized", "userData", "userDataBase64")
 
 
 class Instance(Ec2Kind):
     kind_of_arn = "instance"
     shape = shape(
         "ami", "availabilityZone", "subnetId", "vpcSecurityGroupIds", "privateIp",
-        "associatePublicIpAddress", "iamInstanceProfile", "userData", "userDataBase64",
-        "userDataReplaceOnChange", "monitoring", "forceDestroy", *ATTRIBUTES, *LAUNCH_ONLY,
-        "tags", "region",
+        "iamInstanceProfile", "userData", "userDataBase64", "userDataReplaceOnChange",
+        "forceDestroy", *ATTRIBUTES, "tags", "region",
         metadataOptions=METADATA,
         primaryNetworkInterface=shape("networkInterfaceId"),
         rootBlockDevice=ROOT,
     )  # fmt: skip
     defaults = constant(
-        userDataReplaceOnChange=False, monitoring=False, forceDestroy=False,
-        ebsOptimized=False, disableApiTermination=False, disableApiStop=False,
-        sourceDestCheck=True,
-    )  # fmt: skip
+        userDataReplaceOnChange=False, forceDestroy=False, disableApiTermination=False
+    )
     in_place = frozenset(
         {*ATTRIBUTES, "vpcSecurityGroupIds", "iamInstanceProfile", "userData", "userDataBase64",
          "userDataReplaceOnChange", "forceDestroy", "metadataOptions", "rootBlockDevice"}
@@ -77,8 +65,7 @@ class Instance(Ec2Kind):
     unordered = frozenset({"vpcSecurityGroupIds"})
     settled_later = frozenset(
         {"availabilityZone", "subnetId", "vpcSecurityGroupIds", "privateIp",
-         "associatePublicIpAddress", "instanceInitiatedShutdownBehavior", "metadataOptions",
-         "rootBlockDevice", "primaryNetworkInterface", "region"}
+         "metadataOptions", "rootBlockDevice", "primaryNetworkInterface", "region"}
     )  # fmt: skip
     outputs = frozenset(
         {"arn", "instanceState", "primaryNetworkInterfaceId", "privateDns", "publicDns", "publicIp",
@@ -87,7 +74,7 @@ class Instance(Ec2Kind):
     absent = frozenset({"instanceLifecycle", "outpostArn", "passwordData", "spotInstanceRequestId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
-        beside = {"subnetId", "vpcSecurityGroupIds", "privateIp", "associatePublicIpAddress"}
+        beside = {"subnetId", "vpcSecurityGroupIds", "privateIp"}
         if "primaryNetworkInterface" in inputs:
             for name in sorted(beside & inputs.keys()):
                 yield name, "conflicts with primaryNetworkInterface, whose own counts"
@@ -100,17 +87,8 @@ class Instance(Ec2Kind):
             return bool(inputs.get("userDataReplaceOnChange") or not left)
         if name == "rootBlockDevice":
             old, new = state.get(name, {}), inputs.get(name, {})
-            fixed = ("encrypted", "kmsKeyId")
-            return any(part in new and new[part] != old.get(part) for part in fixed)
+            return "encrypted" in new and new["encrypted"] != old.get("encrypted")
         return super().needs_replacement(name, state, inputs)
-
-    def planned(self, state: Plain, inputs: Plain) -> Plain:
-        """A stop gives another public address, unless it is an Elastic IP."""
-        plan = super().planned(state, inputs)
-        stops = any(state.get(name) != inputs.get(name) for name in STOPS)
-        if stops and state.get("associatePublicIpAddress"):
-            plan |= {"publicIp": UNKNOWN, "publicDns": UNKNOWN}
-        return plan
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
@@ -152,17 +130,13 @@ class Instance(Ec2Kind):
             "privateDns": found["PrivateDnsName"],
             "publicIp": address or "",
             "publicDns": public_name(address, cloud.region_of(state)) if named else "",
-            "keyName": found.get("KeyName"),
             "iamInstanceProfile": _name(found.get("IamInstanceProfile", {}).get("Arn")),
-            "monitoring": found["Monitoring"]["State"] in ("enabled", "pending"),
             "metadataOptions": metadata_found(found["MetadataOptions"]),
             "rootBlockDevice": root_found(cloud, found, state),
             **encoded_user_data(self._attribute(ec2, id, "userData"), state),
         }
         for name, (attribute, _) in ATTRIBUTES.items():
             result[name] = self._attribute(ec2, id, name, attribute)
-        behaviour = "instanceInitiatedShutdownBehavior"
-        result[behaviour] = self._attribute(ec2, id, behaviour)
         if "primaryNetworkInterface" in state:
             result["primaryNetworkInterface"] = {
                 "networkInterfaceId": primary["NetworkInterfaceId"]

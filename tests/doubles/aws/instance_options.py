@@ -1,35 +1,23 @@
 """What an instance is started with: inputs of aws:ec2:Instance as EC2 takes them."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 
 from tests.doubles.aws.kind import given, shape
 from tests.doubles.plugin.values import Plain
 
-LAUNCH_ONLY = ("keyName", "instanceInitiatedShutdownBehavior")
 METADATA = shape(
     "httpEndpoint", "httpTokens", "httpPutResponseHopLimit", "httpProtocolIpv6",
     "instanceMetadataTags",
 )  # fmt: skip
 ROOT = shape(
-    "volumeSize", "volumeType", "encrypted", "kmsKeyId", "iops", "throughput",
-    "deleteOnTermination", "tags",
+    "volumeSize", "volumeType", "encrypted", "iops", "throughput", "deleteOnTermination", "tags",
 )  # fmt: skip
 
 
 def arguments(inputs: Plain, image: Plain) -> dict[str, Any]:
     """For `RunInstances`."""
-    found = given(
-        inputs,
-        ImageId="ami",
-        InstanceType="instanceType",
-        KeyName="keyName",
-        InstanceInitiatedShutdownBehavior="instanceInitiatedShutdownBehavior",
-        EbsOptimized="ebsOptimized",
-        DisableApiStop="disableApiStop",
-    )
+    found = given(inputs, ImageId="ami", InstanceType="instanceType")
     if "availabilityZone" in inputs:
         found["Placement"] = {"AvailabilityZone": inputs["availabilityZone"]}
     if "iamInstanceProfile" in inputs:
@@ -38,16 +26,8 @@ def arguments(inputs: Plain, image: Plain) -> dict[str, Any]:
         found["UserData"] = data
     if options := inputs.get("metadataOptions"):
         found["MetadataOptions"] = {_upper(name): value for name, value in options.items()}
-    if "monitoring" in inputs:
-        found["Monitoring"] = {"Enabled": inputs["monitoring"]}
     if root := inputs.get("rootBlockDevice"):
-        ebs = given(
-            root,
-            VolumeSize="volumeSize",
-            VolumeType="volumeType",
-            Encrypted="encrypted",
-            KmsKeyId="kmsKeyId",
-        )
+        ebs = given(root, VolumeSize="volumeSize", VolumeType="volumeType", Encrypted="encrypted")
         ebs["DeleteOnTermination"] = root.get("deleteOnTermination", True)
         found["BlockDeviceMappings"] = [{"DeviceName": image["RootDeviceName"], "Ebs": ebs}]
     found["NetworkInterfaces"] = [{"DeviceIndex": 0, **_interface(inputs)}]
@@ -62,7 +42,6 @@ def _interface(inputs: Plain) -> dict[str, Any]:
         SubnetId="subnetId",
         Groups="vpcSecurityGroupIds",
         PrivateIpAddress="privateIp",
-        AssociatePublicIpAddress="associatePublicIpAddress",
     )
 
 

@@ -1,8 +1,6 @@
 """What belongs to an instance and is described and changed beside it: its volumes, groups,
 profile and interface."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,7 +38,6 @@ def root_found(cloud: Cloud, found: Plain, state: Plain) -> Plain:
         "volumeSize": volume["Size"],
         "volumeType": volume["VolumeType"],
         "encrypted": volume["Encrypted"],
-        "kmsKeyId": volume.get("KmsKeyId"),
         "iops": volume.get("Iops"),
         "throughput": volume.get("Throughput"),
         **tags_found(cloud, volume.get("Tags", []), known),

@@ -4,10 +4,8 @@ Its private name is said as AWS says it: in the region's own form, and only whil
 of its attributes for DNS. moto knows it in one form, as it was when the interface was made.
 """
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import Ec2Kind, given, shape
 from tests.doubles.aws.names import private_name
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError
@@ -17,11 +15,9 @@ from tests.doubles.plugin.values import Plain
 class NetworkInterface(Ec2Kind):
     kind_of_arn = "network-interface"
     shape = shape(
-        "subnetId", "privateIps", "privateIp", "securityGroups", "description", "sourceDestCheck",
-        "tags", "region",
+        "subnetId", "privateIps", "privateIp", "securityGroups", "description", "tags", "region",
     )  # fmt: skip
-    defaults = constant(sourceDestCheck=True)
-    in_place = frozenset({"securityGroups", "description", "sourceDestCheck"})
+    in_place = frozenset({"securityGroups", "description"})
     unordered = frozenset({"securityGroups", "privateIps"})
     settled_later = frozenset({"privateIps", "privateIp", "securityGroups", "region"})
     outputs = frozenset({"arn", "ownerId", "tagsAll", "macAddress", "privateDnsName"})
@@ -54,7 +50,6 @@ class NetworkInterface(Ec2Kind):
             "macAddress": found["MacAddress"],
             "securityGroups": [group["GroupId"] for group in found["Groups"]],
             "description": found["Description"],
-            "sourceDestCheck": found["SourceDestCheck"],
         }
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
@@ -66,11 +61,6 @@ class NetworkInterface(Ec2Kind):
         if description != found["description"]:
             ec2.modify_network_interface_attribute(
                 NetworkInterfaceId=id, Description={"Value": description}
-            )
-        check = inputs.get("sourceDestCheck", True)
-        if check != found["sourceDestCheck"]:
-            ec2.modify_network_interface_attribute(
-                NetworkInterfaceId=id, SourceDestCheck={"Value": check}
             )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:

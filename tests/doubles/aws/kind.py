@@ -5,8 +5,6 @@ asked for. The last step is taken after creation and for every change, from what
 a run that broke off half-way is finished by the next.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType

@@ -1,15 +1,12 @@
 """Doubles of the functions that look something up. Like the inputs of a resource, arguments that
 are not implemented are refused by name."""
 
-from __future__ import annotations
-
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import given, shape
+from tests.doubles.aws.kind import shape
 from tests.doubles.aws.names import domain, partition
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError, Shape
@@ -24,34 +21,6 @@ class Lookup:
     find: Callable[[Cloud, Plain], Plain]
     """From arguments to the answer, which repeats the arguments."""
     outputs: frozenset[str]
-
-
-def _image(cloud: Cloud, inputs: Plain) -> Plain:
-    arguments = given(inputs, Owners="owners")
-    listed = cloud.client("ec2", inputs).describe_images(Filters=_filters(inputs), **arguments)
-    pattern = re.compile(inputs.get("nameRegex", ""))
-    found = [image for image in listed["Images"] if pattern.search(image.get("Name", ""))]
-    found.sort(key=lambda image: image.get("CreationDate", ""), reverse=True)
-    if not found:
-        raise ProviderError("getAmi: your query returned no results")
-    if len(found) > 1 and not inputs.get("mostRecent"):
-        raise ProviderError(
-            f"getAmi: your query returned {len(found)} images; narrow it down or set mostRecent"
-        )
-    image = found[0]
-    return {
-        "id": image["ImageId"],
-        "imageId": image["ImageId"],
-        "name": image["Name"],
-        "architecture": image["Architecture"],
-        "rootDeviceName": image["RootDeviceName"],
-        "rootDeviceType": image["RootDeviceType"],
-        "ownerId": image["OwnerId"],
-        "creationDate": image["CreationDate"],
-        "description": image["Description"],
-        "virtualizationType": image["VirtualizationType"],
-        "state": image["State"],
-    }
 
 
 def _parameter(cloud: Cloud, inputs: Plain) -> Plain:
@@ -131,16 +100,6 @@ def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
     }
 
 
-def _subnets(cloud: Cloud, inputs: Plain) -> Plain:
-    listed = cloud.client("ec2", inputs).describe_subnets(
-        Filters=_filters(inputs) + _tag_filters(inputs)
-    )
-    return {
-        "id": cloud.region_of(inputs),
-        "ids": sorted(found["SubnetId"] for found in listed["Subnets"]),
-    }
-
-
 def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
     arguments = {"SubnetIds": [inputs["id"]]} if "id" in inputs else {}
     listed = cloud.client("ec2", inputs).describe_subnets(
@@ -188,30 +147,6 @@ def _volume(cloud: Cloud, inputs: Plain) -> Plain:
     }
 
 
-def _zone(cloud: Cloud, inputs: Plain) -> Plain:
-    route53 = cloud.client("route53")
-    wanted = (inputs.get("name", "").rstrip("."), inputs.get("privateZone", False))
-    found = [
-        zone
-        for zone in route53.list_hosted_zones()["HostedZones"]
-        if zone["Id"].endswith(f"/{inputs.get('zoneId')}")
-        or (zone["Name"].rstrip("."), zone["Config"]["PrivateZone"]) == wanted
-    ]
-    zone = _only("getZone", "hosted zone", found)
-    id = zone["Id"].rpartition("/")[2]
-    servers = route53.get_hosted_zone(Id=id).get("DelegationSet", {}).get("NameServers", [])
-    return {
-        "id": id,
-        "zoneId": id,
-        "arn": f"arn:{partition(cloud.region)}:route53:::hostedzone/{id}",
-        "name": zone["Name"].rstrip("."),
-        "privateZone": zone["Config"]["PrivateZone"],
-        "comment": zone["Config"].get("Comment", ""),
-        "nameServers": servers,
-        "resourceRecordSetCount": zone["ResourceRecordSetCount"],
-    }
-
-
 def _only(function: str, what: str, found: list[Plain]) -> Plain:
     if len(found) != 1:
         raise ProviderError(
@@ -239,11 +174,6 @@ def _lookup(arguments: Shape, find: Callable[[Cloud, Plain], Plain], *outputs: s
 
 
 LOOKUPS: Mapping[str, Lookup] = {
-    "aws:ec2/getAmi:getAmi": _lookup(
-        shape("owners", "mostRecent", "nameRegex", "region", filters=FILTERS), _image,
-        "imageId", "name", "architecture", "rootDeviceName", "rootDeviceType", "ownerId",
-        "creationDate", "description", "virtualizationType", "state",
-    ),
     "aws:ssm/getParameter:getParameter": _lookup(
         shape("name", "withDecryption", "region"), _parameter,
         "arn", "type", "value", "insecureValue", "version",
@@ -270,18 +200,11 @@ LOOKUPS: Mapping[str, Lookup] = {
         "arn", "ownerId", "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId",
         "availableIpAddressCount", "mapPublicIpOnLaunch", "state",
     ),
-    "aws:ec2/getSubnets:getSubnets": _lookup(
-        shape("tags", "region", filters=FILTERS), _subnets, "ids"
-    ),
     "aws:ebs/getEbsVolumes:getEbsVolumes": _lookup(
         shape("tags", "region", filters=FILTERS), _volumes, "ids"
     ),
     "aws:ebs/getVolume:getVolume": _lookup(
         shape("tags", "region", filters=FILTERS), _volume,
         "volumeId", "availabilityZone", "size", "volumeType", "encrypted",
-    ),
-    "aws:route53/getZone:getZone": _lookup(
-        shape("name", "zoneId", "privateZone"), _zone,
-        "arn", "comment", "nameServers", "resourceRecordSetCount",
     ),
 }  # fmt: skip

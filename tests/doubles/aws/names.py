@@ -4,8 +4,6 @@ Written down here a second time on purpose: what the double says must not depend
 is tested with it. Source: the EC2 user guide, instance hostname types and public IPv4 names.
 """
 
-from __future__ import annotations
-
 FIRST_REGION = "us-east-1"
 
 

@@ -1,7 +1,5 @@
 """Doubles of aws:ec2 Vpc, Subnet and InternetGateway."""
 
-from __future__ import annotations
-
 from tests.doubles.aws.cloud import Cloud
 from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
 from tests.doubles.plugin.kind import ProviderError
@@ -17,8 +15,8 @@ class Vpc(Ec2Kind):
     """The attributes for DNS are set one by one after creation, as AWS wants it."""
 
     kind_of_arn = "vpc"
-    shape = shape("cidrBlock", "instanceTenancy", *DNS_ATTRIBUTES, "tags", "region")
-    defaults = constant(instanceTenancy="default", enableDnsSupport=True, enableDnsHostnames=False)
+    shape = shape("cidrBlock", *DNS_ATTRIBUTES, "tags", "region")
+    defaults = constant(enableDnsSupport=True, enableDnsHostnames=False)
     in_place = frozenset(DNS_ATTRIBUTES)
     settled_later = frozenset({"cidrBlock", "region"})
     outputs = frozenset(
@@ -28,7 +26,7 @@ class Vpc(Ec2Kind):
     absent = frozenset({"ipv6AssociationId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(inputs, CidrBlock="cidrBlock", InstanceTenancy="instanceTenancy")
+        arguments = given(inputs, CidrBlock="cidrBlock")
         return str(cloud.client("ec2", inputs).create_vpc(**arguments)["Vpc"]["VpcId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
@@ -43,7 +41,6 @@ class Vpc(Ec2Kind):
         tables = ec2.describe_route_tables(Filters=of_vpc + main)["RouteTables"]
         return self.common(cloud, id, state, found) | {
             "cidrBlock": found["CidrBlock"],
-            "instanceTenancy": found["InstanceTenancy"],
             "dhcpOptionsId": found.get("DhcpOptionsId"),
             "defaultNetworkAclId": acls[0]["NetworkAclId"] if acls else None,
             "defaultSecurityGroupId": groups[0]["GroupId"] if groups else None,

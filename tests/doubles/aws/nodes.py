@@ -4,13 +4,10 @@ moto runs no machine. This looks for instances that run and writes, into the par
 user data name, the report that the real scripts would write.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +16,7 @@ from typing import Any
 from earshot_pulumi.aws.node import DEVICE
 
 from tests.doubles.aws.server import MotoServer
+from tests.doubles.watching import watching
 
 POLL_SECONDS = 0.5
 """To look costs both processes up to 40 ms."""
@@ -89,24 +87,7 @@ class Nodes:
 @contextmanager
 def nodes_reporting(server: MotoServer) -> Iterator[Nodes]:
     """Instances of ``server`` report until the block ends."""
-    made, over = Nodes(server), threading.Event()
-    failed: list[BaseException] = []
-
-    def watch() -> None:
-        while not over.wait(POLL_SECONDS):
-            try:
-                made.look()
-            except server.client("ec2").exceptions.ClientError:
-                continue  # terminated between two questions
-            except BaseException as error:
-                failed.append(error)
-                return
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield made
-    finally:
-        over.set()
-        thread.join()
-    assert not failed, failed
+    nodes = Nodes(server)
+    terminated = server.client("ec2").exceptions.ClientError  # between two questions
+    with watching(nodes.look, POLL_SECONDS, (terminated,)):
+        yield nodes

@@ -1,8 +1,6 @@
 """What the official package `pulumi_aws` says of its own types: the names, as they are on the wire,
 of the inputs and outputs of resources and functions, with those of their parts."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

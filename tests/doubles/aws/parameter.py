@@ -1,37 +1,29 @@
 """Double of aws:ssm:Parameter."""
 
-from __future__ import annotations
-
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, constant, given, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, given, pairs, shape, tags_found
 from tests.doubles.plugin.values import Plain
 
 TAGGED_AS = "Parameter"
+WRITTEN = ("type", "value", "insecureValue", "description")
 
 
 class Parameter(AwsKind):
     """`value` is kept secret in the state, `insecureValue` is not; either is asked for."""
 
     named = "name"
-    shape = shape(
-        "name", "type", "value", "insecureValue", "description", "tier", "overwrite",
-        "allowedPattern", "dataType", "keyId", "tags", "region",
-    )  # fmt: skip
-    defaults = constant(overwrite=False)
-    in_place = frozenset(
-        {"type", "value", "insecureValue", "description", "tier", "overwrite", "allowedPattern",
-         "keyId"}
-    )  # fmt: skip
-    settled_later = frozenset({"value", "insecureValue", "tier", "dataType", "keyId", "region"})
+    shape = shape("name", *WRITTEN, "tags", "region")
+    in_place = frozenset(WRITTEN)
+    settled_later = frozenset({"value", "insecureValue", "region"})
     outputs = frozenset({"arn", "hasValueWo", "tagsAll", "version"})
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
         return super().planned(state, inputs) | {"version": UNKNOWN}
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        self._put(cloud, inputs, overwrite=inputs.get("overwrite", False))
+        self._put(cloud, inputs, overwrite=False)
         return str(inputs["name"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
@@ -46,18 +38,13 @@ class Parameter(AwsKind):
             "type": found["Type"],
             kept: found["Value"],
             "description": about.get("Description"),
-            "tier": about.get("Tier"),
-            "allowedPattern": about.get("AllowedPattern") or None,
-            "dataType": found.get("DataType"),
-            "keyId": about.get("KeyId"),
             "arn": found["ARN"],
             "version": found["Version"],
             "hasValueWo": False,
         }
 
     def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        names = ("type", "value", "insecureValue", "description", "tier", "allowedPattern", "keyId")
-        if any(inputs.get(name, found.get(name)) != found.get(name) for name in names):
+        if any(inputs.get(name, found.get(name)) != found.get(name) for name in WRITTEN):
             self._put(cloud, inputs, overwrite=True)
 
     def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
@@ -75,14 +62,5 @@ class Parameter(AwsKind):
         cloud.client("ssm", inputs).put_parameter(
             Value=value,
             Overwrite=overwrite,
-            **given(
-                inputs,
-                Name="name",
-                Type="type",
-                Description="description",
-                Tier="tier",
-                AllowedPattern="allowedPattern",
-                DataType="dataType",
-                KeyId="keyId",
-            ),
+            **given(inputs, Name="name", Type="type", Description="description"),
         )

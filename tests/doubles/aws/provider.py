@@ -5,8 +5,6 @@ For tests on machines where the official plugin, or an account, cannot be had; u
 It talks to nothing but the endpoints that it is given.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable
@@ -38,7 +36,7 @@ from tests.doubles.aws.kind import AwsKind
 from tests.doubles.aws.lookups import LOOKUPS
 from tests.doubles.aws.network import InternetGateway, Subnet, Vpc
 from tests.doubles.aws.parameter import Parameter
-from tests.doubles.aws.roles import InstanceProfile, Role, RolePolicy, RolePolicyAttachment
+from tests.doubles.aws.roles import InstanceProfile, Role, RolePolicy
 from tests.doubles.aws.routes import Route, RouteTable, RouteTableAssociation
 from tests.doubles.aws.volumes import Volume, VolumeAttachment
 from tests.doubles.aws.zones import Record, Zone, ZoneAssociation
@@ -67,7 +65,6 @@ KINDS: dict[str, AwsKind] = {
     "aws:iam/instanceProfile:InstanceProfile": InstanceProfile(),
     "aws:iam/role:Role": Role(),
     "aws:iam/rolePolicy:RolePolicy": RolePolicy(),
-    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": RolePolicyAttachment(),
     "aws:lb/listener:Listener": Listener(),
     "aws:lb/loadBalancer:LoadBalancer": LoadBalancer(),
     "aws:lb/targetGroup:TargetGroup": TargetGroup(),

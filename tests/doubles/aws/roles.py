@@ -1,6 +1,4 @@
-"""Doubles of aws:iam Role, RolePolicy, RolePolicyAttachment and InstanceProfile."""
-
-from __future__ import annotations
+"""Doubles of aws:iam Role, RolePolicy and InstanceProfile."""
 
 import json
 import urllib.parse
@@ -14,28 +12,16 @@ from tests.doubles.plugin.values import Plain
 
 class Role(AwsKind):
     named = "name"
-    shape = shape(
-        "name", "assumeRolePolicy", "description", "path", "maxSessionDuration",
-        "permissionsBoundary", "forceDetachPolicies", "tags",
-    )  # fmt: skip
-    defaults = constant(path="/", maxSessionDuration=3600, forceDetachPolicies=False)
-    in_place = frozenset(
-        {"assumeRolePolicy", "description", "maxSessionDuration", "permissionsBoundary",
-         "forceDetachPolicies"}
-    )  # fmt: skip
+    shape = shape("name", "assumeRolePolicy", "description", "path", "tags")
+    defaults = constant(path="/")
+    in_place = frozenset({"assumeRolePolicy", "description"})
     outputs = frozenset({"arn", "createDate", "tagsAll", "uniqueId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         cloud.client("iam").create_role(
             RoleName=inputs["name"],
             AssumeRolePolicyDocument=inputs["assumeRolePolicy"],
-            **given(
-                inputs,
-                Description="description",
-                Path="path",
-                MaxSessionDuration="maxSessionDuration",
-                PermissionsBoundary="permissionsBoundary",
-            ),
+            **given(inputs, Description="description", Path="path"),
         )
         return str(inputs["name"])
 
@@ -49,10 +35,6 @@ class Role(AwsKind):
             "uniqueId": found["RoleId"],
             "createDate": found["CreateDate"].isoformat(),
             "description": found.get("Description"),
-            "maxSessionDuration": found.get("MaxSessionDuration", 3600),
-            "permissionsBoundary": found.get("PermissionsBoundary", {}).get(
-                "PermissionsBoundaryArn"
-            ),
             "assumeRolePolicy": same_document(state.get("assumeRolePolicy"), _text(document)),
         }
 
@@ -60,15 +42,8 @@ class Role(AwsKind):
         iam = cloud.client("iam")
         if found["assumeRolePolicy"] != inputs["assumeRolePolicy"]:
             iam.update_assume_role_policy(RoleName=id, PolicyDocument=inputs["assumeRolePolicy"])
-        description = inputs.get("description", "")
-        session = inputs.get("maxSessionDuration", 3600)
-        if (found["description"] or "", found["maxSessionDuration"]) != (description, session):
-            iam.update_role(RoleName=id, Description=description, MaxSessionDuration=session)
-        boundary = inputs.get("permissionsBoundary")
-        if boundary and boundary != found["permissionsBoundary"]:
-            iam.put_role_permissions_boundary(RoleName=id, PermissionsBoundary=boundary)
-        if found["permissionsBoundary"] and not boundary:
-            iam.delete_role_permissions_boundary(RoleName=id)
+        if (found["description"] or "") != (description := inputs.get("description", "")):
+            iam.update_role(RoleName=id, Description=description)
 
     def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
         iam = cloud.client("iam")
@@ -78,13 +53,7 @@ class Role(AwsKind):
             iam.tag_role(RoleName=id, Tags=pairs(new))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        iam = cloud.client("iam")
-        if state.get("forceDetachPolicies"):
-            for name in iam.list_role_policies(RoleName=id)["PolicyNames"]:
-                iam.delete_role_policy(RoleName=id, PolicyName=name)
-            for item in iam.list_attached_role_policies(RoleName=id)["AttachedPolicies"]:
-                iam.detach_role_policy(RoleName=id, PolicyArn=item["PolicyArn"])
-        iam.delete_role(RoleName=id)
+        cloud.client("iam").delete_role(RoleName=id)
 
 
 class RolePolicy(AwsKind):
@@ -114,26 +83,6 @@ class RolePolicy(AwsKind):
         cloud.client("iam").put_role_policy(
             **given(inputs, RoleName="role", PolicyName="name", PolicyDocument="policy")
         )
-
-
-class RolePolicyAttachment(AwsKind):
-    shape = shape("role", "policyArn")
-
-    def make(self, cloud: Cloud, inputs: Plain) -> str:
-        cloud.client("iam").attach_role_policy(
-            RoleName=inputs["role"], PolicyArn=inputs["policyArn"]
-        )
-        return f"{inputs['role']}-{inputs['policyArn'].rpartition('/')[2]}"
-
-    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        listed = cloud.client("iam").list_attached_role_policies(RoleName=state["role"])
-        arns = [item["PolicyArn"] for item in listed["AttachedPolicies"]]
-        if state["policyArn"] not in arns:
-            return None
-        return {"role": state["role"], "policyArn": state["policyArn"]}
-
-    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        cloud.client("iam").detach_role_policy(RoleName=state["role"], PolicyArn=state["policyArn"])
 
 
 class InstanceProfile(AwsKind):

@@ -1,7 +1,5 @@
 """Doubles of aws:ec2 RouteTable, Route and RouteTableAssociation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud

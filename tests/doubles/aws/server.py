@@ -3,8 +3,6 @@
 Run as a module it serves until its standard input is closed, so it outlives nobody who started it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

@@ -4,16 +4,12 @@ moto runs no machine. This looks for instances whose user data are a validator's
 bucket that they name what the real scripts would: how it fares, and reports.
 """
 
-from __future__ import annotations
-
 import base64
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from earshot.doctor.survey import targets_of
 from earshot.remote.orders import (
@@ -31,6 +27,7 @@ from earshot.remote.orders import (
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
 from tests.doubles.aws.server import MotoServer
+from tests.doubles.watching import watching
 
 POLL_SECONDS = 0.2
 _BUCKET = re.compile(r"bucket=s3://([a-z0-9.-]+)")
@@ -127,25 +124,7 @@ class Validators:
 @contextmanager
 def validators_answering(server: MotoServer) -> Iterator[Validators]:
     """Validators of ``server`` do their work until the block ends."""
-    made, over = Validators(server), threading.Event()
-    failed: list[BaseException] = []
-    passing: tuple[Any, ...] = (server.client("ec2").exceptions.ClientError,)
-
-    def watch() -> None:
-        while not over.wait(POLL_SECONDS):
-            try:
-                made.look()
-            except passing:
-                continue  # terminated, or its bucket emptied, between two questions
-            except BaseException as error:
-                failed.append(error)
-                return
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield made
-    finally:
-        over.set()
-        thread.join()
-    assert not failed, failed
+    validators = Validators(server)
+    gone = server.client("ec2").exceptions.ClientError  # an instance or a bucket's content
+    with watching(validators.look, POLL_SECONDS, (gone,)):
+        yield validators

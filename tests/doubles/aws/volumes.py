@@ -4,8 +4,6 @@ A volume is attached to one instance at a time and in its own zone, and it does 
 refuses the rest, and moto does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,13 +17,9 @@ CHANGEABLE = {"size": "Size", "type": "VolumeType", "iops": "Iops", "throughput"
 
 class Volume(Ec2Kind):
     kind_of_arn = "volume"
-    shape = shape(
-        "availabilityZone", *CHANGEABLE, "encrypted", "kmsKeyId", "snapshotId", "finalSnapshot",
-        "tags", "region",
-    )  # fmt: skip
-    defaults = constant(finalSnapshot=False)
-    in_place = frozenset({*CHANGEABLE, "finalSnapshot"})
-    settled_later = frozenset({*CHANGEABLE, "encrypted", "kmsKeyId", "snapshotId", "region"})
+    shape = shape("availabilityZone", *CHANGEABLE, "encrypted", "tags", "region")
+    in_place = frozenset(CHANGEABLE)
+    settled_later = frozenset({*CHANGEABLE, "encrypted", "region"})
     outputs = frozenset({"arn", "createTime", "tagsAll"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -33,8 +27,6 @@ class Volume(Ec2Kind):
             inputs,
             AvailabilityZone="availabilityZone",
             Encrypted="encrypted",
-            KmsKeyId="kmsKeyId",
-            SnapshotId="snapshotId",
             **{argument: name for name, argument in CHANGEABLE.items()},
         )
         return str(cloud.client("ec2", inputs).create_volume(**arguments)["VolumeId"])
@@ -45,8 +37,6 @@ class Volume(Ec2Kind):
             "availabilityZone": found["AvailabilityZone"],
             **{name: found.get(attribute) for name, attribute in CHANGEABLE.items()},
             "encrypted": found["Encrypted"],
-            "kmsKeyId": found.get("KmsKeyId"),
-            "snapshotId": found.get("SnapshotId") or None,
             "createTime": found["CreateTime"].isoformat(),
         }
 
@@ -54,10 +44,7 @@ class Volume(Ec2Kind):
         modify_volume(cloud.client("ec2", inputs), id, found, inputs)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        ec2 = cloud.client("ec2", state)
-        if state.get("finalSnapshot"):
-            ec2.create_snapshot(VolumeId=id, Description="made before the volume was deleted")
-        ec2.delete_volume(VolumeId=id)
+        cloud.client("ec2", state).delete_volume(VolumeId=id)
 
 
 def modify_volume(ec2: Any, id: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -77,12 +64,9 @@ def modify_volume(ec2: Any, id: str, found: Mapping[str, Any], wanted: Mapping[s
 
 
 class VolumeAttachment(AwsKind):
-    shape = shape(
-        "volumeId", "instanceId", "deviceName", "forceDetach", "skipDestroy",
-        "stopInstanceBeforeDetaching", "region",
-    )  # fmt: skip
-    defaults = constant(forceDetach=False, skipDestroy=False, stopInstanceBeforeDetaching=False)
-    in_place = frozenset({"forceDetach", "skipDestroy", "stopInstanceBeforeDetaching"})
+    shape = shape("volumeId", "instanceId", "deviceName", "stopInstanceBeforeDetaching", "region")
+    defaults = constant(stopInstanceBeforeDetaching=False)
+    in_place = frozenset({"stopInstanceBeforeDetaching"})
     settled_later = frozenset({"region"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
@@ -102,7 +86,7 @@ class VolumeAttachment(AwsKind):
         return None
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        if state.get("skipDestroy") or self.find(cloud, id, state) is None:
+        if self.find(cloud, id, state) is None:
             return
         ec2 = cloud.client("ec2", state)
         if state.get("stopInstanceBeforeDetaching"):
@@ -110,7 +94,7 @@ class VolumeAttachment(AwsKind):
             ec2.get_waiter("instance_stopped").wait(
                 InstanceIds=[state["instanceId"]], WaiterConfig={"Delay": 1}
             )
-        ec2.detach_volume(Force=state.get("forceDetach", False), **self._of(state))
+        ec2.detach_volume(**self._of(state))
 
     def _of(self, values: Plain) -> dict[str, Any]:
         return given(values, VolumeId="volumeId", InstanceId="instanceId", Device="deviceName")

@@ -1,7 +1,5 @@
 """Doubles of aws:route53 Zone, ZoneAssociation and Record."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
@@ -12,7 +10,6 @@ from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 COMMENT = "Managed by Pulumi"
-ZONES_OWN = ("NS", "SOA")
 LEADS = ("ttl", "records", "aliases")
 """Inputs that say what a record leads to."""
 
@@ -21,9 +18,9 @@ class Zone(AwsKind):
     """Private with `vpcs`, public without. moto has to be told so in so many words."""
 
     named = "name"
-    shape = shape("name", "comment", "forceDestroy", "tags", vpcs=shape("vpcId", "vpcRegion"))
-    defaults = constant(comment=COMMENT, forceDestroy=False)
-    in_place = frozenset({"comment", "forceDestroy", "vpcs"})
+    shape = shape("name", "comment", "tags", vpcs=shape("vpcId", "vpcRegion"))
+    defaults = constant(comment=COMMENT)
+    in_place = frozenset({"comment", "vpcs"})
     outputs = frozenset({"arn", "nameServers", "primaryNameServer", "tagsAll", "zoneId"})
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
@@ -91,12 +88,7 @@ class Zone(AwsKind):
         )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        route53 = cloud.client("route53")
-        if state.get("forceDestroy"):
-            for found in _record_sets(cloud, id):
-                if found["Type"] not in ZONES_OWN:
-                    _change(cloud, id, "DELETE", found)
-        route53.delete_hosted_zone(Id=id)
+        cloud.client("route53").delete_hosted_zone(Id=id)
 
     def _known(self, cloud: Cloud, vpcs: list[Plain], state: Plain) -> list[Plain]:
         """What the program asked for, in its own order and words, then what else is there."""
@@ -137,26 +129,24 @@ class ZoneAssociation(AwsKind):
 
 
 class Record(AwsKind):
-    """A record that is there already is refused, unless `allowOverwrite`."""
+    """A record that is there already is refused."""
 
     shape = shape(
-        "zoneId", "name", "type", "ttl", "records", "allowOverwrite",
+        "zoneId", "name", "type", "ttl", "records",
         aliases=shape("name", "zoneId", "evaluateTargetHealth"),
     )  # fmt: skip
-    defaults = constant(allowOverwrite=False)
-    in_place = frozenset({"ttl", "records", "aliases", "allowOverwrite"})
+    in_place = frozenset(LEADS)
     unordered = frozenset({"records"})
     outputs = frozenset({"fqdn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         zone, record = inputs["zoneId"], self._set(cloud, inputs)
-        if not inputs.get("allowOverwrite"):
-            key = (_name(record), record["Type"])
-            if any((_name(it), it["Type"]) == key for it in _record_sets(cloud, zone)):
-                raise ProviderError(
-                    "ChangeResourceRecordSets: InvalidChangeBatch: Tried to create resource record "
-                    f"set [name='{key[0]}.', type='{key[1]}'] but it already exists"
-                )
+        key = (_name(record), record["Type"])
+        if any((_name(it), it["Type"]) == key for it in _record_sets(cloud, zone)):
+            raise ProviderError(
+                "ChangeResourceRecordSets: InvalidChangeBatch: Tried to create resource record "
+                f"set [name='{key[0]}.', type='{key[1]}'] but it already exists"
+            )
         # not CREATE: moto refuses to make again what was deleted, if a later name is there
         _change(cloud, zone, "UPSERT", record)
         return f"{zone}_{inputs['name']}_{inputs['type']}"

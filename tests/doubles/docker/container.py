@@ -10,8 +10,6 @@
 - without `destroyGraceSeconds` a container is killed, not stopped.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Inputs of docker:index/container:Container as the engine's API takes them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

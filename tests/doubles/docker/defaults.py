@@ -1,7 +1,5 @@
 """Defaults as the official plugin fills them into inputs: each object lists those it got."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

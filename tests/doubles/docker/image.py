@@ -1,7 +1,5 @@
 """Double of docker:index/remoteImage:RemoteImage. It finds what is there, or pulls it."""
 
-from __future__ import annotations
-
 import docker
 
 from tests.doubles.plugin.kind import Kind, ProviderError, Shape

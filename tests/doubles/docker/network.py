@@ -1,7 +1,5 @@
 """Double of docker:index/network:Network."""
 
-from __future__ import annotations
-
 import docker
 
 from tests.doubles.plugin.kind import Kind, Shape

@@ -5,8 +5,6 @@ For tests on machines where the official plugin cannot be downloaded; users neve
 implements what is commonly used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Names of inputs and outputs are those of the official SDK for Python; every type is Any.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 from typing import Any

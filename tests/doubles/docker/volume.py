@@ -1,7 +1,5 @@
 """Double of docker:index/volume:Volume."""
 
-from __future__ import annotations
-
 import docker
 
 from tests.doubles.docker.network import labels

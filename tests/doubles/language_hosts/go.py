@@ -1,7 +1,5 @@
 """The host for Go: builds the program, and runs it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A language host without what the language decides: how a program is run and an SDK is added."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Putting the hosts where the Pulumi CLI of a test looks for them."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The host for TypeScript: Pulumi's script for programs, which `@pulumi/pulumi` contains."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 Pulumi's own classes lose the hash of an asset, and cannot read one of which a state keeps no more.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pulumi.runtime import rpc

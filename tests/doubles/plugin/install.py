@@ -1,7 +1,5 @@
 """Putting a double where the Pulumi CLI of a test looks for the official plugin."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import sys
 from pathlib import Path

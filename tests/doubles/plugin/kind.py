@@ -1,7 +1,5 @@
 """What every resource type of a double says of itself, and the errors it ends with."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping

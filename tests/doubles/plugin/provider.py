@@ -4,8 +4,6 @@ and how calls of the engine reach a resource type.
 An input that a double does not implement is refused by name, never ignored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from abc import abstractmethod

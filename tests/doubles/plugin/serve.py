@@ -1,7 +1,5 @@
 """A double as a process of Pulumi's: `__main__.py` of the plugin's folder calls `main`."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

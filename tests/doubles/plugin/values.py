@@ -1,7 +1,5 @@
 """Property values of the provider protocol as plain Python, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -175,7 +175,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     reported = secured.stack.up()
-    assert "step 1 of 3: INTERNAL and REPL side by side; EXTERNAL at other" in reported
+    assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in reported
     assert happened(box, began) == one_by_one((1, 2, 3))
     assert kept(box) == first
     assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}

@@ -1,7 +1,5 @@
 """The images for tests, loaded into an engine unless it has them: told by a digest in a label."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -72,16 +70,17 @@ def instance_image(engine: Engine) -> str:
     name = "earshot-test/instance:latest"
     folder = CONTEXT.with_name("instance")
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    _build(engine, name, files, KAFKA=kafka_image(engine))
+    _build(engine, name, files, base.INSTANCE, KAFKA=kafka_image(engine))
     return name
 
 
 def docker_host_image(engine: Engine) -> str:
     """A machine like `instance_image` with a Docker engine, which nothing starts by itself."""
     name = "earshot-test/docker-host:latest"
-    folder = CONTEXT.with_name("docker-host")
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    _build(engine, name, files, INSTANCE=instance_image(engine))
+    folders = [CONTEXT.with_name(it) for it in ("instance", "docker-host")]
+    files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
+    files["Dockerfile"] = b"\n".join((folder / "Dockerfile").read_bytes() for folder in folders)
+    _build(engine, name, files, base.DOCKER_HOST, KAFKA=kafka_image(engine))
     return name
 
 
@@ -100,25 +99,33 @@ def client_image(engine: Engine) -> str:
     return name
 
 
-def base_image(engine: Engine) -> str:
-    """Debian with a JRE and network tools, as imported from the cached file system."""
-    name = f"earshot-test/debian:{base.digest()}"
+def base_image(engine: Engine, further: tuple[str, ...] = ()) -> str:
+    """Debian with a JRE, network tools and ``further`` packages, imported from the cached file
+    system."""
+    digest = base.digest(further)
+    name = f"earshot-test/debian:{digest}"
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
-        if _digest(client, name) != base.digest():
+        if _digest(client, name) != digest:
             client.api.import_image(
-                str(base.archive()),
+                str(base.archive(further)),
                 repository="earshot-test/debian",
-                tag=base.digest(),
-                changes=[f"LABEL {LABEL}={base.digest()}"],
+                tag=digest,
+                changes=[f"LABEL {LABEL}={digest}"],
             )
-            if _digest(client, name) != base.digest():
+            if _digest(client, name) != digest:
                 raise RuntimeError(f"importing {name} into {engine.address} left no such image")
     return name
 
 
-def _build(engine: Engine, name: str, files: Mapping[str, bytes], **images: str) -> None:
-    """``images`` are those that the Dockerfile takes something from, by its arguments."""
-    parent = base_image(engine)
+def _build(
+    engine: Engine,
+    name: str,
+    files: Mapping[str, bytes],
+    further: tuple[str, ...] = (),
+    **images: str,
+) -> None:
+    """Builds ``name`` on `base_image`; ``images`` are arguments of its Dockerfile."""
+    parent = base_image(engine, further)
     with contextlib.closing(engine.client()) as client:
         others = [f"{_digest(client, image)}" for image in images.values()]
     summed = hashlib.sha256("\0".join([parent, *others]).encode())

@@ -1,7 +1,5 @@
 """What the stand-in's start script demands, refuses and derives: as documented for apache/kafka."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -42,33 +40,49 @@ def test_listeners_are_derived_from_the_advertised_ones(advertised: str, derived
     assert after["KAFKA_ADVERTISED_LISTENERS"] == advertised
 
 
-def test_listeners_that_are_given_stay() -> None:
-    _, _, after = configured(
-        KAFKA_ADVERTISED_LISTENERS="A://b1:9092", KAFKA_LISTENERS="A://0.0.0.0:19092"
-    )
-    assert after["KAFKA_LISTENERS"] == "A://0.0.0.0:19092"
+ADVERTISED = {"KAFKA_ADVERTISED_LISTENERS": "A://b1:9092"}
+UNSUPPORTED = "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller.\n"
 
 
-def test_a_controller_alone_may_not_advertise_by_variable() -> None:
-    code, said, _ = configured(
-        KAFKA_PROCESS_ROLES="controller", KAFKA_ADVERTISED_LISTENERS="CONTROLLER://c1:9093"
-    )
-    assert code == 1
-    assert said == "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller.\n"
-
-
-def test_an_empty_variable_of_a_controller_is_dropped() -> None:
-    code, _, after = configured(KAFKA_PROCESS_ROLES="controller", KAFKA_ADVERTISED_LISTENERS="")
-    assert code == 0
-    assert "KAFKA_ADVERTISED_LISTENERS" not in after
-    assert "KAFKA_LISTENERS" not in after
-
-
-def test_a_combined_node_may_advertise() -> None:
-    code, _, _ = configured(
-        KAFKA_PROCESS_ROLES="broker,controller", KAFKA_ADVERTISED_LISTENERS="A://b1:9092"
-    )
-    assert code == 0
+@pytest.mark.parametrize(
+    ("given", "code", "said", "listeners"),
+    [
+        ({**ADVERTISED, "KAFKA_LISTENERS": "A://:19092"}, 0, "", "A://:19092"),
+        ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "controller"}, 1, UNSUPPORTED, None),
+        ({"KAFKA_ADVERTISED_LISTENERS": "", "KAFKA_PROCESS_ROLES": "controller"}, 0, "", None),
+        ({**ADVERTISED, "KAFKA_PROCESS_ROLES": "broker,controller"}, 0, "", "A://0.0.0.0:9092"),
+        (
+            {**ADVERTISED, "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "A:SSL"},
+            *(0, "", "A://0.0.0.0:9092"),
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1"},
+            *(1, "KAFKA_OPTS environment variable not set\n", None),
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "SASL_PLAINTEXT://b:1", "KAFKA_OPTS": "-Dx"},
+            *(0, "", "SASL_PLAINTEXT://0.0.0.0:1"),
+        ),
+    ],
+    ids=[
+        "listeners that are given stay",
+        "a controller alone may not advertise",
+        "an empty variable of a controller is dropped",
+        "a combined node may advertise",
+        "SSL in the map alone demands no stores",
+        "SASL in a name demands options",
+        "SASL with options",
+    ],
+)
+def test_what_the_script_makes_of_variables(
+    given: dict[str, str], code: int, said: str, listeners: str | None
+) -> None:
+    found, reported, after = configured(None, **given)
+    assert (found, reported) == (code, said)
+    if code == 0:
+        assert after.get("KAFKA_LISTENERS") == listeners
+        assert bool(after.get("KAFKA_ADVERTISED_LISTENERS")) is (listeners is not None)
+        assert not any(name.startswith("KAFKA_SSL") for name in after)
 
 
 TLS = {
@@ -121,23 +135,6 @@ def test_client_certificates_demand_a_trust_store(secrets: Path, demand: str) ->
     code, _, after = configured(secrets, **given)
     assert code == 0
     assert after["KAFKA_SSL_TRUSTSTORE_PASSWORD"] == "trust-password!"
-
-
-def test_other_names_demand_nothing_whatever_the_map_says() -> None:
-    code, _, after = configured(
-        KAFKA_ADVERTISED_LISTENERS="EXTERNAL://b:1",
-        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="EXTERNAL:SSL",
-    )
-    assert code == 0
-    assert not any(name.startswith("KAFKA_SSL") for name in after)
-
-
-def test_sasl_in_a_name_demands_options() -> None:
-    advertised = "SASL_PLAINTEXT://b:1"
-    code, said, _ = configured(KAFKA_ADVERTISED_LISTENERS=advertised)
-    assert (code, said) == (1, "KAFKA_OPTS environment variable not set\n")
-    code, _, _ = configured(KAFKA_ADVERTISED_LISTENERS=advertised, KAFKA_OPTS="-Dx")
-    assert code == 0
 
 
 # Kafka's own wrapper on our default files, without a container.

@@ -1,7 +1,5 @@
 """What the build is made from hangs together; the build itself is the set-up's business."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which CLI is settled on, and that the choice is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which ``pulumi`` on PATH counts as an official one that will do."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

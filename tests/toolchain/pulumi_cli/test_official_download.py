@@ -1,7 +1,5 @@
 """Pulumi's installer, played by a double on loopback."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 from collections.abc import Iterator

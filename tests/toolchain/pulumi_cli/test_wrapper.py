@@ -1,7 +1,5 @@
 """The CLI and our wrappers in one directory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a listener speaks that gave no metadata, against sockets that answer as listeners do."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl
@@ -12,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from earshot.certificates.authority import Subject, issue, new_authority
-from earshot.doctor.spoken import CONTROLLER, SpokenSecurity, spoken
+from earshot.doctor.protocol_detection import CONTROLLER, DetectedProtocol, detect_protocol
 from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
 from tests.doubles.peer import Peer, Reply, kafka, listening, raw, reply, text
@@ -61,14 +59,16 @@ def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
-        assert spoken(("127.0.0.1", port), 5) == SpokenSecurity(secured, mechanisms)
+        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(secured, mechanisms)
 
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_a_controllers_listener_is_named(secured: bool, tls: ssl.SSLContext) -> None:
     replies = {18: reply(versions(1, 17, 18, 52, 53, 62, 63)), 17: reply(NO_LOGIN)}
     with listener(replies, tls if secured else None) as port:
-        assert spoken(("127.0.0.1", port), 5) == SpokenSecurity(secured, foreign=CONTROLLER)
+        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(
+            secured, foreign=CONTROLLER
+        )
 
 
 BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -84,7 +84,7 @@ def test_a_web_server_is_named_whether_it_answers_what_it_does_not_understand_or
         connection.recv(1000)
 
     with listening(serve) as peer:
-        known = spoken(peer.address, 3)
+        known = detect_protocol(peer.address, 3)
     assert known.foreign is not None and known.foreign.error == "http"
     assert "HTTP/1.1 400 Bad Request" in known.foreign.text
 
@@ -101,37 +101,37 @@ def test_a_web_server_is_named_whether_it_answers_what_it_does_not_understand_or
 )
 def test_a_login_that_cannot_be_read_is_none_of_kafkas(said: Reply) -> None:
     with listener(OF_BROKER | {17: said}) as port:
-        known = spoken(("127.0.0.1", port), 3)
+        known = detect_protocol(("127.0.0.1", port), 3)
     assert known.mechanisms is None
     assert known.foreign is not None and known.foreign.error == "not-kafka"
 
 
 def test_who_says_nothing_tells_nothing(tls: ssl.SSLContext) -> None:
     with listener({}, tls) as port:
-        assert spoken(("127.0.0.1", port), 3) == SpokenSecurity(True)
+        assert detect_protocol(("127.0.0.1", port), 3) == DetectedProtocol(True)
     with listener({}) as port:
-        assert spoken(("127.0.0.1", port), 3) == SpokenSecurity()
+        assert detect_protocol(("127.0.0.1", port), 3) == DetectedProtocol()
 
 
 def test_nobody_tells_nothing() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        assert spoken(closed.getsockname(), 1) == SpokenSecurity()
+        assert detect_protocol(closed.getsockname(), 1) == DetectedProtocol()
 
 
 @pytest.mark.parametrize(
     ("known", "expected", "reported"),
     [
-        (SpokenSecurity(), Protocol.SASL_SSL, ""),
-        (SpokenSecurity(True), Protocol.SSL, ""),
-        (SpokenSecurity(True), Protocol.PLAINTEXT, "it speaks TLS"),
-        (SpokenSecurity(True, ()), Protocol.PLAINTEXT, "it speaks SSL"),
-        (SpokenSecurity(False, ()), Protocol.SASL_SSL, "it speaks PLAINTEXT"),
-        (SpokenSecurity(True, ("PLAIN",)), Protocol.SSL, "it speaks SASL_SSL (PLAIN)"),
-        (SpokenSecurity(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
+        (DetectedProtocol(), Protocol.SASL_SSL, ""),
+        (DetectedProtocol(True), Protocol.SSL, ""),
+        (DetectedProtocol(True), Protocol.PLAINTEXT, "it speaks TLS"),
+        (DetectedProtocol(True, ()), Protocol.PLAINTEXT, "it speaks SSL"),
+        (DetectedProtocol(False, ()), Protocol.SASL_SSL, "it speaks PLAINTEXT"),
+        (DetectedProtocol(True, ("PLAIN",)), Protocol.SSL, "it speaks SASL_SSL (PLAIN)"),
+        (DetectedProtocol(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
     ],
 )
 def test_only_what_is_known_to_be_another_protocol_is_told(
-    known: SpokenSecurity, expected: Protocol, reported: str
+    known: DetectedProtocol, expected: Protocol, reported: str
 ) -> None:
     assert known.other_than(expected) == reported

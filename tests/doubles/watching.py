@@ -1,0 +1,36 @@
+"""Work that is done again and again beside a test."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def watching(
+    look: Callable[[], object], seconds: float, passing: tuple[type[BaseException], ...] = ()
+) -> Iterator[None]:
+    """Within, a thread calls ``look`` every ``seconds``.
+
+    An error ends the thread and fails the test in the end, unless it is one of ``passing``.
+    """
+    over = threading.Event()
+    failures: list[BaseException] = []
+
+    def watch() -> None:
+        while not over.wait(seconds):
+            try:
+                look()
+            except passing:
+                continue
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(60)
+    assert not failures, failures

@@ -1,0 +1,16 @@
+"""The error that a call raises, for tests of what it says."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import pytest
+
+P = ParamSpec("P")
+E = TypeVar("E", bound=BaseException)
+
+
+def raised(kind: type[E], act: Callable[P, object], *args: P.args, **options: P.kwargs) -> E:
+    """The error of ``kind`` that ``act`` raises."""
+    with pytest.raises(kind) as caught:
+        act(*args, **options)
+    return caught.value
