@@ -194,7 +194,7 @@ def _reported(
     """``method``, which aborts the call with the message of an EarshotError or OperationFailed."""
 
     @functools.wraps(method)
-    async def answer(servicer: "Servicer", request: Any, context: Any) -> Any:
+    async def answer(servicer: Servicer, request: Any, context: Any) -> Any:
         try:
             return await method(servicer, request, context)
         except (EarshotError, OperationFailed) as error:
