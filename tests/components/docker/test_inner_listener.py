@@ -100,10 +100,11 @@ def replied(content: bytes) -> Answer:
 
 
 @pytest.fixture
-def closed() -> InnerListener:
-    """A port at which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return InnerListener("127.0.0.1", server.getsockname()[1], True)
+def closed() -> Iterator[InnerListener]:
+    """A port at which nothing listens; it is bound, so that no other process can take it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield InnerListener("127.0.0.1", bound.getsockname()[1], True)
 
 
 @pytest.fixture
