@@ -141,7 +141,7 @@ def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     elif what == "published":  # a port on loopback is on every address
         monkeypatch.setattr("earshot.topology.ways._is_published_at", lambda *_, **__: True)
     elif what == "networks":  # all networks are one
-        monkeypatch.setattr(Ways, "_share", lambda *_: True)
+        monkeypatch.setattr(Ways, "_share_network", lambda *_: True)
     else:  # every name is the machine's
         found = Resolution((Machine(),), "broken")
         monkeypatch.setattr(Names, "resolve", lambda *_: found)
