@@ -119,7 +119,6 @@ def hosts(
         f"--volume={helper}:/usr/local/bin/{helper.name}:ro",
         f"--volume={role}:/usr/local/share/role:ro",
         f"--volume={folder / 'cert.pem'}:/etc/docker/certs.d/{REGISTRY}/ca.crt:ro",
-        f"--add-host={REGISTRY}:{box.ground.vpc.gateway}",
     )
     project = aws_project(folder / "stack", box.server)
     project.seconds = UP_SECONDS
@@ -191,6 +190,10 @@ def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
 
 def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts: Hosts) -> None:
     instances = hosts.project.outputs()["instances"]
+    for host in HOSTS:  # the box's DNS server has no names of ECR
+        line = f"{hosts.box.ground.vpc.gateway} {REGISTRY}"
+        machine = hosts.box.instance(f"test-machines-{host}")
+        machine.run("sh", "-c", f"echo '{line}' >>/etc/hosts")
 
     def problem(host: str) -> bool:
         return str(hosts.report(host)).startswith(f"prepared: cannot pull {PULLED}: ")
