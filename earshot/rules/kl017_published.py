@@ -120,9 +120,10 @@ def _dead_port(
     """A finding if the advertised port, or every published port, leads to no listener.
 
     A warning if another container may forward clients to the address, or something else may listen
-    in an unknown image.
+    in an unknown image, or if the listener may be for clients in the container alone.
     """
     ports = broker.container.ports_behind(walk.sent.address.port)
+    is_for_machine = bool(ports) or _has_other_host(broker)
     ports = ports or _only_dead_ports(deployment, broker, walk)
     binds = {endpoint.bind.port for endpoint in broker.endpoints or ()}
     if not ports or any(port.container_port in binds for port in ports):
@@ -143,8 +144,15 @@ def _dead_port(
         walk,
         f"listens on {walk.endpoint.bind.port}, and {problem}",
         remedy,
-        None if certain else Severity.WARNING,
+        None if certain and is_for_machine else Severity.WARNING,
     )
+
+
+def _has_other_host(broker: Broker) -> bool:
+    """Whether another listener than those at localhost serves the other containers."""
+    listeners = [endpoint for endpoint in broker.endpoints or () if not endpoint.is_controller]
+    advertised = [endpoint.advertised for endpoint in listeners]
+    return any(address is not None and not is_loopback(address.host) for address in advertised)
 
 
 def _only_dead_ports(
