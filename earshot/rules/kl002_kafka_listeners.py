@@ -99,7 +99,7 @@ def own_roles(view: StrictSettings) -> Iterator[Objection]:
         )
         yield Objection("A5b", KEY, observed, f"no {KEY}", "take it away")
         return
-    for name in view.advertised:
+    for name, address in view.advertised.items():
         is_quorum = name not in view.advertised_to_clients
         remedy = f"take {name} away"
         if early and is_quorum:
@@ -109,7 +109,9 @@ def own_roles(view: StrictSettings) -> Iterator[Objection]:
             role = "broker" if is_quorum else "controller"
             observed = f"{name} is advertised by a node that is a {role} only"
             expected = "listeners of the node's own roles"
-            yield Objection("A5c", KEY, observed, expected, remedy, name, "ignores it")
+            is_refused = not is_quorum and address.host == ANY_IPV4
+            instead = "" if is_refused else "ignores it"
+            yield Objection("A5c", KEY, observed, expected, remedy, name, instead)
 
 
 def quorum(view: StrictSettings) -> Iterator[Objection]:

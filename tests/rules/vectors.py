@@ -300,6 +300,10 @@ def _controllers() -> Iterator[Vector]:
     yield Vector("V103", "C", {advertised: "CONTROLLER://lb.example.org:9000"}, "...", "")
     yield Vector("V104", "C", {advertised: "CONTROLLER://0.0.0.0:9093"}, "xxx", "KL002")
     yield Vector("V105", "C", {advertised: "PLAINTEXT://b:9092"}, "...", "KL002")
+    foreign = "INTERNAL://b1:9092,EXTERNAL://0.0.0.0:9094"
+    protocols = "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    mapped = {advertised: foreign, "listener.security.protocol.map": protocols}
+    yield Vector("V105a", "C", mapped, "xxx", "KL002")
     two: Change = {
         names: "CONTROLLER,CONTROLLER2",
         "listeners": "CONTROLLER://127.0.0.1:9093,CONTROLLER2://127.0.0.1:9095",
