@@ -41,20 +41,20 @@ class EngineWithShells:
         for output in outputs:
             output.start()
 
+        input = threading.Thread(target=_feed, args=(there, process.stdin), daemon=True)
+        input.start()
+
         def finish() -> None:
             for output in outputs:
                 output.join()
             process.wait()
             with contextlib.suppress(OSError):
                 there.shutdown(_BOTH)
+            input.join()
+            there.close()
 
-        fed = (there, process.stdin)
-        self._threads += [
-            threading.Thread(target=finish, daemon=True),
-            threading.Thread(target=_feed, args=fed, daemon=True),
-        ]
-        for thread in self._threads[-2:]:
-            thread.start()
+        self._threads.append(threading.Thread(target=finish, daemon=True))
+        self._threads[-1].start()
         return SimpleNamespace(_sock=here, close=lambda: None)
 
 
@@ -72,7 +72,7 @@ def _pump(pipe: IO[bytes], to: socket.socket, number: int) -> None:
 
 
 def _feed(source: socket.socket, pipe: IO[bytes]) -> None:
+    """Leaves ``source`` open: a command that has ended may still have output to send."""
     with contextlib.suppress(OSError), pipe:
         while data := source.recv(65536):
             pipe.write(data)
-    source.close()
