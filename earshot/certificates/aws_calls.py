@@ -82,7 +82,7 @@ def _call_error(subject: str, reason: Exception, permissions: str) -> EarshotErr
         remedy = next(
             text_of_code
             for codes, text_of_code in _REMEDIES.items()
-            if any(denied_code in code for denied_code in codes)
+            if any(known_code in code for known_code in codes)
         )
     text = " ".join(str(reason).split())
     return EarshotError(subject, observed=f"cannot be used: {text}", remedy=remedy)

@@ -223,7 +223,7 @@ def _no_signer(path: Certificates) -> Refusal | None:
 
 def _too_long(path: Certificates) -> Refusal | None:
     for place, certificate in enumerate(path):
-        below = sum(certificate.subject != certificate.issuer for certificate in path[1:place])
+        below = sum(issuer.subject != issuer.issuer for issuer in path[1:place])
         try:
             allowed = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         except x509.ExtensionNotFound:

@@ -104,13 +104,13 @@ def spark_jars(jars: Iterable[Path]) -> str:
     return _joined(jars, ",", "Spark's `spark.jars`")
 
 
-def _joined(jars: Iterable[Path], separator: str, purpose: str) -> str:
+def _joined(jars: Iterable[Path], separator: str, list_name: str) -> str:
     paths = [str(path) for path in jars]
     for path in paths:
         if separator in path:
             raise EarshotError(
                 f"jar {path}",
-                observed=f"its path has a {separator}, which ends an entry of {purpose}",
+                observed=f"its path has a {separator}, which ends an entry of {list_name}",
                 remedy="put it into another folder; earshot's own follow XDG_CACHE_HOME",
             )
     return separator.join(paths)

@@ -131,9 +131,8 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
         ours = all(tag.startswith(f"{NAME}:") for tag in image.tags)
         current = image.labels[LABEL] == digest and image.tags
         if ours and not current and _idle(image.attrs):
-            old_names += image.tags or [
-                image.id
-            ]  # two that made the same at once leave one nameless
+            # two builds of one digest at the same time leave an image without a tag
+            old_names += image.tags or [image.id]
     for image in client.images.list(filters={"label": PACKAGES_LABEL, "dangling": True}):
         if image.labels[PACKAGES_LABEL] != packages and _idle(image.attrs):
             old_names.append(image.id)

@@ -202,16 +202,14 @@ def _settled(report: Report) -> _Turn:
 def unfinished(
     standpoints: Sequence[Standpoint], contract: Contract, known_reports: KnownReports, reason: str
 ) -> Report:
-    """The report of a validation that ended, for ``reason``, after what is ``known_reports``."""
+    """The report of a validation that ended, for ``reason``, with the partial ``known_reports``."""
     reports = []
     for scope in contract.scopes:
         for name in [standpoint.name for standpoint in _of_scope(standpoints, scope)] or [scope]:
             so_far = known_reports.get(name)
             undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
             reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
-    reports += [
-        Source("listeners without a scope", standpoint) for standpoint in _unscoped(contract)
-    ]
+    reports += [Source("listeners without a scope", report) for report in _unscoped(contract)]
     merged = merge(reports)
     return merged.model_copy(update={"run": merged.run or "none"})
 

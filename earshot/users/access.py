@@ -139,7 +139,7 @@ class UserAccess:
         known_users = {
             user
             for user, described in _result(answer, "users").items()
-            if kind in [operation.mechanism for operation in described.scram_credential_infos]
+            if kind in [info.mechanism for info in described.scram_credential_infos]
         }
         return [name for name in names if name not in known_users]
 
@@ -200,12 +200,12 @@ def login_failure(settings: Mapping[str, Any]) -> Failure | None:
     return None
 
 
-def _wait(futures: Mapping[Any, Future[Any]], action: str) -> None:
+def _wait(futures: Mapping[Any, Future[Any]], kind: str) -> None:
     for future in futures.values():
-        _result(future, action)
+        _result(future, kind)
 
 
-def _result(future: Future[Any], action: str) -> Any:
+def _result(future: Future[Any], kind: str) -> Any:
     try:
         return future.result(SECONDS)
     except TimeoutError:
@@ -214,4 +214,4 @@ def _result(future: Future[Any], action: str) -> Any:
         reason = failure_of(error).text
     observed = f"cannot be read or changed ({reason})"
     remedy = "see the brokers' logs, then run the same command again"
-    raise EarshotError(f"the cluster's {action}", observed=observed, remedy=remedy)
+    raise EarshotError(f"the cluster's {kind}", observed=observed, remedy=remedy)
