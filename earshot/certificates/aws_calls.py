@@ -1,6 +1,6 @@
-"""Calls of AWS with the environment's credentials, and one clear error per kind of failure.
+"""Calls AWS with the environment's credentials, and raises a clear error per kind of failure.
 
-AWS defines where credentials come from:
+AWS defines the sources of credentials:
 https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 """
 

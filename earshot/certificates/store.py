@@ -61,8 +61,8 @@ class StoredCertificates:
     versions: Mapping[str, str]
     """A digest by name of the key store.
 
-    It changes with a node's chain or its trusted authorities, and with the authorities that a user
-    must trust.
+    A node's changes with its chain and its trusted authorities, a user's with the authorities to
+    trust.
     """
     passwords: Mapping[str, str]
     """A digest of each user's password, by user."""
@@ -183,7 +183,7 @@ class Store:
     def copied(self) -> str:
         """A copy of the files that cannot be regenerated, as JSON: authorities and passwords.
 
-        It is a secret.
+        The copy is a secret.
         """
         names = sorted({path.name for pattern in _COPIED for path in self.folder.glob(pattern)})
         return json.dumps({name: (self.folder / name).read_text() for name in names})
