@@ -1,6 +1,5 @@
 """Records to brokers and back, on librdkafka's mock cluster."""
 
-import socket
 import time
 import zlib
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
+from tests.doubles.closed_port import closed_port
 
 RUN = "0a1b2c3d"
 
@@ -255,9 +255,7 @@ def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_time_out_tells_what_the_client_ran_into_at_that_broker_alone() -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))  # and does not listen
-        refusing = Address("127.0.0.1", nobody.getsockname()[1])
+    with closed_port() as refusing:
         places = [
             Destination(0, refusing, {"run": RUN}),
             Destination(1, Address("127.0.0.1", 1), {"run": RUN}),

@@ -13,6 +13,7 @@ from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor.protocol_detection import CONTROLLER, DetectedProtocol, detect_protocol
 from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
+from tests.doubles.closed_port import closed_port
 from tests.doubles.peer import Peer, Reply, kafka, listening, raw, reply, text
 
 
@@ -113,10 +114,9 @@ def test_who_says_nothing_tells_nothing(tls: ssl.SSLContext) -> None:
         assert detect_protocol(("127.0.0.1", port), 3) == DetectedProtocol()
 
 
-def test_nobody_tells_nothing() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        assert detect_protocol(closed.getsockname(), 1) == DetectedProtocol()
+def test_a_closed_port_tells_nothing() -> None:
+    with closed_port() as address:
+        assert detect_protocol(address, 1) == DetectedProtocol()
 
 
 @pytest.mark.parametrize(

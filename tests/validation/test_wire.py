@@ -29,6 +29,7 @@ from earshot.validation.wire import (
     transport_error,
 )
 from tests.doubles import peer as doubles
+from tests.doubles.closed_port import closed_port
 from tests.doubles.peer import Reply, kafka, listening, raw, reply, text
 from tests.raised import raised
 
@@ -274,12 +275,9 @@ def test_the_requests_that_a_peer_takes() -> None:
         assert request_keys(exchange) == {3, 62}
 
 
-def test_where_nobody_listens() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-        with pytest.raises(ExchangeError) as caught:
-            connect("127.0.0.1", Address("localhost", port), None, Deadline(2))
+def test_a_closed_port() -> None:
+    with closed_port() as (ip, port), pytest.raises(ExchangeError) as caught:
+        connect(ip, Address("localhost", port), None, Deadline(60))
     assert caught.value.failure == Failure("refused", "it refused the connection")
 
 
