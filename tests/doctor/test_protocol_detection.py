@@ -60,14 +60,14 @@ def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
-        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(secured, mechanisms)
+        assert detect_protocol(("127.0.0.1", port), 60) == DetectedProtocol(secured, mechanisms)
 
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_a_controllers_listener_is_named(secured: bool, tls: ssl.SSLContext) -> None:
     replies = {18: reply(versions(1, 17, 18, 52, 53, 62, 63)), 17: reply(NO_LOGIN)}
     with listener(replies, tls if secured else None) as port:
-        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(
+        assert detect_protocol(("127.0.0.1", port), 60) == DetectedProtocol(
             secured, foreign=CONTROLLER
         )
 
