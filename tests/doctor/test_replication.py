@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -462,13 +461,14 @@ def test_a_broker_that_died_meanwhile_is_told_from_one_that_does_not_copy(
     assert found[1, 2].verdict is Verdict.FAIL
 
 
-def test_who_leaves_early_waits_for_no_record(topics: type[TopicDouble]) -> None:
+def test_who_leaves_early_waits_for_no_record(
+    topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replication, "LIMIT", 3600.0)  # longer than a test may take
     with silent() as one, silent() as two:
         named = contract(INTERNAL=[one, two])
-        begun = time.monotonic()
-        with replication_proof(named, cells_of(named), {}, "0a1b", Deadline(30)) as proven:
+        with replication_proof(named, cells_of(named), {}, "0a1b", Deadline(3600)) as proven:
             pass
-        assert time.monotonic() - begun < 10
     assert {it.reason for it in proven.result(0).results} == {
         "nothing is known: the deadline passed before it was acknowledged"
     }
