@@ -30,19 +30,18 @@ from earshot.validation.metadata import NO_CLUSTER_ID
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
+from tests.doubles.closed_port import closed_port
 
 
 @pytest.fixture
-def closed() -> Iterator[int]:
-    """A port that nobody else gets and nobody listens on."""
-    with socket.socket() as item:
-        item.bind(("127.0.0.1", 0))
-        yield item.getsockname()[1]
+def closed() -> Iterator[Address]:
+    with closed_port() as address:
+        yield address
 
 
-def test_nobody_listens(closed: int) -> None:
+def test_a_closed_port_is_refused(closed: Address) -> None:
     reported: list[Cell] = []
-    report = examine(contract(EXTERNAL=[f"127.0.0.1:{closed}"]), on_cell=reported.append)
+    report = examine(contract(EXTERNAL=[str(closed)]), on_cell=reported.append)
     (cell,) = report.cells
     assert report.exit_code == 1 and report.kind == "doctor" and report.cluster == "dev"
     assert cell.failed_stage is Stage.TCP and cell.cause is not None
@@ -52,22 +51,21 @@ def test_nobody_listens(closed: int) -> None:
     assert report.notes == ()
 
 
-def test_without_a_contract_the_listener_is_the_address(closed: int) -> None:
-    report = examine([Address("127.0.0.1", closed)])
+def test_without_a_contract_the_listener_is_the_address(closed: Address) -> None:
+    report = examine([closed])
     (cell,) = report.cells
-    assert (cell.listener, cell.broker) == (f"127.0.0.1:{closed}", -1)
+    assert (cell.listener, cell.broker) == (str(closed), -1)
     assert cell.failed_stage is Stage.TCP
 
 
-def test_every_cell_is_checked_though_one_name_is_bad(closed: int) -> None:
-    report = examine(contract(EXTERNAL=["nope.invalid:9092", f"127.0.0.1:{closed}"]))
+def test_every_cell_is_checked_though_one_name_is_bad(closed: Address) -> None:
+    report = examine(contract(EXTERNAL=["nope.invalid:9092", str(closed)]))
     assert [cell.failed_stage for cell in report.cells] == [Stage.RESOLVE, Stage.TCP]
 
 
-def test_a_silent_bootstrap_address_is_noted(closed: int) -> None:
-    seed = Address("127.0.0.1", closed)
-    report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[seed])
-    assert report.notes == (f"{seed} gave no metadata",)
+def test_a_silent_bootstrap_address_is_noted(closed: Address) -> None:
+    report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[closed])
+    assert report.notes == (f"{closed} gave no metadata",)
     assert report.cells[0].failed_stage is Stage.RESOLVE
 
 

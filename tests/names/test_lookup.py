@@ -60,10 +60,10 @@ def test_a_resolver_that_never_returns_costs_the_time_limit_and_only_its_names(
     silent: SilentResolver,
 ) -> None:
     table = TableResolver("table", {"kafka": ("10.0.0.1",)})
-    found = look_up([("kafka", silent), ("kafka", table)], 0.2)
+    found = look_up([("kafka", silent), ("kafka", table)], 1)
     lost = found["kafka", "silence"]
     assert (lost.diagnosis, lost.answered) == (Diagnosis.TIMEOUT, False)
-    assert lost.detail == "no answer within 0.2 s"
+    assert lost.detail == "no answer within 1.0 s"
     assert found["kafka", "table"].addresses == ("10.0.0.1",)
 
 
@@ -71,7 +71,7 @@ def test_a_resolver_that_never_returns_holds_up_no_other(silent: SilentResolver)
     """However many names there are for it."""
     table = TableResolver("table", {"kafka": ("10.0.0.1",)})
     many = [(f"k{i}", silent) for i in range(200)]
-    found = look_up([*many, ("kafka", table)], 0.2)
+    found = look_up([*many, ("kafka", table)], 1)
     assert found["kafka", "table"].ok
     assert {found[name, "silence"].diagnosis for name, _ in many} == {Diagnosis.TIMEOUT}
 

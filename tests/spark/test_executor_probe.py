@@ -16,6 +16,7 @@ from pyspark import cloudpickle
 
 from earshot.spark import executor_probe
 from earshot.spark.executor_probe import cluster_id, executor_id, nameservers, prober
+from tests.doubles.closed_port import closed_port
 
 
 @pytest.fixture
@@ -25,10 +26,9 @@ def listening() -> Iterator[int]:
 
 
 @pytest.fixture
-def refusing() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+def refusing() -> Iterator[int]:
+    with closed_port() as address:
+        yield address.port
 
 
 def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:

@@ -21,6 +21,7 @@ from earshot.validation.client import Failure
 from earshot.validation.cluster_state import Quorum
 from earshot.validation.wire import ExchangeError
 from tests.components.docker.shells import EngineWithShells
+from tests.doubles.closed_port import closed_port
 from tests.raised import raised
 from tests.validation.test_cluster_state import KNOWN, metadata_answer, quorum_answer
 
@@ -101,10 +102,8 @@ def replied(content: bytes) -> Answer:
 
 @pytest.fixture
 def closed() -> Iterator[InnerListener]:
-    """A port at which nothing listens; it is bound, so that no other process can take it."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield InnerListener("127.0.0.1", bound.getsockname()[1], True)
+    with closed_port() as address:
+        yield InnerListener(*address, True)
 
 
 @pytest.fixture
