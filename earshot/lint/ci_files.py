@@ -161,7 +161,7 @@ def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
     without_comments = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
     try:
         document = json.loads(without_comments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     value = document.get("dockerComposeFile") if isinstance(document, dict) else None
     names = value if isinstance(value, list) else [value] if isinstance(value, str) else []

@@ -26,6 +26,7 @@ _ALLOWED = {
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
+    "finite_number": "a finite number",
     "greater_than": "more than {gt}",
     "less_than": "less than {lt}",
     "string_type": "text (put it in quotes)",
