@@ -99,9 +99,9 @@ def mark_broken_vantage(
         else cell
         for cell in report.cells
     )
-    broken_vantage = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
+    changes = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
     vantages = tuple(
-        entry.model_copy(update=broken_vantage) if entry.name == vantage else entry
+        entry.model_copy(update=changes) if entry.name == vantage else entry
         for entry in report.vantages
     )
     return report.model_copy(update={"cells": cells, "vantages": vantages})

@@ -65,9 +65,8 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
             key = os.path.normpath(file.absolute())
             if not is_folder:
                 given_keys.add(key)
-            if key not in chosen or (
-                chosen[key][1] and not reason
-            ):  # it is named, so it is checked
+            # a file that the user names is checked, even if its folder would skip it
+            if key not in chosen or (chosen[key][1] and not reason):
                 chosen[key] = file, reason
     for key, (file, reason) in list(chosen.items()):
         base = base_of(file)

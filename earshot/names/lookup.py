@@ -169,9 +169,8 @@ def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict
         for questions in by_resolver.values()
         for number in range(min(_WORKERS, questions.qsize()))
     ]
-    for _, questions in sorted(
-        workers, key=lambda worker: worker[0]
-    ):  # each resolver begins at once
+    # sorted, so that each resolver begins at once
+    for _, questions in sorted(workers, key=lambda worker: worker[0]):
         # a daemon, as getaddrinfo has no time limit and must not keep the process alive
         threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):

@@ -25,11 +25,11 @@ def junit(report: Report) -> str:
     root = ET.Element("testsuites", name=f"earshot {report.kind}")
     for matrix in digest.matrices(report):
         _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
-    other_cases = [
+    other_vantages = [
         vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS or vantage.reached
     ]
-    if other_cases:
-        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in other_cases])
+    if other_vantages:
+        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in other_vantages])
     if report.delivery:
         _suite(root, report, "delivery", "", [_delivery(pair) for pair in digest.pairs(report)])
     if report.replication:

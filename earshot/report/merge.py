@@ -79,13 +79,9 @@ def _refuse_strangers(sources: Sequence[Source]) -> None:
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     kept_sources: list[Source] = []
     notes = []
-    for source in sorted(sources, key=lambda source_kept: aware(source_kept.report.started)):
+    for source in sorted(sources, key=lambda source: aware(source.report.started)):
         standpoints = _standpoints(source.report)
-        for older in [
-            source_kept
-            for source_kept in kept_sources
-            if _standpoints(source_kept.report) & standpoints
-        ]:
+        for older in [kept for kept in kept_sources if _standpoints(kept.report) & standpoints]:
             repeated_names = {name for name, _ in _standpoints(older.report) & standpoints}
             older_report = _without_vantages(older.report, repeated_names, source.report)
             index = kept_sources.index(older)
@@ -101,10 +97,8 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
             )
         kept_sources.append(source)
     order = {source.name: i for i, source in enumerate(sources)}
-    return [
-        source_kept.report
-        for source_kept in sorted(kept_sources, key=lambda source_kept: order[source_kept.name])
-    ], notes
+    kept_sources.sort(key=lambda source: order[source.name])
+    return [source.report for source in kept_sources], notes
 
 
 def _without_vantages(report: Report, names: Set[str], later: Report) -> Report:

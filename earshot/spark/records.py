@@ -185,10 +185,10 @@ def exact_tallies(
         origin_text, counts = row["origin"], ("distinct", "descents", "corrupt")
         if origin_text is None:
             return _stray_tally(row["own"], row, reader)
-        count_rows = {name: row[name] for name in counts} | {
+        fields = {name: row[name] for name in counts} | {
             "missing": missing_sequences.get(origin_text, ())
         }
-        return Tally(reader, by_origin[origin_text], row["partition"], row["records"], **count_rows)
+        return Tally(reader, by_origin[origin_text], row["partition"], row["records"], **fields)
 
     return tuple(map(tally, count_rows))
 

@@ -68,9 +68,8 @@ class Tunnel:
 
     def __post_init__(self) -> None:
         self._files = files_to_open()
-        self._bootstrap_order = list(
-            dict.fromkeys(self.brokers)
-        )  # clients may come before all have answered
+        # clients may connect before all brokers have answered
+        self._bootstrap_order = list(dict.fromkeys(self.brokers))
 
     async def with_ports(self, first_port: int) -> None:
         """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
@@ -205,13 +204,13 @@ async def tunnel(
 
     ``folder`` is private. Raises EarshotError.
     """
-    opened_tunnel = Tunnel(via, brokers, note)
+    new_tunnel = Tunnel(via, brokers, note)
     try:
         await via.start(folder)
         if first is not None:
-            await opened_tunnel.with_ports(first)
+            await new_tunnel.with_ports(first)
         else:
-            await opened_tunnel.with_addresses(folder, seed, tls=tls)
-        yield opened_tunnel
+            await new_tunnel.with_addresses(folder, seed, tls=tls)
+        yield new_tunnel
     finally:
-        await opened_tunnel.close()
+        await new_tunnel.close()

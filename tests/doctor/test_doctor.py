@@ -470,13 +470,13 @@ def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, n
         ((), False, False),
     ],
 )
-def test_only_a_machine_that_resolves_nothing_is_blind(
+def test_only_a_machine_that_resolves_nothing_resolves_nothing(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
     contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
-    assert doctor._is_blind(facts) is blind
+    assert doctor._resolves_nothing(facts) is blind
 
 
 @pytest.fixture
