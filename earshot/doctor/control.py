@@ -88,7 +88,7 @@ def mark_broken_vantage(
     consecutive probes: lookups, then DNS servers.
     """
     doubtful_cells = [
-        cell for cell in report.cells if cell.vantage == vantage and _may_be_the_vantages(cell)
+        cell for cell in report.cells if cell.vantage == vantage and _may_be_vantage_failure(cell)
     ]
     reasons = _reasons(doubtful_cells, place or OwnNetwork(), limit) if doubtful_cells else {}
     if not reasons:
@@ -107,7 +107,7 @@ def mark_broken_vantage(
     return report.model_copy(update={"cells": cells, "vantages": vantages})
 
 
-def _may_be_the_vantages(cell: Cell) -> bool:
+def _may_be_vantage_failure(cell: Cell) -> bool:
     if cell.verdict is not Verdict.FAIL or cell.cause is None:
         return False
     if cell.failed_stage is Stage.RESOLVE:

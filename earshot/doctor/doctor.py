@@ -159,7 +159,7 @@ def _seed_note(
         return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
     listed_brokers = result.answer.brokers_text
     advertised = f"broker {listed_brokers}" if listed_brokers else "no broker"
-    listener = f"is listener {name}" if name else "is none of the contract's listeners"
+    listener = f"is listener {name}" if name else "is not a listener of the contract"
     return f"{address} {listener}; it advertises {advertised}"
 
 

@@ -237,7 +237,7 @@ def facts_of(
 ) -> list[Observation]:
     """One observation for each target and each unexpected broker. No input or output.
 
-    ``seeds`` holds further answers by listener name, from addresses that the user gave.
+    ``seeds`` maps listener names to further answers, from addresses that the user gave.
     """
     answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
     strange_addresses: set[Address] = set()

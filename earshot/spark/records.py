@@ -52,7 +52,7 @@ def record_frame(spark: SparkSession, run: str, shares: Sequence[Share]) -> Data
 
 
 def _payload(origin: Column, sequence: Column) -> Column:
-    """The value of a record, which follows from its headers: no change of it can go unseen."""
+    """The value of a record, computed from its headers, so that every change of it is detected."""
     from pyspark.sql import functions as f
 
     return f.rpad(f.concat_ws("/", origin, sequence, f.lit("")), PAYLOAD, "earshot.")
@@ -73,8 +73,8 @@ def parsed_records(rows: DataFrame, run: str) -> DataFrame:
     from pyspark.sql import functions as f
 
     def header(name: str) -> Column:
-        at = HEADERS.index(name)
-        return f.get(f.col("headers"), f.lit(at))["value"].cast("string")
+        index = HEADERS.index(name)
+        return f.get(f.col("headers"), f.lit(index))["value"].cast("string")
 
     written_value = _payload(header("origin"), header("sequence")).cast("binary")
     return rows.select(

@@ -94,7 +94,7 @@ class Contract(Frozen):
         problems = [f"listeners: {name} occurs twice" for name in _repeated_values(names)]
         problems += [f"brokers: the id {id} occurs twice" for id in _repeated_values(ids)]
         problems += [
-            f"brokers: {broker.id} advertises {name}, which is none of the listeners "
+            f"brokers: {broker.id} advertises {name}, which is not one of the listeners "
             + ", ".join(names)
             for broker in self.brokers
             for name in broker.advertised

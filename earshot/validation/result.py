@@ -1,6 +1,6 @@
 """The results of a validation: cells, vantages, and the delivery of records.
 
-Report formats print this model, and the JSON report contains it.
+The JSON report is this model, and the other formats print it.
 """
 
 from collections.abc import Iterable
