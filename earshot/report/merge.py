@@ -1,4 +1,4 @@
-"""Several reports as one: the same cluster, seen from several vantages."""
+"""Merges reports of one cluster, which may be from several vantages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from earshot.validation.terms import Verdict
 
 @dataclass(frozen=True)
 class Source:
-    """A report and the file it came from."""
+    """A report and its file."""
 
     name: str
     report: Report
@@ -102,10 +102,11 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
 
 
 def _without_vantages(report: Report, names: Set[str], later: Report) -> Report:
-    """``report`` without the vantages called ``names``, as in ``later``.
+    """``report`` without the vantages ``names``, which the report ``later`` replaces.
 
-    A delivery does not say where it was seen from: it stays where another vantage of the report
-    looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.
+    Deliveries do not name their vantage: one is kept if another vantage of ``report`` has cells of
+    its listeners. Replication results do not either: one is kept unless ``later`` has a conclusive
+    result for the pair.
     """
     decided_pairs = (pair for pair in later.replication if pair.verdict is not Verdict.INCONCLUSIVE)
     decided_ids = {(pair.leader, pair.follower) for pair in decided_pairs}

@@ -24,9 +24,9 @@ TOP = 34
 COLUMNS = (10, (WIDTH - BOX_WIDTH) // 2, WIDTH - BOX_WIDTH - 10)
 TITLES = ("vantages", "listeners", "brokers")
 LETTERS = 26
-"""What fits into a box in its typeface."""
+"""The maximum number of characters in a box."""
 MAX_BOXES = 16
-"""With more brokers than this, those without a fault share one box."""
+"""With more brokers than this, those that passed share one box."""
 
 Group = tuple[int, ...]
 """The brokers of one box."""
@@ -36,7 +36,7 @@ Links = dict[tuple[str, Group], list[Verdict]]
 
 @dataclass(frozen=True)
 class Box:
-    """One node; `full` is its text before it was cut to fit."""
+    """One node. `full` is its text before it was shortened."""
 
     x: int
     y: int
@@ -56,7 +56,7 @@ class Box:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """From the right edge of one box to the left edge of another."""
+    """A line from the right edge of one box to the left edge of another."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -72,7 +72,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class Topology:
-    """Everything the picture shows; an empty report has no boxes."""
+    """The content of the picture. An empty report has no boxes."""
 
     boxes: tuple[Box, ...]
     lines: tuple[DrawnLine, ...]
@@ -131,7 +131,7 @@ def topology(report: Report) -> Topology:
 
 
 def _worst_verdicts(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
-    """The worst that ``vantage`` met per listener, in its cells or while it connected."""
+    """The worst verdict per listener, of the cells and the connections of ``vantage``."""
     by_listener: dict[str, list[Verdict]] = defaultdict(list)
     for cell in cells:
         if cell.vantage == vantage.name:
