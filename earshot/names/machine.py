@@ -61,15 +61,17 @@ def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, st
     if not answer.ok:
         return "", f"its own name {name} does not resolve here: {answer.diagnosis}"
     # without link-local addresses, which cannot be bound without their zone
-    mine = [
+    bindable_addresses = [
         text
         for text in answer.addresses
         if text in own or kind_of(text) is NameKind.LOOPBACK_ADDRESS
         if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
     ]
-    if not mine:
+    if not bindable_addresses:
         resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
         return "", f"{resolved}, which is none of its addresses that can be bound"
     # loopback first, which is not reachable from the network; then IPv4, like `localhost`
-    mine.sort(key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text))
-    return mine[0], ""
+    bindable_addresses.sort(
+        key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text)
+    )
+    return bindable_addresses[0], ""
