@@ -88,7 +88,7 @@ class AddressResult:
         """Why the answer, or the missing answer, proves nothing; empty if it proves something."""
         contact = self.contact
         if isinstance(self.reply, Failure) and self.reply.error == "too-many":
-            return f"{contact.address} was not looked at: {self.reply.text}"
+            return f"{contact.address} was not checked: {self.reply.text}"
         answers = [contact.security, self.reply]
         is_silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT

@@ -69,7 +69,7 @@ def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, st
     ]
     if not bindable_addresses:
         resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
-        return "", f"{resolved}, which is none of its addresses that can be bound"
+        return "", f"{resolved}, which is not one of its addresses that can be bound"
     # loopback first, which is not reachable from the network; then IPv4, like `localhost`
     bindable_addresses.sort(
         key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text)

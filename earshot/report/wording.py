@@ -42,11 +42,11 @@ def _replications(report: Report) -> str:
 
 
 def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
-    """`4 of 6 cells passed, 2 failed`, or `no cell was looked at`."""
+    """`4 of 6 cells passed, 2 failed`, or `no cell was checked`."""
     counts = Counter(verdicts)
     total = sum(counts.values())
     if not total:
-        return f"no {noun} was looked at"
+        return f"no {noun} was checked"
     name = noun if total == 1 else plural or f"{noun}s"
     other_counts = [f"{counts[v]} {WORDS[v]}" for v in Verdict if v != Verdict.PASS and counts[v]]
     return ", ".join([f"{counts[Verdict.PASS]} of {total} {name} passed", *other_counts])

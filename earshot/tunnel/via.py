@@ -1,4 +1,4 @@
-"""The ways of a tunnel to brokers: makes connections from another machine.
+"""Makes a tunnel's connections to brokers, from another machine.
 
 `ssh://[USER@]HOST[:PORT]` uses this machine's ssh, `kubectl:NAMESPACE/POD` runs bash in a pod,
 `ssm:INSTANCE` opens a port forwarding session of AWS. With ssh and kubectl a connection is the
