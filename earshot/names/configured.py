@@ -87,8 +87,8 @@ def configuration(platform: str = sys.platform) -> Configuration:
     system = read_resolv_conf(_text(RESOLV_CONF))
     behind = nameservers(BEHIND_STUB)
     if behind and _STUBS & set(system.servers):
-        others = [server for server in system.servers if server not in _STUBS]
-        system = Configuration(_usable([*behind, *others]), system.search)
+        other_servers = [server for server in system.servers if server not in _STUBS]
+        system = Configuration(_usable([*behind, *other_servers]), system.search)
     if platform == "darwin":
         mac = read_scutil(_scutil())
         servers, search = (*system.servers, *mac.servers), (*system.search, *mac.search)

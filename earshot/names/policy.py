@@ -34,7 +34,7 @@ class WaivedName(Frozen):
 
     @field_validator("reason")
     @classmethod
-    def _given(cls, value: str) -> str:
+    def _has_reason(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("a waived name needs a reason")
         return value.strip()
@@ -95,9 +95,9 @@ class ResolverPolicy(Frozen):
     def _servers(cls, value: dict[Scope, tuple[str, ...]]) -> dict[Scope, tuple[str, ...]]:
         for scope, servers in value.items():
             if SYSTEM in servers and len(servers) > 1:
-                listed = ", ".join(servers)
+                server_texts = ", ".join(servers)
                 raise ValueError(
-                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {listed}"
+                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {server_texts}"
                 )
             for text in servers:
                 if text != SYSTEM:

@@ -111,10 +111,14 @@ class Tunnel:
 
         brokers = list(dict.fromkeys(self.brokers))
         failures = await asyncio.gather(*map(failure_of, brokers))
-        self.problems = {broker: why for broker, why in zip(brokers, failures, strict=True) if why}
+        self.problems = {
+            broker: failure for broker, failure in zip(brokers, failures, strict=True) if failure
+        }
         self._bootstrap_order = sorted(brokers, key=lambda broker: broker in self.problems)
         if len(self.problems) == len(brokers):
-            problems = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
+            problems = "; ".join(
+                f"{broker}: {failure}" for broker, failure in self.problems.items()
+            )
             raise EarshotError(
                 f"--via {self.via.text}",
                 observed=f"no broker is reached from there: {problems}",

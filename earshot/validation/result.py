@@ -32,8 +32,8 @@ def _check_moment(value: datetime) -> datetime:
         if value.tzinfo is not None:
             value.astimezone(UTC)
     except OverflowError:
-        found = f"found {value.isoformat()}"
-        raise ValueError(f"{found}; allowed: a time in the years 1 to 9999 of UTC") from None
+        observed = f"found {value.isoformat()}"
+        raise ValueError(f"{observed}; allowed: a time in the years 1 to 9999 of UTC") from None
     return value
 
 
