@@ -91,7 +91,7 @@ def _adopt(
     if file.suffix in PROPERTIES:
         for option, value in (("--service", services), ("--env-file", env_file)):
             if value:
-                raise EarshotError(option, observed=f"{file} is no compose file")
+                raise EarshotError(option, observed=f"{file} is not a compose file")
         return adopt_properties(text_of(file), str(file), scopes)
     if file.suffix not in COMPOSE:
         raise EarshotError(

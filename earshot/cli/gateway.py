@@ -104,7 +104,7 @@ def _chosen(
     if not bound:
         raise EarshotError(
             f"stack {cluster}",
-            observed="has no listener that a gateway of your own forwards",
+            observed="has no listener for a gateway",
             allowed="a listener with address strategy sni, or port with a `host`",
             remedy="see docs/addresses.md",
         )

@@ -61,5 +61,5 @@ def _rule(id: str) -> Rule:
     rules_by_id = {rule.id: rule for rule in RULES}
     if id.upper() not in rules_by_id:
         allowed = ", ".join(rules_by_id)
-        raise EarshotError(f"rule {id}", observed="there is none of this id", allowed=allowed)
+        raise EarshotError(f"rule {id}", observed="there is no rule with this id", allowed=allowed)
     return rules_by_id[id.upper()]

@@ -69,7 +69,7 @@ def run(
     if run_target.contract is not None and run_target.bootstrap:
         raise EarshotError(
             "--bootstrap",
-            observed="is given beside a contract, and all addresses are those of the contract",
+            observed="is given with a contract, which has all addresses",
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
     input_files = filter(None, (client_config, choice.vantages))

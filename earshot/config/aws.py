@@ -163,8 +163,8 @@ class AwsSpec(ClusterSpec):
                 yield (
                     f"listeners.{listener.name}.scopes: found "
                     f"{', '.join(listener.scopes)} with expose "
-                    f"privatelink; allowed: {Scope.EXTERNAL}, for its name resolves in the "
-                    "consumers' VPCs alone"
+                    f"privatelink; allowed: {Scope.EXTERNAL}, as its name resolves only in "
+                    "the consumers' VPCs"
                 )
 
     def _place_problems(self) -> Iterator[str]:
@@ -201,7 +201,7 @@ class AwsSpec(ClusterSpec):
         for id in self.drained:
             if id in self.ids:
                 problem = f"found broker {id}, which stays and gets replicas"
-                yield f"drained: {problem}; allowed: brokers that are no more"
+                yield f"drained: {problem}; allowed: ids of brokers that this file removes"
 
     def _name_problems(self) -> Iterator[str]:
         if self.naming == "zone" and self.zone is None:
@@ -247,11 +247,11 @@ class AwsSpec(ClusterSpec):
             own_secrets.append(("validator.", self.validator.client, self.validator.secrets))
         for key, client, _ in own_secrets:
             if client:
-                problem = "found beside `security`, which says how to come in"
-                yield f"{key}client: {problem}; take it away"
+                problem = "found with `security`, which provides the client properties"
+                yield f"{key}client: {problem}; remove it"
         for key, _, files in own_secrets:
             for name in filter(is_secret_file, files):
-                yield f"{key}secrets.{name}: found beside `security`, which has a file of that name"
+                yield f"{key}secrets.{name}: found with `security`, which has a file of that name"
 
     def _room_problems(self) -> Iterator[str]:
         if self.vpc.id is not None:

@@ -43,7 +43,7 @@ def _range(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
-        raise ValueError(f"found {value}, which is the world; write `{ANYWHERE}: true` instead")
+        raise ValueError(f"found {value}, which is every address; write `{ANYWHERE}: true` instead")
     reraised(read_range, value)
     return value
 

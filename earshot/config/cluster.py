@@ -281,8 +281,8 @@ class ClusterSpec(Frozen):
         ):
             if name in list(Protocol) and name != protocol:
                 yield (
-                    f"listener {name}: found the protocol {protocol} under the name of another; "
-                    f"allowed: protocol {name}, or a name that is no protocol's"
+                    f"listener {name}: found protocol {protocol} under the name of another "
+                    f"protocol; allowed: protocol {name}, or a name that is not a protocol"
                 )
         ports: dict[int, str] = {}
         for listener in self.listeners:

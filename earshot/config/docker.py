@@ -243,8 +243,8 @@ class DockerSpec(ClusterSpec):
             if Scope.HOST in listener.scopes:
                 yield (
                     f"listeners.{listener.name}.scopes: found host with {len(self.hosts)} Docker "
-                    "hosts; a client is given the address of every broker, and localhost leads to "
-                    "those of its own host only. Give the listener the scope external"
+                    "hosts; a client gets the addresses of all brokers, and reaches only those of "
+                    "its own host through localhost. Give the listener the scope external"
                 )
 
     def _secured_problems(self) -> Iterator[str]:
@@ -259,7 +259,7 @@ class DockerSpec(ClusterSpec):
             if listener.name == self.inter_broker_name and listener.advertised:
                 yield (
                     f"listeners.{listener.name}.advertised: found with `security`; allowed: "
-                    "between brokers, the containers' own names, by which users are made, too"
+                    "between brokers only the containers' names, through which users are created"
                 )
 
     def _image_problems(self) -> Iterator[str]:

@@ -33,9 +33,7 @@ def _range(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
-        raise ValueError(
-            f"found {value}, which is the world; allowed: the ranges of those who are meant"
-        )
+        raise ValueError(f"found {value}, which is every address; allowed: a smaller range")
     reraised(read_range, value)
     return value
 

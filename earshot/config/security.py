@@ -85,7 +85,9 @@ class GivenSpec(Frozen):
     def _whole(self) -> Self:
         if self.private_ca and (other_keys := self.model_fields_set - {"private_ca"}):
             given_keys = f"found private_ca and {', '.join(sorted(other_keys))}"
-            raise ValueError(f"{given_keys}; allowed: private_ca alone, or where certificates lie")
+            raise ValueError(
+                f"{given_keys}; allowed: only private_ca, or only places of certificates"
+            )
         if not self.private_ca:
             missing_keys = [key for key in ("certificate", "authority") if not getattr(self, key)]
             refuse(f"{key}: is missing" for key in missing_keys)
@@ -95,7 +97,7 @@ class GivenSpec(Frozen):
             )
         places = (self.certificate, self.key, self.authority, self.password)
         if self.region and not any(map(is_in_aws, places)):
-            allowed = "where one lies in SSM or Secrets Manager"
+            allowed = "a place in SSM or Secrets Manager, or no region"
             raise ValueError(f"region: found where all are files; allowed: {allowed}")
         return self
 
@@ -196,10 +198,10 @@ class SecuritySpec(Frozen):
     def _of_users_of_kafkas(cls, value: object) -> object:
         if value in _OF_OTHERS:
             raise ValueError(
-                f"found {value!r}, whose users Kafka does not keep; allowed: "
-                f"{' or '.join(Mechanism)}, beside which `extra` turns {OAUTHBEARER} on (see "
-                "docs/security.md); or no `security`: then `protocol` and `extra` say how brokers "
-                "let clients in"
+                f"found {value!r}, whose users Kafka does not store; allowed: "
+                f"{' or '.join(Mechanism)}, in addition to which `extra` can enable {OAUTHBEARER} "
+                "(see docs/security.md); or no `security`, with `protocol` and `extra` for the "
+                "authentication"
             )
         return value
 
@@ -214,7 +216,7 @@ class SecuritySpec(Frozen):
     def _of_users(self) -> Self:
         users = ", ".join(self.user_names)
         refuse(
-            f"password_numbers: found {shown(name)}, who is no user; allowed: {users}"
+            f"password_numbers: found {shown(name)}, which is not a user; allowed: {users}"
             for name in self.password_numbers
             if name not in self.user_names
         )
@@ -272,13 +274,11 @@ def security_problems(
             allow = f"{Protocol.SSL}, where they show certificates"
             yield f"{key}.protocol: {problem}; allowed: {allow}"
         elif protocol not in allowed:
-            problem = (
-                f"found {protocol} in a cluster with `security`, whose clients say who they are"
-            )
+            problem = f"found {protocol} in a cluster with `security`, whose clients authenticate"
             yield f"{key}.protocol: {problem}; allowed: {', '.join(allowed)}"
         elif protocol is Protocol.SSL and (listener.client_auth or required) is not required:
             problem = f"found {listener.client_auth} with {protocol}"
-            why = "where a certificate alone says who a client is"
+            why = "where only a certificate authenticates a client"
             yield f"{key}.client_auth: {problem}, {why}; allowed: {required}"
         if listener.mechanism is not None and not protocol.sasl:
             problem = f"found {listener.mechanism} with {protocol}, where clients do not log in"

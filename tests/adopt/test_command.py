@@ -122,7 +122,7 @@ def test_the_environment_goes_before_env_files(
         (["two_listeners.yml", "--scope", "X=host", "--scope", "X=host"], "X is given twice"),
         (["two_listeners.yml", "--scope", "X=host"], "--scope X: two_listeners.yml has no such"),
         (["two_listeners.yml", "-o", "."], "--output .: is a folder"),
-        (["aws.properties", "--service", "x"], "--service: aws.properties is no compose file"),
+        (["aws.properties", "--service", "x"], "--service: aws.properties is not a compose file"),
         (["common.env"], "allowed: .yml, .yaml, .properties"),
     ],
 )
