@@ -88,7 +88,7 @@ class AwsSpec(ClusterSpec):
     volumes: dict[int, VolumeId] = Field(default_factory=dict)
     """By node id, the data volume to take over, kept by an earlier stack of this name."""
     drained: tuple[Whole, ...] = ()
-    """Ids of brokers that hold no replica any more, so that they may be removed."""
+    """Ids of brokers without replicas, which may be removed."""
     archive: KafkaRelease
     """Kafka's release archive, which instances download."""
     heap: Heap = "1g"
@@ -97,7 +97,7 @@ class AwsSpec(ClusterSpec):
     """By file name below /run/kafka/secrets, the SSM parameter that holds the file; `{id}` is
     replaced by the node's id."""
     client: dict[str, str] = Field(default_factory=dict)
-    """Kafka client properties with which a node reaches its own inter-broker listener, if that
+    """Kafka client properties with which a node connects to its own inter-broker listener, if it
     needs any."""
     nat: Nat | None = None
     """NAT gateways of a new VPC: none, one, or per-zone. Default: one if a node is in a private

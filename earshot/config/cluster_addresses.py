@@ -1,4 +1,4 @@
-"""Checks of all address strategies of a cluster together."""
+"""Checks the address strategies of a cluster together."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from earshot.listeners.terms import ClientAuth, Mechanism, Protocol
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
 _OF_OTHERS = ("GSSAPI", OAUTHBEARER)
-"""Mechanisms of Kafka's that `security` cannot make users for."""
+"""Mechanisms of Kafka for which `security` cannot create users."""
 _AUTHORIZER = "authorizer.class.name"
 _SUPER_USERS = "super.users"
 _ANYONE = "allow.everyone.if.no.acl.found"
@@ -36,9 +36,9 @@ Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
 
 
 class GivenSpec(Frozen):
-    """Certificates of nodes that others have made, as PEM, or that a private CA issues.
+    """Node certificates that were issued elsewhere, as PEM, or that a private CA issues.
 
-    Each lies in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
+    Each is in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
     Secrets Manager (`secretsmanager:NAME`).
     """
 
@@ -105,14 +105,13 @@ class GivenSpec(Frozen):
 class TlsSpec(Frozen):
     """Where certificates come from, and how long they last."""
 
-    model_config = ConfigDict(populate_by_name=True)  # `from` is no name in Python
+    model_config = ConfigDict(populate_by_name=True)  # `from` is a keyword of Python
 
     issue: Literal["stack"] = "stack"
-    """stack: the stack has an authority of its own, which issues a certificate per node and
-    user."""
+    """stack: the stack's own authority issues a certificate per node and user."""
     files: GivenSpec | None = Field(default=None, alias="from")
-    """Where nodes have their certificates from, if not from the stack's authority; users always
-    have the stack's."""
+    """The source of node certificates, if not the stack's authority, which always issues those of
+    users."""
     days: Days = Field(default=397, ge=2, le=3650)
     """Days for which an issued certificate is valid."""
     renew_days: Days = Field(default=30, ge=1)
@@ -143,7 +142,7 @@ class TlsSpec(Frozen):
 
 
 class UserSpec(Frozen):
-    """A client with a password of its own, and what it may do."""
+    """A client with its own password, and its permissions."""
 
     name: str
     """The user's name."""
@@ -181,7 +180,7 @@ class UserSpec(Frozen):
 
 
 class SecuritySpec(Frozen):
-    """What makes a cluster a secured one; without it listeners are what `protocol` says."""
+    """TLS, users and ACLs of a cluster; without it listeners have their `protocol`."""
 
     tls: TlsSpec = TlsSpec()
     """Where certificates come from, and how long they are valid."""
