@@ -226,8 +226,10 @@ class Store:
             return None
         authority = IssuedCertificate(*map(self._read, names))
         if not is_pair(authority):
-            observed = f"{names[0]} is no certificate for the key in {names[1]}, or one of them is "
-            raise self._lost_authority(f"{observed}damaged")
+            raise self._lost_authority(
+                f"{names[0]} is not a certificate for the key in {names[1]}, or one of them is "
+                "damaged"
+            )
         return authority
 
     def _former_files(self, target: TargetCertificates) -> list[str]:
@@ -342,7 +344,7 @@ class Store:
             return (self.folder / name).read_text()
         except OSError as reason:
             observed = f"cannot be read ({reason.strerror})"
-            remedy = "deploy the stack again: missing files are made again"
+            remedy = "deploy the stack again: missing files are created again"
         except UnicodeDecodeError:
             observed = "is damaged"
             remedy = "put it back from a copy; or remove it and deploy the stack again"

@@ -241,7 +241,7 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
     for content in ("", "no PEM", (other.folder / file).read_text()):
         (store.folder / file).write_text(content)
         assert str(raised(EarshotError, store.due, WANTED, NOW)) == (
-            f"the authority in {store.folder}: ca.pem is no certificate for the key in ca.key, or "
+            f"the authority in {store.folder}: ca.pem is not a certificate for the key in ca.key, or "
             "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
             f"(`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
             "regenerated"
@@ -324,7 +324,7 @@ def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, fil
     error = raised(EarshotError, client_properties, store, "z", Mechanism.SCRAM_SHA_512, protocol)
     assert str(error) == (
         f"{store.folder / file}: cannot be read (No such file or directory)\n"
-        "  fix: deploy the stack again: missing files are made again"
+        "  fix: deploy the stack again: missing files are created again"
     )
 
 
