@@ -15,7 +15,8 @@ from earshot_pulumi.local.users import reached
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, TargetCertificates
+from earshot.certificates.store import Store
+from earshot.certificates.target import TargetCertificates
 from earshot.config.document import read_spec
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.jvm.java import find_java

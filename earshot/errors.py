@@ -63,15 +63,15 @@ def without_users(text: str) -> str:
 
 
 def _brief(text: str) -> str:
-    """``text`` without users and passwords, with the beginnings of words that are no text."""
+    """``text`` without users and passwords, with only the beginning of very long words."""
     return _LONG_WORD.sub(r"\1...", without_users(text))
 
 
 class EarshotError(Exception):
     """What is wrong (object), what was found, what is allowed, and how to fix it.
 
-    ``str(error)`` is the message that a user sees; passwords before a host are removed, and of
-    words of more than 1,000 characters the beginning is kept.
+    ``str(error)`` is the message that a user sees; passwords before a host are removed, and
+    words of 1,000 characters or more are shortened.
     """
 
     exit_code = 2

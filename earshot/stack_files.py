@@ -43,8 +43,8 @@ def current_folder() -> Path:
 
 def project_of(path: Path) -> Path:
     """The folder of the project that has ``path`` in its `PRIVATE`, or else the current one."""
-    held = (parent.parent for parent in path.parents if parent.name == PRIVATE)
-    return next(held, None) or current_folder()
+    projects = (parent.parent for parent in path.parents if parent.name == PRIVATE)
+    return next(projects, None) or current_folder()
 
 
 def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:

@@ -17,12 +17,8 @@ from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
 from earshot.certificates.given import Files, GivenCertificates, read_given
 from earshot.certificates.private_ca import authority_of
-from earshot.certificates.store import (
-    Store,
-    StoredCertificates,
-    TargetCertificates,
-    UnchangedVersions,
-)
+from earshot.certificates.store import Store, StoredCertificates, UnchangedVersions
+from earshot.certificates.target import TargetCertificates
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.security import FOLDER, NODE, VALIDATOR, VALIDATOR_FILE, node_name

@@ -13,7 +13,7 @@ from typing import Any
 import pulumi
 
 from earshot.certificates.client import public_properties
-from earshot.certificates.store import numbered
+from earshot.certificates.target import numbered
 from earshot.config.cluster import ClusterSpec
 from earshot.config.security import SecuritySpec
 from earshot.listeners.model import SecurityPlan

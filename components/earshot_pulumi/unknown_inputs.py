@@ -14,7 +14,7 @@ import pulumi
 from pulumi._types import is_input_type
 from pulumi.output import Unknown
 
-from earshot.config.docker import NOT_KNOWN_YET
+from earshot.config.docker_host import NOT_KNOWN_YET
 from earshot.listeners.terms import UnknownHost
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.outputs import unknown

@@ -1,1 +1,1 @@
-"""Certificates: the hosts that one covers, and the authority and certificates of a stack."""
+"""Certificates: which hosts they cover, and the authority and certificates of a stack."""

@@ -1,4 +1,4 @@
-"""An authority of one stack and the certificates that it issues, as PEM. Pure except for new keys.
+"""Creates the authority of a stack, and issues its certificates, as PEM.
 
 Keys are ECDSA P-256 in PKCS #8, which Java, OpenSSL and Kafka's PEM stores can read.
 """

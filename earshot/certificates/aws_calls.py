@@ -1,6 +1,6 @@
-"""Calls of AWS with the environment's credentials, and one clear error per kind of failure.
+"""Calls AWS with the environment's credentials, and raises a clear error per kind of failure.
 
-AWS defines where credentials come from:
+AWS defines the sources of credentials:
 https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 """
 
@@ -82,7 +82,7 @@ def _call_error(subject: str, reason: Exception, permissions: str) -> EarshotErr
         remedy = next(
             text_of_code
             for codes, text_of_code in _REMEDIES.items()
-            if any(denied_code in code for denied_code in codes)
+            if any(known_code in code for known_code in codes)
         )
     text = " ".join(str(reason).split())
     return EarshotError(subject, observed=f"cannot be used: {text}", remedy=remedy)

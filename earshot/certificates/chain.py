@@ -23,9 +23,9 @@ _WORDS = {
     NameOID.DOMAIN_COMPONENT: "DC",
     NameOID.USER_ID: "UID",
 }
-"""Attributes that Java prints by a word; it prints others as numbers and bytes."""
+"""Attributes that Java prints with a name; it prints others as numbers and bytes."""
 _PLAIN = re.compile(r"[!-:<-~]+(?: [!-:<-~]+)*", re.ASCII)
-"""Without semicolons, as Kafka splits `super.users` at them."""
+"""Texts in a principal, without semicolons, as Kafka splits `super.users` at them."""
 _SPECIAL = re.compile(r'([,=+<>#"\\])')
 
 
@@ -111,7 +111,7 @@ def _has_signed(issuer: x509.Certificate, certificate: x509.Certificate) -> bool
     except InvalidSignature:
         return False
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        return _is_weak(certificate)  # the subject decides, and a verifier checks the signature
+        return _is_weak(certificate)  # the verifier checks the signature
     return True
 
 

@@ -41,7 +41,7 @@ _PUBLIC = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 class Files:
     """Places of PEM texts (see `earshot.certificates.places`).
 
-    Those of certificates and keys may contain `NODE`.
+    The places of certificates and keys may contain `NODE`.
     """
 
     certificate: str
@@ -153,7 +153,7 @@ def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[
         for place in place_list
         if not is_in_aws(place)
     }
-    # sorted, as the result is cached by its arguments
+    # sorted, as results are cached by arguments
     for place, text in read_in_aws(tuple(sorted(filter(is_in_aws, place_list))), region).items():
         if place in secret and not text.encrypted:
             raise EarshotError(

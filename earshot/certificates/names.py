@@ -1,4 +1,4 @@
-"""Decides whether a certificate covers a host, as Kafka's clients do. Pure.
+"""Decides whether a certificate covers a host, as Kafka's clients do.
 
 A host is covered if both Java's and OpenSSL's clients accept it. Sources: RFC 6125, section 6.4;
 OpenSSL's `X509_check_host` without partial wildcards, which Python and librdkafka call; Java's

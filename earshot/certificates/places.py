@@ -52,8 +52,8 @@ def of_node(place: str, id: int) -> str:
 
 def problem(place: str) -> str:
     """Why ``place`` is invalid, without the text after its scheme; empty if it is valid."""
-    if "-----BEGIN" in place or "\n" in place:  # may be a key, which no message may show
-        return "found a text of its own; allowed: where it lies, as a path or a name in AWS"
+    if "-----BEGIN" in place or "\n" in place:  # may be a key, so no message shows it
+        return "found a text; allowed: its place, as a path or a name in AWS"
     scheme = _SCHEME.match(place)
     if scheme is None:
         return ""

@@ -44,7 +44,7 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
     partition, region, _ = parts_of_ca(arn)
     authority = authority_of(arn)
     trusted = x509.load_pem_x509_certificates(authority.encode())
-    is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # else the CA has an EC key
+    is_rsa = isinstance(trusted[0].public_key(), rsa.RSAPublicKey)  # otherwise the CA has an EC key
     with client("acm-pca", arn, region) as pca:
         certificate = answer(
             arn,
@@ -77,5 +77,5 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
 
 
 def _lines(*texts: str | None) -> str:
-    """``texts``, which end without a line break, in lines."""
+    """``texts``, each with a line break at the end."""
     return "".join(f"{text.strip()}\n" for text in texts if text)

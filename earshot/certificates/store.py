@@ -20,7 +20,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -39,63 +39,9 @@ from earshot.certificates.authority import (
 )
 from earshot.certificates.names import SubjectNames
 from earshot.certificates.private_ca import issued_by
+from earshot.certificates.target import FIRST, TargetCertificates, numbered
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, CLIENTS, TRUSTED
-
-_FIRST_AUTHORITY = 1
-
-
-@dataclass(frozen=True)
-class TargetCertificates:
-    """The target contents of the folder."""
-
-    stack: str
-    nodes: Mapping[str, tuple[str, ...]]
-    """Hosts of each node's certificate, by name of the key store (`node-1`)."""
-    node: Subject
-    """The subjects of all node certificates."""
-    users: tuple[str, ...]
-    days: int
-    renew_days: int
-    given: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Texts of the user's own key stores, by name of a node's key store."""
-    authority: str = ""
-    """Certificates of the authority of ``given`` or ``private_ca``, as PEM."""
-    private_ca: str = ""
-    """The ARN of the private CA of ACM that issues the nodes' certificates, or empty."""
-    authorities: tuple[int, ...] = (_FIRST_AUTHORITY,)
-    """Numbers of the stack's own authorities: the first one issues, all are trusted."""
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    """Number of each user's password; the default is the first."""
-    given_passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Passwords in the stack's configuration, by user."""
-
-    @property
-    def issuer(self) -> int:
-        return self.authorities[0]
-
-    @property
-    def trusts_more(self) -> bool:
-        """True if nodes trust others than the first authority."""
-        return self.is_of_others or self.authorities != (_FIRST_AUTHORITY,)
-
-    @property
-    def is_of_others(self) -> bool:
-        """True if the stack's own authority does not issue the nodes' certificates."""
-        return bool(self.given or self.private_ca)
-
-    @property
-    def passwords(self) -> dict[str, str]:
-        """The file of each user's password, by user."""
-        return {
-            user: numbered(f"{user}.password", self.numbers.get(user, _FIRST_AUTHORITY))
-            for user in self.users
-        }
-
-    @property
-    def hosts(self) -> dict[str, tuple[str, ...]]:
-        """Hosts of each certificate, by name of the key store; empty for users."""
-        return {**self.nodes, **dict.fromkeys(self.users, ())}
 
 
 @dataclass(frozen=True)
@@ -115,22 +61,13 @@ class StoredCertificates:
     versions: Mapping[str, str]
     """A digest by name of the key store.
 
-    It changes with a node's chain or its trusted authorities, and with the authorities that a user
-    must trust.
+    A node's changes with its chain and its trusted authorities, a user's with the authorities to
+    trust.
     """
     passwords: Mapping[str, str]
     """A digest of each user's password, by user."""
     expires: datetime
     """The earliest expiry of the certificates and their chains."""
-
-
-def numbered(name: str, number: int | str) -> str:
-    """The file name for ``number``; ``name`` for the first one. ``number`` may be a pattern.
-
-    A user's name never contains `@`.
-    """
-    stem, _, suffix = name.rpartition(".")
-    return name if number == _FIRST_AUTHORITY else f"{stem}@{number}.{suffix}"
 
 
 _KEY = AUTHORITY.removesuffix("pem") + "key"
@@ -246,7 +183,7 @@ class Store:
     def copied(self) -> str:
         """A copy of the files that cannot be regenerated, as JSON: authorities and passwords.
 
-        It is a secret.
+        The copy is a secret.
         """
         names = sorted({path.name for pattern in _COPIED for path in self.folder.glob(pattern)})
         return json.dumps({name: (self.folder / name).read_text() for name in names})
@@ -259,12 +196,14 @@ class Store:
         try:
             files = {str(name): str(text) for name, text in json.loads(copy).items()}
         except (ValueError, AttributeError):
-            subject, remedy = "the copy of the stack's authority", "see who has written it"
-            remedy = f"{remedy}; the update of a checkout that has the authority writes it again"
-            raise EarshotError(subject, observed="is none", remedy=remedy) from None
-        for name, text in (
-            files | {f"{store}.pem": text for store, text in key_stores.items()}
-        ).items():
+            raise EarshotError(
+                "the copy of the stack's authority",
+                observed="is not a JSON object",
+                remedy="find out what has written it; the update of a checkout that has the "
+                "authority writes it again",
+            ) from None
+        files |= {f"{store}.pem": text for store, text in key_stores.items()}
+        for name, text in files.items():
             path = self.folder / name
             leads_elsewhere = path.name != name
             if not leads_elsewhere and (not path.exists() or path.read_text() != text):
@@ -349,9 +288,7 @@ class Store:
 
     def _new_authority(self, stack: str, number: int, now: datetime) -> IssuedCertificate:
         certificate, key = _files(number)
-        authority = new_authority(
-            stack if number == _FIRST_AUTHORITY else f"{stack[:50]} {number}", now
-        )
+        authority = new_authority(stack if number == FIRST else f"{stack[:50]} {number}", now)
         self._write(key, authority.key)
         self._write(certificate, authority.certificate, 0o644)
         return authority
@@ -394,7 +331,7 @@ class Store:
 
     def _version(self, target: TargetCertificates, name: str) -> str:
         pem = self._read(f"{name}.pem")
-        is_own = name in target.users or target.authorities == (_FIRST_AUTHORITY,)
+        is_own = name in target.users or target.authorities == (FIRST,)
         if is_own and not target.is_of_others:
             return read_certificate(pem).fingerprint
         chain = pem[pem.index("-----BEGIN CERTIFICATE") :]

@@ -94,7 +94,7 @@ def _refused_by_openssl(
     answering = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     answering.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
     try:
-        with tempfile.TemporaryDirectory() as folder:  # for its owner alone
+        with tempfile.TemporaryDirectory() as folder:  # readable only by its owner
             file = Path(folder, "store.pem")
             file.write_text(store)
             for context in (asking, answering):
@@ -223,7 +223,7 @@ def _no_signer(path: Certificates) -> Refusal | None:
 
 def _too_long(path: Certificates) -> Refusal | None:
     for place, certificate in enumerate(path):
-        below = sum(certificate.subject != certificate.issuer for certificate in path[1:place])
+        below = sum(issuer.subject != issuer.issuer for issuer in path[1:place])
         try:
             allowed = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
         except x509.ExtensionNotFound:
@@ -303,7 +303,7 @@ _BY_REASON: Final[Mapping[int | str, Callable[[Certificates], Refusal | None]]] 
     68: _badly_signed,
     79: _no_signer,
 }
-"""What explains OpenSSL's refusal, by its reason or X509_V_ERR number (x509_vfy.h)."""
+"""Functions that explain OpenSSL's refusal, by its reason or X509_V_ERR number (x509_vfy.h)."""
 
 
 def _certificate(path: Certificates, certificate: x509.Certificate) -> str:

@@ -64,9 +64,9 @@ def contract_of(report: Report, protocol: Protocol) -> tuple[Contract, tuple[str
         raise NoBrokerAnswered(report)
     listeners, notes = [], []
     advertised: dict[int, dict[str, Advertised]] = {}
-    for number, (bootstrap, cells) in enumerate(groups.items(), start=1):
+    for number, (group, cells) in enumerate(groups.items(), start=1):
         name = f"LISTENER_{number}"
-        notes.append(f"{name} is what {bootstrap} led to")
+        notes.append(f"{name} is what {group} led to")
         bootstrap = ",".join(str(cell.address) for cell in cells)
         listeners.append(
             ContractListener(name=name, protocol=protocol, scopes=(), bootstrap=bootstrap)

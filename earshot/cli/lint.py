@@ -94,7 +94,7 @@ def run(
         from earshot.lint.baseline import read_baseline
 
         known_entries = read_baseline(choice.baseline)
-    diff_text = _fixed(paths, choice) if choice.fix or choice.diff else ""
+    diff_text = _fix_files(paths, choice) if choice.fix or choice.diff else ""
     outcome, known_entries = _outcome(paths, choice, known_entries)
     unwritten = _save_all(outcome, targets)  # raised once stdout has the findings
     to_stdout = printed(targets, format, LintFormat.TEXT)
@@ -210,8 +210,8 @@ def _save_all(outcome: Outcome, targets: Mapping[Path, LintFormat]) -> EarshotEr
     return first_error
 
 
-def _fixed(paths: Sequence[Path], choice: Choice) -> str:
-    """What is written into the files, or would be, as diffs. Raises EarshotError."""
+def _fix_files(paths: Sequence[Path], choice: Choice) -> str:
+    """Fixes files, with --fix; returns the changes as diffs. Raises EarshotError."""
     from earshot.lint.fix import difference, fix_text
 
     if choice.together:
@@ -223,7 +223,7 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
     select = _selected(choice)
     ignore = rules_named(choice.ignore, "--ignore")
     options = FileOptions(_release(choice.kafka_version), choice.profiles)
-    today, mistakes = date.today(), []
+    today, diffs = date.today(), []
     for file in choose(paths).files:
         if file.suffix not in COMPOSE:
             continue
@@ -246,10 +246,10 @@ def _fixed(paths: Sequence[Path], choice: Choice) -> str:
         if choice.fix and not replaced(file, old_text, fixed_file.text):
             to_stderr(f"not fixed: {file} was edited meanwhile; run the same command again")
             continue
-        mistakes.append(difference(old_text, fixed_file.text, str(file)))
+        diffs.append(difference(old_text, fixed_file.text, str(file)))
         verb = "fixed" if choice.fix else "can be fixed"
         to_stderr(f"{verb}: {file}, {count_of(len(fixed_file.fixed_mistakes), 'mistake')}")
-    return "\n".join(mistakes)
+    return "\n".join(diffs)
 
 
 def _release(text: str) -> tuple[int, int] | None:

@@ -209,12 +209,12 @@ def _refuse_pipe(file: Path, status: os.stat_result) -> None:
         _refuse_owner(file, status, "is a pipe")
 
 
-def _refuse_owner(file: Path, status: os.stat_result, owner_text: str) -> None:
+def _refuse_owner(file: Path, status: os.stat_result, kind_text: str) -> None:
     if status.st_uid in (os.geteuid(), 0):
         return
     raise EarshotError(
         f"output {file}",
-        observed=f"{owner_text} of another user (uid {status.st_uid})",
+        observed=f"{kind_text} of another user (uid {status.st_uid})",
         allowed="a file, link or pipe of this user",
         remedy="name another file, in a folder that only this user can write",
     )

@@ -23,12 +23,12 @@ def run(id: str | None, *, json: bool) -> None:
     if json:
         emit(encoder.dumps([_facts(rule) | _example(rule) for rule in chosen], indent=2) + "\n")
     elif id is None:
-        emit(table(chosen, terminal))
+        emit(table(chosen))
     else:
         emit(in_full(chosen[0], terminal))
 
 
-def table(rules: tuple[Rule, ...], terminal: Terminal) -> str:
+def table(rules: tuple[Rule, ...]) -> str:
     """A line per rule."""
     rows = [(rule.id, rule.severity, f"Kafka {rule.kafka}", rule.title) for rule in rules]
     return "\n".join([*columns(rows), "", "earshot rules ID shows one in full"]) + "\n"

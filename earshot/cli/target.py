@@ -66,13 +66,13 @@ def target(stack: str | None, contract: str | None, bootstrap: str | None) -> Ta
         return Target(_contract_in(contract), addresses, files=files)
     if stack is not None:
         project = Project.find()
-        own_options = (
+        stack_files = (
             project.stack_file(stack),
             project.contract_file(stack),
             project.credentials_file(stack),
         )
         of_stack = stack_contract(project, stack)
-        return Target(of_stack, addresses, project, stack_name(stack), own_options)
+        return Target(of_stack, addresses, project, stack_name(stack), stack_files)
     return Target(None, addresses)
 
 

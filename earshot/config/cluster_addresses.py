@@ -34,10 +34,10 @@ def address_problems(
         if address.strategy is Strategy.GIVEN and (
             missing_ids := set(ids) - set(listener.advertised)
         ):
-            problems = ", ".join(map(str, sorted(missing_ids)[:3]))
+            ids_text = ", ".join(map(str, sorted(missing_ids)[:3]))
             yield (
                 f"listeners.{listener.name}.advertised: has no address for broker "
-                f"{problems}; strategy "
+                f"{ids_text}; strategy "
                 f"{Strategy.GIVEN} takes one for each broker"
             )
         if address.strategy is Strategy.SNI and not listener.protocol.tls:

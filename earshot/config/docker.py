@@ -5,13 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
-    BeforeValidator,
     Field,
     PlainValidator,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -25,21 +22,17 @@ from earshot.config.cluster import (
     shown_ids,
     unknown_ids,
 )
-from earshot.config.docker_hosts import ENGINE_PORT, DockerHostsSpec
+from earshot.config.docker_host import DockerHost, Hosts, ProvisionedHost
+from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
-from earshot.listeners.address import check_host
 from earshot.listeners.images import Family, family_of, tag_of
-from earshot.listeners.model import Frozen, Port, matching, text_of
-from earshot.listeners.problems import describe, refuse, repeated, shown
+from earshot.listeners.model import Frozen, Port, matching
+from earshot.listeners.problems import refuse, repeated, shown
 from earshot.listeners.terms import Scope
 
 MAX_HOSTS = 100
-NOT_KNOWN_YET = "not-known-yet.invalid"
-"""Ends names that only an update knows: no resolver has them."""
-ENGINE_ALLOWED = "unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
 _CONTAINER_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?", re.ASCII)
-_LABEL = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _NETWORK = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}", re.ASCII)
 WITHOUT_NAMES = ("bridge", "host", "none")
 """Docker's own networks: containers have no names on them, which brokers need.
@@ -56,104 +49,9 @@ def _address(value: Any) -> str:
         raise ValueError(f"found {shown(value)}; allowed: an IP address, as text") from None
 
 
-HostName = Annotated[str, text_of(check_host, "a name or an address, as text")]
 IpAddress = Annotated[str, PlainValidator(_address, json_schema_input_type=str)]
-HostLabel = Annotated[str, matching(_LABEL, "up to 30 small letters, digits and hyphens")]
 NetworkName = Annotated[str, matching(_NETWORK, "the name of a Docker network")]
 Image = Annotated[str, matching(_IMAGE, "an image such as apache/kafka:4.1.1")]
-
-
-class DockerHost(Frozen):
-    """A Docker host: where its engine answers, and what others call it."""
-
-    name: HostLabel = "local"
-    """A label for the host, for messages and resource names."""
-    engine: str | None = None
-    """The Docker engine: `unix://SOCKET`, `ssh://USER@HOST` or `tcp://HOST:PORT`. Default:
-    DOCKER_HOST, or this machine's socket."""
-    cert_path: str | None = None
-    """A folder with ca.pem, cert.pem and key.pem, for TLS with an engine at `tcp://`."""
-    external: HostName | None = None
-    """The name or address under which clients on other machines reach the host."""
-    internal: HostName | None = None
-    """The name or address under which the other Docker hosts reach the host. Default:
-    `external`."""
-    brokers: tuple[Whole, ...] | None = None
-    """Ids of the brokers on this host. Default: brokers are spread over the hosts in turn."""
-
-    @field_validator("engine")
-    @classmethod
-    def _engine(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        url = urlsplit(value)
-        examples = {
-            "unix": not url.netloc and url.path.startswith("/") and len(url.path) > 1,
-            "ssh": bool(url.hostname) and url.path in ("", "/"),
-            "tcp": bool(url.hostname) and _port_of(value) is not None and url.path in ("", "/"),
-        }
-        if not examples.get(url.scheme, False) or not value.isprintable() or " " in value:
-            raise ValueError(f"found {shown(value)}; allowed: {ENGINE_ALLOWED}")
-        return value
-
-    @model_validator(mode="after")
-    def _certificates(self) -> Self:
-        if self.cert_path is not None and not (self.engine or "").startswith("tcp://"):
-            problem = f"found {shown(self.cert_path)} for the engine {shown(self.engine)}"
-            raise ValueError(f"cert_path: {problem}; allowed: with an engine at tcp://HOST:PORT")
-        return self
-
-    @property
-    def between_hosts(self) -> str | None:
-        """The name or address of this host for the other Docker hosts."""
-        return self.internal or self.external
-
-
-class ProvisionedHost(DockerHost):
-    """A host that the update makes: its name and addresses are markers until then."""
-
-    made: DockerHostsSpec = Field(exclude=True)
-
-
-class AwsHosts(Frozen):
-    """Docker hosts that the stack makes."""
-
-    aws: DockerHostsSpec
-    """EC2 instances, made in the same update as the brokers."""
-
-
-def _hosts(value: Any) -> Any:
-    """The hosts of a list as they are; of `aws: {...}`, those that are to be made."""
-    if not isinstance(value, Mapping):
-        return value
-    try:
-        hosts_spec = AwsHosts.model_validate(value).aws
-    except ValidationError as error:
-        raise ValueError("\n".join(describe(error, AwsHosts, value))) from None
-    names = {host: f"{host}.{NOT_KNOWN_YET}" for host in hosts_spec.host_zones}
-    return tuple(
-        ProvisionedHost(
-            name=host,
-            engine=f"tcp://{name}:{ENGINE_PORT}",
-            internal=name,
-            external=name,
-            made=hosts_spec,
-        )
-        for host, name in names.items()
-    )
-
-
-Hosts = Annotated[
-    tuple[DockerHost, ...],
-    BeforeValidator(_hosts, json_schema_input_type=tuple[DockerHost, ...] | AwsHosts),
-]
-
-
-def _port_of(url: str) -> int | None:
-    try:
-        return urlsplit(url).port
-    except ValueError:
-        return None
 
 
 class DockerListenerSpec(ListenerSpec):

@@ -80,8 +80,8 @@ def read_spec(value: object, source: str, files: StackFiles | None = None) -> Sp
     except ValidationError as error:
         raise SpecError.of(source, describe(error, model, value)) from None
     except UnicodeEncodeError as error:  # of a key: pydantic itself refuses such values
-        found = f"found the character {shown(error.object[error.start : error.end])}"
-        raise SpecError(source, observed=found, allowed="text that UTF-8 has") from None
+        problem = f"found the character {shown(error.object[error.start : error.end])}"
+        raise SpecError(source, observed=problem, allowed="text that UTF-8 has") from None
 
 
 def _extended(value: object, source: str, files: StackFiles | None) -> tuple[object, str]:

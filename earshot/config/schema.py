@@ -132,10 +132,10 @@ def _describe(definition: Schema, model: type[BaseModel]) -> None:
 
 def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
     """The schema's condition for a cluster of placement ``name``."""
-    is_placement = {"required": ["placement"], "properties": {"placement": {"const": name}}}
-    yield {"if": is_placement, "then": {"$ref": PREFIX + model.__name__}}
+    same_placement = {"required": ["placement"], "properties": {"placement": {"const": name}}}
+    yield {"if": same_placement, "then": {"$ref": PREFIX + model.__name__}}
     # a file that extends another one may leave to that what the whole must have
-    condition = {"allOf": [is_placement, {"not": {"required": [EXTENDS]}}]}
+    condition = {"allOf": [same_placement, {"not": {"required": [EXTENDS]}}]}
     yield {"if": condition, "then": _required(model)}
 
 

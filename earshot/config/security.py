@@ -268,23 +268,21 @@ def security_problems(
     for listener in listeners:
         key, protocol = f"listeners.{listener.name}", listener.protocol
         if listener.name == inter_broker and protocol is not Protocol.SSL:
-            protocol_text = f"found {protocol} between brokers of a cluster with `security`"
+            problem = f"found {protocol} between brokers of a cluster with `security`"
             allow = f"{Protocol.SSL}, where they show certificates"
-            yield f"{key}.protocol: {protocol_text}; allowed: {allow}"
+            yield f"{key}.protocol: {problem}; allowed: {allow}"
         elif protocol not in allowed:
-            protocol_text = (
+            problem = (
                 f"found {protocol} in a cluster with `security`, whose clients say who they are"
             )
-            yield f"{key}.protocol: {protocol_text}; allowed: {', '.join(allowed)}"
+            yield f"{key}.protocol: {problem}; allowed: {', '.join(allowed)}"
         elif protocol is Protocol.SSL and (listener.client_auth or required) is not required:
-            protocol_text = f"found {listener.client_auth} with {protocol}"
+            problem = f"found {listener.client_auth} with {protocol}"
             why = "where a certificate alone says who a client is"
-            yield f"{key}.client_auth: {protocol_text}, {why}; allowed: {required}"
+            yield f"{key}.client_auth: {problem}, {why}; allowed: {required}"
         if listener.mechanism is not None and not protocol.sasl:
-            protocol_text = (
-                f"found {listener.mechanism} with {protocol}, where clients do not log in"
-            )
-            yield f"{key}.mechanism: {protocol_text}; allowed: with {Protocol.SASL_SSL}"
+            problem = f"found {listener.mechanism} with {protocol}, where clients do not log in"
+            yield f"{key}.mechanism: {problem}; allowed: with {Protocol.SASL_SSL}"
     if controllers not in (Protocol.SSL, Protocol.PLAINTEXT):
         yield (
             f"controllers.protocol: found {controllers} in a cluster with `security`; "
@@ -298,6 +296,6 @@ def security_problems(
     }
     for key in extra:
         if (name := token_listener(key)) and name not in logins:
-            protocol_text = f"found {key}, and no listener {name.upper()} with logins"
-            login_names = ", ".join(sorted(logins)) or "none, as no listener is SASL_SSL"
-            yield f"extra: {protocol_text}; allowed: {login_names}"
+            problem = f"found {key}, and no listener {name.upper()} with logins"
+            listener_names = ", ".join(sorted(logins)) or "none, as no listener is SASL_SSL"
+            yield f"extra: {problem}; allowed: {listener_names}"

@@ -1,1 +1,1 @@
-"""Java and what runs on it: the runtime itself, jars by Maven coordinates, class-data archives."""
+"""Finds Java, fetches jars by Maven coordinates, and keeps class-data archives."""

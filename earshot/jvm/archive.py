@@ -1,10 +1,9 @@
-"""Class-data archives: the classes that a JVM has loaded, parsed and verified for those after it.
+"""Class-data archives (AppCDS), which shorten the start of later JVMs.
 
-Most of the time of a small Spark job, and of a broker's start, goes into loading classes. A first
-JVM records those that it has loaded (AppCDS, ``-XX:ArchiveClassesAtExit``). An archive is tied to
-one Java, one class path and one kind of work, where kinds load other classes; the JVM itself
-refuses one that does not fit and goes on without. One that is cut short it does not notice, and
-dies: its size is kept beside it.
+Small Spark jobs and starting brokers spend most of their time on loading classes. A first JVM
+records its classes (``-XX:ArchiveClassesAtExit``). An archive belongs to one Java, one class path
+and one kind of work. A JVM ignores an archive that does not fit, but crashes on a truncated one.
+Therefore the archive's size is recorded, too.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from earshot import cache
 
 FILE = "classes.jsa"
 SOURCES = "sources.json"
-# One tier of compilation: a short job, or a test's broker, is over before the second would pay.
-# Kafka puts a key in PEM into a key store in memory, which each client of a listener with TLS makes
-# again; Java derives a key for it by 10,000 rounds, which protect nothing that is never written.
+# only the first tier of compilation: short jobs and test brokers end before the second one pays
+# one round of key derivation: each TLS client puts Kafka's PEM key into a key store in memory, and
+# the default of 10,000 rounds would protect a file that is never written
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-Dkeystore.pkcs12.keyPbeIterationCount=1")
-# No word about an archive that does not fit: it is an optimization, not a part.
+# an archive that does not fit is only a lost optimization
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-# A JVM takes apart at it what -XX:SharedArchiveFile names, and does not start.
+# a JVM splits -XX:SharedArchiveFile at this character, and does not start
 SEPARATOR = ":"
 RECORDING = "recording-"
 ABANDONED_SECONDS = 24 * 3600
-"""A recording of that age is of a process that was killed."""
+"""Age in seconds at which a recording is from a killed process."""
 
 
 def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tuple[str, ...]:
-    """Options that let the ``java`` command start soon, the archive where it is there.
+    """JVM options for a fast start, with the archive if there is one.
 
-    ``class_path`` is of jars and of folders of jars, ``work`` any name.
+    ``class_path`` has jars and folders of jars. ``work`` is any name for the kind of work.
     """
     if not is_made(java, class_path, work):
         return QUICK_START
@@ -50,15 +49,15 @@ def start_options(java: Path, class_path: Sequence[Path], work: str = "") -> tup
 
 
 def is_made(java: Path, class_path: Sequence[Path], work: str = "") -> bool:
-    """Whether the archive for all three is there, and a JVM can use it."""
+    """True if there is a complete archive for these arguments."""
     try:
         return _is_complete(_folder(java, class_path, work))
-    except OSError:  # no such jar: the start of the JVM reports it
+    except OSError:  # a missing jar, which the JVM reports
         return False
 
 
 def recording(java: Path, class_path: Sequence[Path], work: str = "") -> Recording | None:
-    """What a first JVM records, None where that was done before or there is no place for it."""
+    """A new recording; None if there is an archive, or the cache cannot be written."""
     try:
         return None if is_made(java, class_path, work) else Recording(java, class_path, work)
     except OSError:
@@ -66,36 +65,36 @@ def recording(java: Path, class_path: Sequence[Path], work: str = "") -> Recordi
 
 
 class Recording:
-    """An archive on its way: a JVM with `options` writes it into `folder` when it exits."""
+    """An archive that a JVM with `options` writes to `folder` when it exits."""
 
     def __init__(self, java: Path, class_path: Sequence[Path], work: str = "") -> None:
-        """Raises OSError where the per-user cache cannot be written, or no JVM can read there."""
+        """Raises OSError if the per-user cache cannot be written, or a JVM cannot read its path."""
         self._sources = _sources(java, class_path, work)
         self._target = _folder(java, class_path, work)
         home = self._target.parent
         home.mkdir(parents=True, exist_ok=True)
-        for old_file in home.glob(f"{RECORDING}*"):
-            with contextlib.suppress(FileNotFoundError):  # another process may keep it just now
-                if time.time() - old_file.stat().st_mtime > ABANDONED_SECONDS:
-                    shutil.rmtree(old_file, ignore_errors=True)
+        for old_folder in home.glob(f"{RECORDING}*"):
+            with contextlib.suppress(FileNotFoundError):  # another process may have moved it
+                if time.time() - old_folder.stat().st_mtime > ABANDONED_SECONDS:
+                    shutil.rmtree(old_folder, ignore_errors=True)
         self.folder = Path(tempfile.mkdtemp(prefix=RECORDING, dir=home))
 
     @property
     def options(self) -> tuple[str, ...]:
-        """For the JVM: what `start_options` are for one that finds an archive."""
+        """The options of the JVM that records, instead of `start_options`."""
         return (f"-XX:ArchiveClassesAtExit={self.folder / FILE}", *QUICK_START, *QUIET)
 
     def keep(self) -> bool:
-        """Whether the JVM, which has exited well, has left an archive: later ones start with it.
+        """Stores the archive of the ended JVM; False if it has written none.
 
-        Archives of what is gone or has changed are removed. Raises OSError where it cannot be kept.
+        Removes archives of changed or removed files. Raises OSError if the archive cannot be
+        stored.
         """
         if not (self.folder / FILE).is_file():
             return False
         with (self.folder / FILE).open("rb") as file:
-            os.fsync(file.fileno())  # or a power cut may leave its size alone
+            os.fsync(file.fileno())  # or a power cut may leave the size without the content
             size = os.fstat(file.fileno()).st_size
-        # by its size an archive is known to be complete
         record = json.dumps(self._sources | {"size": size}, indent=2)
         cache.write(self.folder / SOURCES, f"{record}\n")
         cache.ensure(self._target, lambda fresh: _move(self.folder, fresh), _is_complete)
@@ -106,7 +105,7 @@ class Recording:
         return True
 
     def discard(self) -> None:
-        """Remove what was not kept."""
+        """Removes the recording."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -116,22 +115,22 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _folder(java: Path, class_path: Sequence[Path], work: str) -> Path:
-    """Raises OSError where there is no such file, and where no JVM can read an archive."""
+    """The archive's folder. Raises OSError if a file is missing, or a JVM cannot read the path."""
     text = json.dumps(_sources(java, class_path, work), sort_keys=True)
     folder = cache.root() / "archives" / hashlib.sha256(text.encode()).hexdigest()[:16]
     if SEPARATOR in str(folder):
-        raise OSError(errno.EINVAL, "a JVM takes this path apart", str(folder))
+        raise OSError(errno.EINVAL, "a JVM splits this path", str(folder))
     return folder
 
 
 def _sources(java: Path, class_path: Sequence[Path], work: str) -> dict[str, Any]:
-    """What an archive depends on; the JVM compares the jars' times and sizes by itself as well."""
+    """The files that an archive depends on, with their times, and the kind of work."""
     files = {str(path): path.stat().st_mtime_ns for path in (java, *class_path)}
     return {"files": files} | ({"work": work} if work else {})
 
 
 def _is_current(record: Path) -> bool:
-    """Whether all that an archive was made from is still as it was."""
+    """True if all files of an archive are unchanged."""
     try:
         files = json.loads(record.read_text())["files"]
         return all(Path(path).stat().st_mtime_ns == time for path, time in files.items())

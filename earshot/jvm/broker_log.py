@@ -1,16 +1,16 @@
-"""Why a broker ended, picked out of what it wrote: Kafka's log and the JVM's own lines; pure.
+"""Finds the reason for a broker's end in Kafka's log and the JVM's output.
 
-Both of Kafka's loggers (log4j of 3.9, log4j 2 of 4.x) begin an entry with `[time] LEVEL`; an
-exception follows its entry on lines of its own. Dozens of lines of an orderly shutdown follow the
-one error that ends a broker, so the last lines tell the least.
+Both of Kafka's loggers (log4j in 3.9, log4j 2 in 4.x) begin an entry with `[time] LEVEL`, and print
+an exception below it. After the error that ends a broker come dozens of lines of its shutdown, so
+the last lines do not have the reason.
 """
 
 import re
 from dataclasses import dataclass, field
 
-_ENTRY = re.compile(r"\[[\d-]{10}[T ][\d:,.]+\] (?P<level>[A-Z]+) (?P<said>.*?)(?: \([\w.$]+\))?$")
+_ENTRY = re.compile(r"\[[\d-]{10}[T ][\d:,.]+\] (?P<level>[A-Z]+) (?P<text>.*?)(?: \([\w.$]+\))?$")
 _EXCEPTION = re.compile(
-    r"(?:Caused by: )?(?:[a-z_]\w*\.)+(?P<kind>[A-Z][\w$]*)(?:: (?P<said>.*))?$"
+    r"(?:Caused by: )?(?:[a-z_]\w*\.)+(?P<kind>[A-Z][\w$]*)(?:: (?P<text>.*))?$"
 )
 _WRAPPERS = ("RuntimeException", "CompletionException", "ExecutionException")
 _ENDING = re.compile(r"fatal|^shutting down because", re.IGNORECASE)
@@ -19,8 +19,8 @@ _JVM = re.compile(
     r"|OutOfMemoryError|Could not reserve|insufficient memory"
 )
 _START = "kafka:type=kafka.Log4jController"
-"""In the first line that every Kafka logs."""
-_SPEAKER = re.compile(r"^\[[^\]]*\] ")
+"""A text in the first log line of every Kafka."""
+_PREFIX = re.compile(r"^\[[^\]]*\] ")
 
 
 @dataclass
@@ -42,9 +42,9 @@ class _Error:
 def cause_of_end(log: str, console: str = "") -> str:
     """The reason on one line why the broker that wrote ``log`` ended; empty if unknown.
 
-    ``console`` is what its JVM printed. The log counts from the broker's last start. The first
-    error that Kafka itself calls fatal counts; without one, what the JVM says; then the last error
-    with an exception, and the last.
+    ``console`` is the output of its JVM. Only the log since the broker's last start is used. The
+    result is, in this order: the first error that Kafka calls fatal, the JVM's error, the last
+    error with an exception, the last error.
     """
     errors = _errors(log.rpartition(_START)[2])
     for error in errors:
@@ -73,7 +73,7 @@ def _errors(log: str) -> list[_Error]:
     for line in log.splitlines():
         if entry := _ENTRY.match(line):
             if within := entry["level"] in ("ERROR", "FATAL"):
-                errors.append(_Error(_SPEAKER.sub("", entry["said"]).strip()))
+                errors.append(_Error(_PREFIX.sub("", entry["text"]).strip()))
         elif within and (thrown := _EXCEPTION.match(line)):
-            errors[-1].exceptions.append((thrown["kind"], (thrown["said"] or "").strip()))
+            errors[-1].exceptions.append((thrown["kind"], (thrown["text"] or "").strip()))
     return errors

@@ -1,8 +1,8 @@
 """Checks brokers' settings with Kafka's own parser, before a broker starts with them.
 
-`kafka.server.KafkaConfig` of the very version is asked, for all nodes in one JVM. It validates each
-value and how the values fit together; it opens no file and no port and looks no name up. What only
-a starting broker finds out (a port in use, a class that is loaded late) it does not see.
+`kafka.server.KafkaConfig` of the brokers' version checks all nodes in one JVM: each value, and the
+values together. It opens no file or port and makes no DNS queries. So it misses problems that only
+a starting broker has, such as a port in use or a class that is loaded late.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from earshot.jvm.jars import class_path
 from earshot.jvm.java import Java, jvm_environment
 
 DEADLINE = 60
-"""Seconds for the whole question; it takes one, on a machine that has time."""
+"""Time limit in seconds; usually the check takes one."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ def ask_kafka(
 def lacks_class(refusal: str) -> bool:
     """True if ``refusal`` only means that a class is not in the jars.
 
-    Brokers that run from other jars than those (an image with plugins in it) may well have it.
+    Brokers with other jars, such as an image with plugins, may have the class.
     """
     return "could not be found" in refusal and "Class " in refusal
 
 
 def _ask(question: str, deadline: float) -> tuple[str, str]:
-    """The child's standard output, and what hindered it.
+    """The output of `settings_parser`, and the problem if it failed.
 
-    A process of its own: py4j takes every JVM for Spark's where Spark runs in the same process.
+    It runs in a child process, because py4j mixes its JVM up with Spark's in the same process.
     """
     with subprocess.Popen(
         [sys.executable, "-P", Path(__file__).with_name("settings_parser.py")],
@@ -84,14 +84,14 @@ def _ask(question: str, deadline: float) -> tuple[str, str]:
         stderr=subprocess.PIPE,
         text=True,
         env=jvm_environment(),
-        start_new_session=True,  # so that its JVM can be ended with it
+        start_new_session=True,  # to end its JVM, too
     ) as child:
         try:
             output, complaint = child.communicate(question, timeout=deadline)
         except subprocess.TimeoutExpired:
             return "", f"no answer within {deadline:g} s"
         finally:
-            # whatever it left; on macOS a group that is gone already is not permitted
+            # its JVM, too; macOS raises PermissionError for a group that has ended
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()

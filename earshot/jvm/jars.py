@@ -1,8 +1,8 @@
 """Jars by Maven coordinates, through the Ivy that PySpark ships: no Maven needed.
 
-Entries lie in the per-user cache, one directory per set. A manifest with sizes and SHA-256 sums is
-compared on every use; a set that differs is fetched again. Ivy itself compares each download with
-the repository's published checksums.
+Each set of jars has a folder in the per-user cache, with a manifest of sizes and SHA-256 sums. A
+set that differs from its manifest is fetched again. Ivy compares each download with the
+repository's published checksums.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from earshot.jvm.java import find_java, jvm_environment
 
 KAFKA_VERSION = "4.1.1"
 SCALA = "2.13"
-# The SLF4J 1.x bindings; without one a broker logs nothing.
+# SLF4J 1.x bindings, without which a broker logs nothing
 LOG4J_BINDING = "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3"
 RELOAD4J_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
-# What the connector asks for and PySpark has already.
+# dependencies of the connector that PySpark already has
 SHIPPED_WITH_PYSPARK = (
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
@@ -45,7 +45,7 @@ SHIPPED_WITH_PYSPARK = (
     "org.slf4j:slf4j-api",
     "org.xerial.snappy:snappy-java",
 )
-# Spark's own variable: a mirror to use instead of Maven's central repository.
+# Spark's own variable for a mirror of Maven's central repository
 REPOSITORY_VARIABLE = "DEFAULT_ARTIFACT_REPOSITORY"
 ATTEMPTS = 3
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A module of a Maven repository, with its version unless all versions are meant."""
+    """A module of a Maven repository; without a version, all versions of it."""
 
     group: str
     artifact: str
@@ -95,22 +95,22 @@ def spark_connector_jars(*, fetching: bool = True) -> tuple[Path, ...]:
 
 
 def class_path(jars: Iterable[Path]) -> str:
-    """``jars`` as Java takes them; raises EarshotError where a path would be taken apart."""
+    """``jars`` as a class path. Raises EarshotError if a path contains the separator."""
     return _joined(jars, os.pathsep, "Java's class path")
 
 
 def spark_jars(jars: Iterable[Path]) -> str:
-    """``jars`` as Spark takes them; raises EarshotError where a path would be taken apart."""
+    """``jars`` for `spark.jars`. Raises EarshotError if a path contains the separator."""
     return _joined(jars, ",", "Spark's `spark.jars`")
 
 
-def _joined(jars: Iterable[Path], separator: str, purpose: str) -> str:
+def _joined(jars: Iterable[Path], separator: str, list_name: str) -> str:
     paths = [str(path) for path in jars]
     for path in paths:
         if separator in path:
             raise EarshotError(
                 f"jar {path}",
-                observed=f"its path has a {separator}, which ends an entry of {purpose}",
+                observed=f"its path has a {separator}, which ends an entry of {list_name}",
                 remedy="put it into another folder; earshot's own follow XDG_CACHE_HOME",
             )
     return separator.join(paths)
@@ -119,12 +119,12 @@ def _joined(jars: Iterable[Path], separator: str, purpose: str) -> str:
 def fetch(
     name: str, coordinates: Sequence[str], excludes: Sequence[str] = (), *, fetching: bool = True
 ) -> tuple[Path, ...]:
-    """The jars of ``coordinates`` and all that they need, sorted; fetched where not yet cached.
+    """The jars of ``coordinates`` and their dependencies, sorted; fetched if not cached.
 
-    ``name`` is the entry's in the cache, made unique by what is asked for. Safe to call from many
-    processes at once. Raises EarshotError at once where the repository has no such module, after
-    ``ATTEMPTS`` other failures, where the jars are not cached and ``fetching`` is off, and where
-    the cache cannot be written.
+    The folder in the cache is ``name`` with a digest of the arguments. Several processes may call
+    this at the same time. Raises EarshotError if the repository has no such module, after
+    ``ATTEMPTS`` other failures, if the jars are not cached and ``fetching`` is false, or if the
+    cache cannot be written.
     """
     parsed_coordinates = [Coordinate.parse(text) for text in coordinates]
     excluded = [Coordinate.parse(text) for text in excludes]
@@ -170,11 +170,11 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
             raise EarshotError(subject, observed=observed, remedy=remedy)
         if any(os.strerror(errno.ENOSPC) in line for line in output or ()):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-        problem = _first_damaged(folder) if output is None else _telling(output)
+        problem = _first_damaged(folder) if output is None else _failure_text(output)
         if not problem:
             break
         log.warning("attempt %d of %d failed: %s", attempt, ATTEMPTS, problem.splitlines()[-1])
-        shutil.rmtree(work / "cache", ignore_errors=True)  # a half-filled one fails again
+        shutil.rmtree(work / "cache", ignore_errors=True)  # an incomplete one fails again
         for jar in folder.glob("*.jar"):
             jar.unlink()
     else:
@@ -185,7 +185,7 @@ def _fetch(coordinates: list[Coordinate], excluded: list[Coordinate], folder: Pa
 
 
 def _run_ivy(command: Sequence[str | Path]) -> list[str] | None:
-    """What Ivy printed where it failed, else None. It goes to the log as it comes."""
+    """Runs Ivy and logs its output. Returns the output if Ivy failed, else None."""
     lines = []
     with subprocess.Popen(
         command,
@@ -200,7 +200,7 @@ def _run_ivy(command: Sequence[str | Path]) -> list[str] | None:
         deadline.start()
         try:
             for line in ivy.stdout:
-                if line.strip(" .\n"):  # dots are its way to show progress
+                if line.strip(" .\n"):  # dots show progress
                     log.info("%s", line.strip())
                     lines.append(line.strip())
         finally:
@@ -220,15 +220,15 @@ def _missing_jars(lines: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(f"{m[1]}:{m[2]}:{m[3]}" for m in matches if m))
 
 
-def _telling(lines: Sequence[str]) -> str:
+def _failure_text(lines: Sequence[str]) -> str:
     """The lines of Ivy's output with the failures."""
     words = ("not found", "FAILED", "download failed", "Exception", "SERVER ERROR")
-    telling = [line for line in lines if any(word in line for word in words)]
-    return "\n    ".join(dict.fromkeys(telling or lines[-5:]))
+    failures = [line for line in lines if any(word in line for word in words)]
+    return "\n    ".join(dict.fromkeys(failures or lines[-5:]))
 
 
 def _first_damaged(folder: Path) -> str:
-    """Which jar cannot be read, or nothing."""
+    """The first damaged jar with the reason; empty if all are intact."""
     jars = list(folder.glob("*.jar"))
     for jar in jars:
         try:

@@ -1,4 +1,4 @@
-"""Finding a Java that Kafka and Spark both run on: 17 or 21."""
+"""Finds a Java for Kafka and Spark: 17 or 21."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from earshot.errors import EarshotError
 
-# Kafka 4 needs 17 or newer (11 for clients only); Spark 4.0 is released for 17 and 21.
+# Kafka 4 needs 17 or newer (11 only for clients); Spark 4.0 supports 17 and 21
 SUPPORTED = (17, 21)
-# Of Debian and its kin, and of macOS; below the root directory.
+# of Debian and similar systems, and of macOS, relative to the root directory
 USUAL_PLACES = ("usr/lib/jvm/*", "Library/Java/JavaVirtualMachines/*/Contents/Home")
 ANSWER_SECONDS = 30
 INSTALL = """install one of:
@@ -28,7 +28,7 @@ INSTALL = """install one of:
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home directory, its ``java`` command and its version, as 17.0.15."""
+    """A Java runtime: its home directory, its ``java`` command and its version, such as 17.0.15."""
 
     home: Path
     executable: Path
@@ -36,15 +36,15 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 where there is no number."""
+        """The major version: 17 for ``17.0.15``, 8 for ``1.8.0_402``, 0 without a number."""
         numbers = [*map(int, re.findall(r"\d+", self.version)), 0]
         return numbers[1] if numbers[0] == 1 and len(numbers) > 2 else numbers[0]
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The first supported Java of: ``JAVA_HOME``, PATH, the system's usual places.
+    """The first supported Java in ``JAVA_HOME``, PATH, or the system's usual places.
 
-    Raises EarshotError, which says what was found instead.
+    Raises EarshotError, which lists the unsupported ones.
     """
     rejected = []
     for source, home in _candidates(environment):
@@ -59,9 +59,9 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 
 def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """``environment`` for a JVM that is to open paths with letters beyond ASCII.
+    """``environment`` for a JVM that opens paths with characters outside ASCII.
 
-    On Linux it takes them apart as the locale says, and in one without UTF-8 finds no such file.
+    On Linux a JVM decodes paths by the locale, and finds no such file if that is not UTF-8.
     """
     utf8 = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
     return {**environment, **utf8}
@@ -69,7 +69,7 @@ def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
-        # brokers are started elsewhere than in the folder from which a relative path counts
+        # brokers start in another folder, where a relative path would differ
         yield f"JAVA_HOME ({home})", Path(home).absolute()
     if command := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield f"{command} on PATH", Path(command).resolve().parent.parent
@@ -83,12 +83,12 @@ def _inspect(home: Path) -> Java | None:
     executable = home / "bin" / "java"
     if not os.access(executable, os.X_OK):
         return None
-    version = _released_version(home) or _stated_version(executable)
+    version = _released_version(home) or _printed_version(executable)
     return Java(home, executable, version) if version else None
 
 
 def _released_version(home: Path) -> str | None:
-    """The version in the ``release`` file of a runtime: no process needed."""
+    """The version in the ``release`` file of a runtime, which needs no process."""
     try:
         text = (home / "release").read_text(errors="replace")
     except OSError:
@@ -97,7 +97,7 @@ def _released_version(home: Path) -> str | None:
     return match[1] if match else None
 
 
-def _stated_version(executable: Path) -> str | None:
+def _printed_version(executable: Path) -> str | None:
     try:
         answer = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=ANSWER_SECONDS

@@ -1,7 +1,7 @@
-"""The process that `broker_settings` asks: JSON on its input, JSON on its output, one JVM within.
+"""The child process of `broker_settings`: reads JSON from stdin, asks a JVM, writes JSON to stdout.
 
-Run as a file, so it imports nothing of earshot. The JVM ends when this process does, because it
-then loses its standard input; and this process ends at its deadline, even if a caller waits.
+It runs as a file, so it does not import earshot. Its JVM ends with it, because its standard input
+closes. The process ends at its deadline even if the caller does not.
 """
 
 import json
@@ -21,7 +21,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 JVM_OPTIONS = [
     "-Xmx128m",
     "-XX:+UseSerialGC",
-    # Kafka looks the voters' hosts up and ignores the result: an empty table answers at once
+    # Kafka looks up the voters' hosts and ignores the result; an empty hosts file answers at once
     "-Djdk.net.hosts.file=/dev/null",
 ]
 CLASSES = (
@@ -30,13 +30,13 @@ CLASSES = (
     "metric.reporters",
     "replica.selector.class",
 )
-"""Settings of classes that Kafka's parser takes for mere text, and that a broker's start loads."""
+"""Settings with classes that a starting broker loads, and Kafka's parser does not."""
 
 
 def main() -> None:
-    """Ends with status 1, and the reason as the last line on its standard error, where it fails."""
+    """Answers the question. On failure exits with 1, and the reason as the last line on stderr."""
     question = json.load(sys.stdin)
-    logging.disable()  # py4j logs objects that it can no longer release in a JVM that has ended
+    logging.disable()  # py4j logs objects that it cannot release after the JVM has ended
     signal.alarm(math.ceil(question["deadline"]))
     try:
         json.dump(_answer(question), sys.stdout)
@@ -59,7 +59,7 @@ def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGateway]:
     jar = java_gateway.find_jar_path()
-    # the last one counts; a class-data archive fits where it begins as the archive's did
+    # Java uses the last -cp; a class-data archive fits if the class path begins with its own
     ordered = ["-cp", os.pathsep.join((class_path, jar))]
     try:
         port, token, process = java_gateway.launch_gateway(
@@ -71,7 +71,7 @@ def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGat
             return_proc=True,
             redirect_stderr=sys.stderr,
         )
-    except ValueError:  # it printed no port; the reason is on its standard error
+    except ValueError:  # the JVM printed no port, but the reason on stderr
         raise Py4JError("the JVM did not start") from None
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
@@ -83,7 +83,7 @@ def _gateway(java: str, class_path: str, options: list[str]) -> Iterator[JavaGat
 
 
 def _refusal(gateway: JavaGateway, text: str) -> str:
-    """Kafka's message, or nothing. Raises Py4JJavaError for what is no verdict on the settings."""
+    """Kafka's message, or an empty text. Raises Py4JJavaError if the jars do not fit together."""
     jvm = gateway.jvm
     properties = jvm.java.util.Properties()
     properties.load(jvm.java.io.StringReader(text))
@@ -94,17 +94,17 @@ def _refusal(gateway: JavaGateway, text: str) -> str:
     except Py4JJavaError as error:
         cause = error.java_exception
         if java_gateway.is_instance_of(gateway, cause, "java.lang.Error"):
-            raise  # of jars that do not fit together
+            raise  # the jars do not fit together
         return str(cause.getMessage() or cause.toString())
     return _missing_class(gateway, properties)
 
 
 def _missing_class(gateway: JavaGateway, properties: Any) -> str:
-    """The first class of `CLASSES` that is not among the jars, in Kafka's words for others."""
+    """A message about the first class in `CLASSES` that the jars lack, in Kafka's own words."""
     loader = gateway.jvm.java.lang.ClassLoader.getSystemClassLoader()
     for key in CLASSES:
         value = str(properties.getProperty(key, ""))
-        # what a reference leads to, a broker reads when it starts
+        # a reference is resolved by the starting broker
         for name in () if "${" in value else map(str.strip, value.split(",")):
             try:
                 if name:

@@ -79,11 +79,6 @@ def parse_entries(text: str) -> list[tuple[str, Address]]:
     return [_only(listener) for listener in read_listeners(text)]
 
 
-def parse_voters(text: str) -> dict[int, Address]:
-    """`id@host:port,…`; raises AddressError."""
-    return dict(_only(item) for item in read_voters(text))
-
-
 def _only(item: T | Bad) -> T:
     if isinstance(item, Bad):
         raise item.error

@@ -34,7 +34,7 @@ class EvidenceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about one name for one listener and scope."""
+    """The evidence for one name, for one listener and scope."""
 
     kind: EvidenceKind
     lookup: Lookup | None
@@ -42,7 +42,7 @@ class Evidence:
     declared: tuple[str, ...] = ()
     """Addresses that the declaring resource gives the name, if they are known."""
     hint: str = ""
-    """What resolves instead of a name that does not."""
+    """A longer name that resolves, if the name does not."""
     note: str = ""
     """Not empty if a waiver of the name has expired."""
 
@@ -63,8 +63,8 @@ class Declaration:
     addresses: tuple[str, ...] = ()
     """The addresses that the name will have, if the resource says so."""
     elsewhere: bool = False
-    """Whether the name is for networks whose resolvers cannot be asked from here, such as another
-    VPC's: answers of other resolvers do not count for it."""
+    """True if the name is for networks whose resolvers cannot be asked from here, such as another
+    VPC's. Answers of other resolvers do not count then."""
 
 
 def gather(
@@ -104,8 +104,8 @@ def gather(
         for key in keys
     }
     evidence = {
-        key: replace(reason_for, note=policy.expired(key[2]))
-        for key, reason_for in evidence.items()
+        key: replace(name_evidence, note=policy.expired(key[2]))
+        for key, name_evidence in evidence.items()
     }
     if Scope.EXTERNAL not in policy.resolvers:
         evidence |= _with_search(evidence, resolvers[Scope.EXTERNAL], asked, policy.timeout)
@@ -123,22 +123,22 @@ def _with_search(
     For clients here `getaddrinfo` decides, and appends them itself; clients elsewhere
     append their own.
     """
-    short = [
+    short_keys = [
         key
-        for key, reason_for in evidence.items()
+        for key, name_evidence in evidence.items()
         if key[1] is Scope.EXTERNAL
         and "." not in key[2]
-        and reason_for.kind is EvidenceKind.NONE
-        and reason_for.lookup is not None
-        and reason_for.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+        and name_evidence.kind is EvidenceKind.NONE
+        and name_evidence.lookup is not None
+        and name_evidence.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
     ]
-    domains = asked.search() if short and resolver is not None else ()
+    domains = asked.search() if short_keys and resolver is not None else ()
     if resolver is None or not domains:
         return {}
-    full = [(key, domain, f"{key[2]}.{domain}") for key in short for domain in domains]
-    lookups = look_up([(name, resolver) for _, _, name in full], seconds)
+    full_names = [(key, domain, f"{key[2]}.{domain}") for key in short_keys for domain in domains]
+    lookups = look_up([(name, resolver) for _, _, name in full_names], seconds)
     hinted: dict[EvidenceKey, Evidence] = {}
-    for key, domain, name in full:
+    for key, domain, name in full_names:
         if lookups[name.lower(), resolver.label].ok:
             hint = f"{name} does resolve, but only this machine is known to append {domain}"
             hinted.setdefault(key, replace(evidence[key], hint=hint))

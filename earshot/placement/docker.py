@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from earshot.config.docker import DockerHost, DockerSpec
+from earshot.config.docker import DockerSpec
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_PORT
 from earshot.listeners.images import IMAGE_NOTE

@@ -38,16 +38,16 @@ def plan_endpoint(contract: Contract, spec: EndpointSpec, subject: str) -> Endpo
     addresses = {listener.name: _addresses(contract, listener) for listener in listeners}
     names = list(
         dict.fromkeys(
-            listener.host.lower()
+            address.host.lower()
             for listener_addresses in addresses.values()
-            for listener in listener_addresses
+            for address in listener_addresses
         )
     )
     port_numbers = sorted(
         {
-            listener.port
+            address.port
             for listener_addresses in addresses.values()
-            for listener in listener_addresses
+            for address in listener_addresses
         }
     )
     starts = [port for port in port_numbers if port - 1 not in port_numbers]

@@ -70,5 +70,5 @@ class NodeContainer:
                 for port in self.ports
             ],
             "networksAdvanced": [{"name": self.network, "aliases": [self.name]}],
-            "volumes": [port.inputs() for port in self.mounts],
+            "volumes": [mount.inputs() for mount in self.mounts],
         }

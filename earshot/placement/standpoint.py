@@ -53,7 +53,7 @@ class Standpoint(Frozen):
     kind: Kind = Kind.HERE
     engines: tuple[CandidateEngine, ...] = ()
     network: str = OWN_NETWORK
-    """A network's name on that engine, HOST_NETWORK or APART."""
+    """A network's name on that engine, HOST_NETWORK or OWN_NETWORK."""
     base: str = BASE
     """The base image of the validator image."""
     dns: tuple[str, ...] = ()

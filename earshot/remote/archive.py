@@ -1,4 +1,4 @@
-"""Files on their way into a container or to an instance, as an archive."""
+"""Tar archives of files for a container or an instance."""
 
 import io
 import tarfile
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 def folder_archive(
     name: str, files: Mapping[str, bytes], mode: int, owner: tuple[int, int]
 ) -> bytes:
-    """The folder ``name`` with ``files``, each of ``mode``; its ``owner`` alone may enter it.
+    """A tar archive of the folder ``name`` with ``files``, which have the permissions ``mode``.
 
-    ``owner`` holds the ids of a user and a group in the container.
+    Only ``owner``, the ids of a user and a group in the container, may enter the folder.
     """
     folder = tarfile.TarInfo(name)
     folder.type, folder.mode = tarfile.DIRTYPE, 0o700
@@ -26,7 +26,7 @@ def archive(
     owner: tuple[int, int] = (0, 0),
     folders: Iterable[tarfile.TarInfo] = (),
 ) -> bytes:
-    """``files`` by path as a tar archive, the same wherever it is made; not compressed."""
+    """``files`` by path as an uncompressed tar archive, which is the same on every machine."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in folders:

@@ -1,6 +1,7 @@
-"""Objects of a bucket, with whatever credentials and endpoint the environment names.
+"""Reads and writes objects of a bucket.
 
-Those are AWS's own: https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+Credentials and endpoint are the environment's, as AWS defines them:
+https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ _ABSENT: Final = ("404", "NoSuchKey", "NoSuchBucket")
 
 
 class Bucket:
-    """One bucket; made without asking anybody."""
+    """One bucket. Its constructor makes no request."""
 
     def __init__(self, name: str, region: str = "") -> None:
-        """``region`` is the bucket's; empty where it is not known. Raises EarshotError."""
+        """``region`` is the bucket's; empty if unknown. Raises EarshotError."""
         self.name = name
         try:
             self._s3 = new_client("s3", region)
@@ -44,7 +45,7 @@ class Bucket:
             raise self._error(key, reason) from None
 
     def put(self, key: str, content: bytes) -> None:
-        """Raises EarshotError."""
+        """Writes ``content`` to the object. Raises EarshotError."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         arguments = {"Bucket": self.name, "Key": key, "Body": content}
@@ -63,7 +64,7 @@ class Bucket:
 
 
 def fetch(url: str) -> bytes:
-    """What is in the object at ``url`` (`s3://BUCKET/KEY`); raises EarshotError."""
+    """The content of the object at ``url`` (`s3://BUCKET/KEY`). Raises EarshotError."""
     match = _URL.fullmatch(url)
     if match is None:
         raise EarshotError(url, observed="is no object's URL", allowed="s3://BUCKET/KEY")

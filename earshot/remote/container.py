@@ -1,4 +1,4 @@
-"""A container in the network of a scope's clients, which validates from there."""
+"""Validates from a container in the network of a scope's clients."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ MEMORY: Final = "2g"
 PROCESSES: Final = 1024
 POLL_SECONDS: Final = 0.2
 MARGIN: Final = 8.0
-"""Seconds of the deadline that are kept for starting a container and for fetching its report."""
+"""Seconds of the deadline for the start of a container and for reading its report."""
 LAST_LINES: Final = 5
 REST_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10
-"""The time that a validation has to delete its topics when it is stopped, before it is killed."""
+"""Seconds in which a stopped validation deletes its topics, before it is killed."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class DockerHostSession:
-    """An engine that answered, with the image and the network that a standpoint needs."""
+    """A connection to an engine that has the image and the network of a standpoint."""
 
     client: docker.DockerClient
     standpoint: Standpoint
     image: str
     where: str
-    """The engine's machine, as it calls itself."""
+    """The host name of the engine's machine."""
 
 
 @contextlib.contextmanager
 def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[DockerHostSession]:
-    """A session for ``standpoint`` on the first of its engines that can give it.
+    """A session for ``standpoint`` on the first usable engine of its list.
 
-    What killed runs of the same ``cluster`` left there is removed. Raises EarshotError with what
-    each engine lacks.
+    Removes containers and networks of killed runs of the same ``cluster``. Raises EarshotError with
+    the problem of each engine.
     """
     from docker.errors import DockerException
 
@@ -100,7 +100,7 @@ def _prepare(
             raise EarshotError(subject, observed=observed, remedy=remedy) from None
     image = ensure_image(client, standpoint.base, say)
     for name in remove_leftovers(client, cluster):
-        say(f"removed {name}, which a run that was killed had left")
+        say(f"removed {name}, a leftover of a killed run")
     return DockerHostSession(client, standpoint, image, str(client.info().get("Name", "")))
 
 
@@ -111,10 +111,10 @@ def validate_on(
     end: Deadline,
     say: Say,
 ) -> Report:
-    """The report of validating ``contract`` from ``session``, by ``end`` (which can end it early).
+    """Validates ``contract`` from ``session`` before ``end``, which can also stop it.
 
-    Progress lines go to ``say``. Raises EarshotError where there is no report. The container, and
-    the network made for it, are gone at the end, however it ends.
+    ``say`` gets the lines of progress. The container and its own network are removed in any case.
+    Raises EarshotError if there is no report.
     """
     files = _client_files(options.client)
     files["contract.json"] = contract.to_json().encode()
@@ -134,10 +134,10 @@ def ended(
     say: Say,
     program: Sequence[str] = (),
 ) -> Iterator[tuple[Container, list[str]]]:
-    """A container that has run ``command`` to its end, and the last lines that it said.
+    """Runs ``command`` in a container. Yields the ended container and its last lines of stderr.
 
-    It had ``files`` in FOLDER, for its user alone. ``program`` runs in place of the image's own.
-    Raises EarshotError where the engine fails, or at ``end``.
+    The container has ``files`` in FOLDER, which only its user can read. ``program`` replaces the
+    entrypoint of the image. Raises EarshotError if the engine fails, or at ``end``.
     """
     from docker.errors import DockerException
 
@@ -187,7 +187,7 @@ def _container(
         pids_limit=PROCESSES,
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
-        log_config={"type": "json-file"},  # read below, whatever the engine's default is
+        log_config={"type": "json-file"},  # the engine's default driver may not be readable
         **settings,
     )
     try:
@@ -202,7 +202,7 @@ def _container(
 
 @contextlib.contextmanager
 def _engine_may_be_gone() -> Iterator[None]:
-    """What cannot be removed now, the next run removes."""
+    """Ignores errors of the engine: the next run removes leftovers."""
     from docker.errors import DockerException
 
     with contextlib.suppress(DockerException, OSError):
@@ -219,7 +219,7 @@ def _command(vantage: str, options: ValidationOptions, seconds: float) -> list[s
 
 
 def _client_files(client: Mapping[str, str]) -> dict[str, bytes]:
-    """The client properties, and the files that they name, by their name in the container."""
+    """The client properties and the files in them, by file name in the container."""
     if not client:
         return {}
     values, files = dict(client), {}
@@ -254,13 +254,13 @@ class _Lines:
                     self._say(line)
 
     def finish(self) -> None:
-        """Waits for the rest, which is there when the container has ended."""
+        """Waits until the remaining lines of the ended container are read."""
         self._thread.join(REST_SECONDS)
         self._stream.close()
 
 
 def _await(container: Container, end: Deadline) -> None:
-    """Until the container has ended; raises EarshotError at the deadline, or when it is to stop."""
+    """Waits until the container has ended. Raises EarshotError at the deadline or on a stop."""
     while True:
         container.reload()
         if container.status in ("exited", "dead"):
@@ -289,13 +289,13 @@ def quoted(lines: Sequence[str]) -> str:
 
 
 def _placed(report: Report, session: DockerHostSession) -> Report:
-    """``report`` with the vantage as what it is: a container on a network of a machine."""
+    """``report`` with the vantage's kind and place: a container on a network of a machine."""
     network = session.standpoint.network or "of its own"
     where = f"{session.where}, network {network}" if session.where else f"network {network}"
     name = session.standpoint.name
     changes: dict[str, Any] = {"kind": "container", "where": where}
     if session.standpoint.dns:
-        # the engine's own server, which a container sees, only passes questions on to these
+        # a container sees the engine's own server, which forwards queries to these
         changes["resolvers"] = session.standpoint.dns
     placed = tuple(
         vantage.model_copy(update=changes) if vantage.name == name else vantage

@@ -1,8 +1,8 @@
-"""The validator image: made on the engine where it is needed, of what is installed here.
+"""Builds the validator image from the installed earshot, on the engine that needs it.
 
-Its tag names the version and a digest of the context, so that an image is there or is not: it is
-never out of date. How this machine's pip reaches its index (certificates, mirror) goes into the
-build and not into the image. A validator on an instance runs a bundle of the same files.
+Its tag is the version and a digest of the build context, so an image is never outdated. The build
+uses the index, mirror and certificates of this machine's pip; the image does not contain them. A
+validator on an instance runs a bundle of the same files.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 NAME: Final = "earshot-validator"
 LABEL: Final = "earshot.validator"
-"""On every validator image, with its digest."""
+"""The label of every validator image; its value is the digest."""
 PACKAGES_LABEL: Final = "earshot.validator.packages"
-"""On the nameless image of the stage with the packages, with the digest of what decides them."""
+"""The label of the untagged image with the packages; its value is the digest of their inputs."""
 SILENT_SECONDS: Final = 900
-"""What one step of the build may take without a word."""
+"""Time limit for a step of the build without output."""
 SAY_SECONDS: Final = 10.0
 """Seconds after which a running step prints progress."""
 PIP_SECONDS: Final = 20
 IDLE_SECONDS: Final = 3600
-"""An image that was not used for so long belongs to no run that is about to use it."""
+"""Seconds without use after which no starting run can need an image."""
 _PACKAGE: Final = Path(earshot.__file__).parent
 _FOLDER: Final = Path(__file__).parent
 _PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -57,7 +57,7 @@ _PASSED_ON: Final = {
     "default-timeout": "PIP_DEFAULT_TIMEOUT",
 }
 _SECTIONS: Final = ("global", "install", ":env:")
-"""Of pip's settings; a later one goes before an earlier one."""
+"""Sections of pip's settings; a later one overrides an earlier one."""
 _STEP: Final = re.compile(r"Step (\d+/\d+) : (\w+) ?(.*)")
 
 Files = Mapping[str, bytes]
@@ -65,11 +65,10 @@ Say = Callable[[str], None]
 
 
 def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text: None) -> str:
-    """The validator image on the engine of ``client``, on top of ``base``; its name.
+    """The name of the validator image on the engine of ``client``, built on ``base`` if missing.
 
-    Made where it is not there yet, which takes minutes the first time, by one process of this
-    machine while others wait; then older ones that nothing uses are removed. Raises EarshotError
-    with the step that failed.
+    The first build takes minutes. One process of this machine builds, others wait; then unused
+    older images are removed. Raises EarshotError with the failed step.
     """
     files = context()
     digest = digest_of(files, base)
@@ -91,7 +90,7 @@ def _has_image(client: docker.DockerClient, name: str) -> bool:
     from docker.errors import ImageNotFound
 
     try:
-        client.images.get(name).tag(name)  # it is needed now: see IDLE_SECONDS
+        client.images.get(name).tag(name)  # counts as a use: see IDLE_SECONDS
     except ImageNotFound:
         return False
     return True
@@ -99,7 +98,7 @@ def _has_image(client: docker.DockerClient, name: str) -> bool:
 
 @functools.cache
 def context() -> Files:
-    """The files of the build by path, but for what belongs to this machine alone."""
+    """The files of the build by path, without the settings of this machine."""
     lock = (_FOLDER / "requirements.lock").read_bytes()
     files = {"Dockerfile": (_FOLDER / "Dockerfile").read_bytes(), "requirements.lock": lock}
     files["builders.lock"] = _entry(lock, b"setuptools")
@@ -112,7 +111,7 @@ def context() -> Files:
 
 
 def digest_of(files: Files, base: str) -> str:
-    """Twelve hexadecimal digits that change with whatever is in the image."""
+    """The digest of an image's contents, as twelve hexadecimal digits."""
     summed = hashlib.sha256(base.encode())
     for path in sorted(files):
         summed.update(f"\0{path}\0".encode() + hashlib.sha256(files[path]).digest())
@@ -120,9 +119,9 @@ def digest_of(files: Files, base: str) -> str:
 
 
 def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[str]:
-    """Removes validator images of other digests, and stages of theirs, that are not used.
+    """Removes unused validator images of other digests, and their package stages.
 
-    Returns what was removed. Only images with our label and no name but ours are considered.
+    Returns the names of removed images. Images with a foreign tag are kept.
     """
     from docker.errors import APIError
 
@@ -131,29 +130,28 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
         ours = all(tag.startswith(f"{NAME}:") for tag in image.tags)
         current = image.labels[LABEL] == digest and image.tags
         if ours and not current and _idle(image.attrs):
-            old_names += image.tags or [
-                image.id
-            ]  # two that made the same at once leave one nameless
+            # two builds of one digest at the same time leave an image without a tag
+            old_names += image.tags or [image.id]
     for image in client.images.list(filters={"label": PACKAGES_LABEL, "dangling": True}):
         if image.labels[PACKAGES_LABEL] != packages and _idle(image.attrs):
             old_names.append(image.id)
     removed_names = []
     for name in old_names:
-        with contextlib.suppress(APIError):  # a container uses it: the engine refuses
+        with contextlib.suppress(APIError):  # a container uses it
             client.images.remove(name)
             removed_names.append(name)
     return removed_names
 
 
 def _idle(about: Mapping[str, Any]) -> bool:
-    """Whether an image was made, and last given a name, long ago."""
+    """True if an image was built, and last tagged, more than `IDLE_SECONDS` ago."""
     dates = (about["Created"], about.get("Metadata", {}).get("LastTagTime", ""))
     times = [datetime.fromisoformat(f"{text[:19]}+00:00") for text in dates if len(text) >= 19]
     return datetime.now(UTC) - max(times) > timedelta(seconds=IDLE_SECONDS)
 
 
 def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What this machine's pip is set to, by files or by variables: option -> value."""
+    """The settings of this machine's pip, from files and variables, by option."""
     try:
         listing = subprocess.run(
             [sys.executable, "-m", "pip", "config", "list"],
@@ -176,7 +174,7 @@ def pip_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def trusted(settings: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> bytes:
-    """The certificates that this machine's pip trusts by its settings; empty where it has none."""
+    """The certificates in the settings of this machine's pip; empty without any."""
     certificate_files = [
         settings.get("cert", ""),
         *(environment.get(name, "") for name in _CERTIFICATES),
@@ -216,7 +214,7 @@ def _build(
         tag=name,
         buildargs=arguments,
         labels=labels,
-        network_mode="host",  # packages come the way that this machine gets them
+        network_mode="host",  # to reach the same package index as this machine
         rm=True,
         forcerm=True,
         decode=True,
@@ -224,7 +222,7 @@ def _build(
     )
     try:
         _follow(stream, say)
-    except (DockerException, OSError) as reason:  # of these two an OSError is a lost connection
+    except (DockerException, OSError) as reason:  # an OSError is a lost connection
         why = root_cause(reason)
         is_connection_lost = not isinstance(reason, DockerException)
         why = f"stopped answering ({why})" if is_connection_lost else why
@@ -243,7 +241,7 @@ def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
             raise _build_error(step, str(error), lines)
         if begun := _STEP.match(text):
             step, lines = f"step {begun[1]}: {begun[2]} {begun[3]}"[:100].rstrip(), []
-            if begun[2] == "RUN":  # the others take no time
+            if begun[2] == "RUN":  # other steps are fast
                 say(f"validator image, {step}")
                 last_progress = time.monotonic()
         elif text:
@@ -256,8 +254,8 @@ def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
 def _build_error(step: str, error: str, lines: Iterable[str]) -> EarshotError:
     last_lines = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
     remedy = (
-        "see that the engine can have the base image (`validator.base` in the stack file), "
-        "and that Debian's and Python's packages can be had from its machine; then run it again"
+        "check that the engine can pull the base image (`validator.base` in the stack file), "
+        "and that its machine can download Debian's and Python's packages; then run it again"
     )
     observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last_lines])
     return EarshotError("validator image", observed=observed, remedy=remedy)
@@ -265,7 +263,7 @@ def _build_error(step: str, error: str, lines: Iterable[str]) -> EarshotError:
 
 @dataclass(frozen=True)
 class Bundle:
-    """An archive on this machine."""
+    """The validator's files as an archive on this machine."""
 
     file: Path
     sha256: str
@@ -277,7 +275,7 @@ def bundle(folder: Path) -> Bundle:
     Raises EarshotError if Spark's jars cannot be fetched.
     """
     files = {path: content for path, content in context().items() if path != "Dockerfile"}
-    content = archive(files)  # not compressed, for compressors differ
+    content = archive(files)  # uncompressed, as compressors differ
     sha256 = hashlib.sha256(content).hexdigest()
     file = folder / f"validator-{sha256[:12]}.tar"
     if not file.exists():

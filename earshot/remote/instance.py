@@ -1,4 +1,4 @@
-"""Run a validator in another network: an order in its bucket, and the wait for its report."""
+"""Validates from an instance: writes an order to its bucket, and waits for the report."""
 
 import secrets
 import time
@@ -31,11 +31,11 @@ def ask(
     say: Say,
     poll: float = POLL_SECONDS,
 ) -> Report:
-    """What the validator of ``standpoint`` makes of ``contract`` after now.
+    """The report of a new validation of ``contract`` by the validator of ``standpoint``.
 
-    It has the deadline of ``options`` for it, once it runs; a new one is waited for as long as
-    ``standpoint`` says. Of ``end`` only its stop counts. Raises EarshotError, with the
-    last status, where there is no answer in time, or none can be expected.
+    The deadline of ``options`` begins when the validator runs; `standpoint.patience` is added for
+    its start. Only the stop of ``end`` counts. Raises EarshotError with the last status if the
+    validator does not answer in time, or cannot.
     """
     order = ValidationOrder(
         id=secrets.token_hex(8),
@@ -69,13 +69,13 @@ def _silent(standpoint: Standpoint, problem: str, status: Status | None) -> Ears
     return EarshotError(
         f"the validator {standpoint.instance}",
         observed=f"{problem}; last status: {status or 'none'}",
-        remedy=f"look on it (`aws ssm start-session --target {standpoint.instance}`, then "
+        remedy=f"log in to it (`aws ssm start-session --target {standpoint.instance}`, then "
         "`journalctl -u earshot-prepare -u earshot-validate`), fix it, and run this again",
     )
 
 
 def _checked_report(answer: bytes, source: str, contract: Contract) -> Report:
-    """The report in ``answer``, which must have a cell for all that was asked for."""
+    """The report in ``answer``. Raises EarshotError unless it has every cell of ``contract``."""
     report = read_report(answer, source)
     reported_cells = {(cell.listener, cell.broker, cell.address) for cell in report.cells}
     expected_cells = {
@@ -83,8 +83,8 @@ def _checked_report(answer: bytes, source: str, contract: Contract) -> Report:
     }
     if missing_cells := sorted(expected_cells - reported_cells):
         listener, broker, address = missing_cells[0]
-        observed = f"says nothing of {listener} of broker {broker} ({address})"
-        allowed = "a report on the contract that was asked about"
+        observed = f"has no cell for {listener} of broker {broker} ({address})"
+        allowed = "a report on the contract of the order"
         raise EarshotError(source, observed=observed, allowed=allowed)
     vantages = tuple(
         vantage.model_copy(update={"kind": "remote"}) if vantage.kind == "host" else vantage

@@ -1,7 +1,7 @@
-"""Whose a container or a network of a run is, and what runs that were killed have left.
+"""Removes containers and networks of runs that were killed.
 
-Labels name the cluster and the process: the next run of the same cluster on the same machine
-removes what belongs to a process that is gone.
+Their labels name the cluster and the process. The next run of the same cluster on the same machine
+removes those whose process has ended.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 CLUSTER_LABEL: Final = "earshot.vantages.cluster"
 OWNER_LABEL: Final = "earshot.vantages.owner"
-"""The process that made it: machine, pid and start."""
+"""The process that created the container or network: machine, pid and start time."""
 
 
 def labels_of(cluster: str) -> dict[str, str]:
-    """The labels of what this process makes for a run against ``cluster``."""
+    """The labels of containers and networks that this process creates for ``cluster``."""
     owner = f"{socket.gethostname()} {os.getpid()} {_start(os.getpid())}"
     return {CLUSTER_LABEL: cluster, OWNER_LABEL: owner}
 
 
 def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
-    """Removes containers and networks of runs against ``cluster`` whose process is gone."""
+    """Removes containers and networks for ``cluster`` whose process has ended; their names."""
     from docker.errors import APIError
 
     label_filter = {"label": f"{CLUSTER_LABEL}={cluster}"}
@@ -49,7 +49,7 @@ def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
 
 
 def _is_orphan(labels: Mapping[str, str]) -> bool:
-    """Whether the process that made it ran on this machine and does not any more."""
+    """True if the process in ``labels`` ran on this machine and has ended."""
     machine, pid, start_time = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
     if machine != socket.gethostname() or not pid.isdigit():
         return False
@@ -60,8 +60,8 @@ def _is_orphan(labels: Mapping[str, str]) -> bool:
 
 
 def _start(pid: int) -> str:
-    """When a process started. Raises psutil.NoSuchProcess."""
-    try:  # ticks since the machine started: a step of the clock does not change them
+    """The start time of a process. Raises psutil.NoSuchProcess."""
+    try:  # ticks since the machine started, which a change of the clock does not affect
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:  # no such process, or not Linux
         return f"{psutil.Process(pid).create_time():.2f}"

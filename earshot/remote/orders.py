@@ -1,7 +1,7 @@
 """The messages between a stack and its validator, as objects in a bucket.
 
-The stack leaves an order: what to prove. The validator says how it fares, and puts its reports: the
-latest, a dated copy, and one as the answer to the order, by the order's own digest.
+The stack writes an order. The validator writes its status and its reports: the latest, a dated
+copy, and the answer to an order, whose key contains the order's digest.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ ANSWER_PREFIX: Final = f"{REPORTS}orders/"
 
 
 class ValidationOrder(Frozen):
-    """What a validator is to prove, until another order comes."""
+    """The validation that a validator runs, until there is another order."""
 
     version: Literal[1] = 1
     id: str
-    """Another one each time that an order is given: the same may be asked for twice."""
+    """A new id for each order, so that two orders with the same content differ."""
     vantage: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")
-    """What the place is called in the report."""
+    """The name of the vantage in the report."""
     contract: Contract
-    """With the listeners of its scope alone."""
+    """The contract with only the listeners of the vantage's scope."""
     incarnations: dict[str, str] = Field(default_factory=dict)
     records: int = Field(ge=0)
     deadline: float = Field(gt=0)
@@ -46,7 +46,7 @@ class ValidationOrder(Frozen):
 
 
 class ValidatorState(StrEnum):
-    """How a validator fares."""
+    """The state of a validator."""
 
     PREPARING = "preparing"
     READY = "ready"
@@ -55,16 +55,16 @@ class ValidatorState(StrEnum):
 
 
 class Status(Frozen):
-    """What a validator last said of itself."""
+    """The last status that a validator has written."""
 
     instance: str
-    """The instance's id, as cloud-init knows it."""
+    """The instance id, as in cloud-init's data."""
     state: ValidatorState
     order: str
-    """The digest of the order that it is about; empty before the first."""
+    """The digest of the current order; empty before the first one."""
     detail: str
     at: str
-    """When, by the instance's clock (ISO 8601, UTC)."""
+    """The time by the instance's clock (ISO 8601, UTC)."""
 
     @classmethod
     def read(cls, text: str) -> Status | None:
@@ -75,7 +75,7 @@ class Status(Frozen):
             return None
 
     def ends(self, order: str, instance: str) -> bool:
-        """Whether waiting for an answer of ``instance`` to the order ``order`` will never end."""
+        """True if ``instance`` has failed, and will not answer ``order`` (a digest)."""
         is_failed = self.state is ValidatorState.FAILED
         return is_failed and self.instance == instance and self.order in ("", order)
 

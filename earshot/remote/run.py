@@ -1,7 +1,7 @@
-"""One report from every vantage of a cluster: each scope's listeners from where its clients are.
+"""Validates the listeners of each scope from where its clients are, and merges the reports.
 
-A vantage without a process is in the report too, undecided and with the reason, so that
-a run that left something out never passes.
+A vantage without a process is in the report as undecided, with the reason. So an incomplete run
+never passes.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ AT_ONCE: Final = 1
 """The maximum number of containers that validate in parallel."""
 
 Reported = Literal["host", "container", "remote"]
-"""What a report calls the kind of a vantage."""
+"""The kind of a vantage in a report."""
 _KINDS: Final[Mapping[Kind, Reported]] = {
     Kind.HERE: "host",
     Kind.CONTAINER: "container",
@@ -43,12 +43,12 @@ _INCONCLUSIVE: Final = Verdict.INCONCLUSIVE
 Say = Callable[[str], None]
 Run = Callable[[Deadline], Report]
 KnownReports = dict[str, Callable[[str], Report]]
-"""By vantage, its report as far as it has come, given the reason why it ends there."""
+"""By vantage, a function that returns its partial report, given the reason for the end."""
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """What there is to do at one vantage."""
+    """The validation at one vantage."""
 
     name: str
     run: Run
@@ -63,15 +63,16 @@ def validate_from(
     only: Sequence[str] = (),
     known_reports: KnownReports | None = None,
 ) -> Report:
-    """Proves the listeners of every client scope of ``contract`` from its standpoints.
+    """Validates the listeners of every client scope of ``contract`` from its standpoints.
 
-    ``known_reports`` gets what each vantage shows, as far as it has come.
-    ``only`` names the standpoints to take; the others' cells are skipped. A scope without a
-    standpoint, or whose container or instance gives no report, is inconclusive with the reason;
-    what a standpoint leaves out is skipped with its own. The deadline of ``options`` begins when
-    the engines and the image are ready; a validator on an instance has it for itself. Raises
-    EarshotError for ``only`` that names no vantage, and for what keeps this process itself from
-    validating.
+    ``only`` are the names of the standpoints to use; cells of others are skipped. Listeners that a
+    standpoint excludes are skipped with its reason. A scope without a standpoint, or without a
+    report from its container or instance, is inconclusive with the reason. ``known_reports`` is
+    filled with the partial report of each vantage.
+
+    The deadline of ``options`` begins when the engines and the image are ready; for a validator on
+    an instance, when it starts the order. Raises EarshotError if a name in ``only`` is unknown, or
+    if this process itself cannot validate.
     """
     start_time, start = datetime.now(UTC), time.monotonic()
     _check(only, (standpoint.name for standpoint in standpoints))
@@ -95,7 +96,7 @@ def validate_from(
 
 
 def _of_scope(standpoints: Sequence[Standpoint], scope: Scope) -> list[Standpoint]:
-    """Those of ``standpoints`` from which clients of ``scope`` connect."""
+    """The ``standpoints`` of ``scope``."""
     return [standpoint for standpoint in standpoints if standpoint.scope is scope]
 
 
@@ -104,13 +105,13 @@ def _check(only: Sequence[str], names: Iterable[str]) -> None:
     for name in only:
         if name not in known_names:
             allowed = ", ".join(known_names) or "none is known here"
-            subject, observed = f"--only {name}", "is no vantage of this cluster"
+            subject, observed = f"--only {name}", "is not a vantage of this cluster"
             raise EarshotError(subject, observed=observed, allowed=allowed)
 
 
 @dataclass(frozen=True)
 class _RunRequest:
-    """What `validate_from` was asked for, and the engines that it holds open meanwhile."""
+    """The arguments of `validate_from`, and its open connections to engines."""
 
     options: ValidationOptions
     on_event: Say
@@ -134,7 +135,7 @@ class _RunRequest:
             if (why := standpoint.leaves_out(listener.name))
         }
         if not excluded:
-            return self._standing(standpoint, contract)
+            return self._validation_from(standpoint, contract)
         reports = [
             _undecided(contract.with_listeners([listener_name]), name, Verdict.SKIP, why, kind=kind)
             for listener_name, why in excluded.items()
@@ -145,16 +146,16 @@ class _RunRequest:
         ]
         if not remaining_names:
             return _settled(reports[0].model_copy(update={"cells": cells}))
-        turn = self._standing(standpoint, contract.with_listeners(remaining_names))
+        turn = self._validation_from(standpoint, contract.with_listeners(remaining_names))
 
-        def beside(end: Deadline) -> Report:
+        def with_excluded(end: Deadline) -> Report:
             report = turn.run(end)
             return report.model_copy(update={"cells": (*report.cells, *cells)})
 
-        return replace(turn, run=beside)
+        return replace(turn, run=with_excluded)
 
-    def _standing(self, standpoint: Standpoint, contract: Contract) -> _Turn:
-        """Validating ``contract``, all of it, from ``standpoint``."""
+    def _validation_from(self, standpoint: Standpoint, contract: Contract) -> _Turn:
+        """The validation of all of ``contract`` from ``standpoint``."""
         from earshot.remote.container import docker_session, validate_on
 
         name, options = standpoint.name, self.options
@@ -178,8 +179,8 @@ class _RunRequest:
                     return ask(bucket, standpoint, contract, options, end, say)
                 return validate_on(session, contract, options, end, say)
             except EarshotError as error:
-                what = "it is not known what is seen from there"
-                return _failed_report(contract, standpoint, what, error)
+                problem = "it is not known what is seen from there"
+                return _failed_report(contract, standpoint, problem, error)
 
         if standpoint.kind is Kind.HERE:
             return _Turn(name, here, here=True)
@@ -195,29 +196,27 @@ class _RunRequest:
 
 
 def _settled(report: Report) -> _Turn:
-    """A turn that is over before it began."""
+    """A turn whose ``report`` is known without a run."""
     return _Turn(report.vantages[0].name, lambda end: report)
 
 
 def unfinished(
     standpoints: Sequence[Standpoint], contract: Contract, known_reports: KnownReports, reason: str
 ) -> Report:
-    """The report of a validation that ended, for ``reason``, after what is ``known_reports``."""
+    """The report of a validation that ended, for ``reason``, with the partial ``known_reports``."""
     reports = []
     for scope in contract.scopes:
         for name in [standpoint.name for standpoint in _of_scope(standpoints, scope)] or [scope]:
             so_far = known_reports.get(name)
             undecided = _undecided(contract.for_scope(scope), name, _INCONCLUSIVE, reason)
             reports.append(Source(f"vantage {name}", so_far(reason) if so_far else undecided))
-    reports += [
-        Source("listeners without a scope", standpoint) for standpoint in _unscoped(contract)
-    ]
+    reports += [Source("listeners without a scope", report) for report in _unscoped(contract)]
     merged = merge(reports)
     return merged.model_copy(update={"run": merged.run or "none"})
 
 
 def _unscoped(contract: Contract) -> list[Report]:
-    """The report on listeners that no vantage is for, if there are any: none of them is decided."""
+    """The report on listeners without a client scope, undecided; empty if there are none."""
     scopes = set(contract.scopes)
     names = [listener.name for listener in contract.listeners if not scopes & set(listener.scopes)]
     if not names:
@@ -231,7 +230,7 @@ def _unscoped(contract: Contract) -> list[Report]:
 def _run_all(
     turns: Sequence[_Turn], end: Deadline, known_reports: KnownReports
 ) -> dict[str, Report]:
-    """The report of each turn, in their order."""
+    """Runs all turns. Returns the report of each by name, in their order."""
 
     def run(turn: _Turn) -> Report:
         report = turn.run(end)
@@ -248,14 +247,14 @@ def _run_all(
         return {turn.name: all_reports[turn.name] for turn in turns}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        end.stop.set()  # of whatever is under way when this is interrupted
+        end.stop.set()  # stops running validations after an interrupt
         pool.shutdown()
 
 
 def _failed_report(
     contract: Contract, standpoint: Standpoint, problem: str, error: EarshotError
 ) -> Report:
-    """The report of a vantage that gave none: each cell has the reason, the vantage all of it."""
+    """The report of a vantage that gave none. Its cells have the first line of ``error``."""
     first_line, *_ = f"{problem}: {error.object}: {error.observed.lstrip()}".splitlines()
     name, kind = standpoint.name, _KINDS[standpoint.kind]
     return _undecided(

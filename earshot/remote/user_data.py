@@ -1,10 +1,10 @@
-"""From what a validator is for to its user data. Pure and deterministic.
+"""Renders the user data of a validator's instance. Deterministic, without input or output.
 
 On the instance, systemd does the work on every boot:
 
-    earshot-prepare          packages, the bundle, its Python, secrets; done steps do nothing
-    earshot-validate.timer   looks every minute for an order in the bucket, started by the first
-    earshot-validate         carries it out where it is new or due, and puts its report there
+    earshot-prepare          installs packages, the bundle and its Python; fetches secrets
+    earshot-validate.timer   reads the order in the bucket every minute; started by the first
+    earshot-validate         runs a new or due order, and writes its report to the bucket
 """
 
 from typing import Annotated
@@ -18,10 +18,10 @@ from earshot.user_data.boot import PACKAGING, SecretFile, System
 from earshot.user_data.cloud_config import cloud_config, rendered
 
 HOME = "/opt/earshot"
-"""What is fetched and made: `app-DIGEST`, `python-DIGEST`, and `python`, which leads to one."""
+"""The folder of `app-DIGEST`, `python-DIGEST`, and the link `python` to the current one."""
 STATE = "/var/lib/earshot"
 SECRETS = "/run/earshot/secrets"
-"""Where the files of `ValidatorSettings.secrets` are; in memory, so they never reach a disk."""
+"""The folder of `ValidatorSettings.secrets`, in memory: secrets are not written to a disk."""
 CLIENT = "/etc/earshot/client.properties"
 REPORT = "/usr/local/sbin/earshot-report"
 UNITS = ("earshot-prepare.service", "earshot-validate.service", "earshot-validate.timer")
@@ -29,7 +29,7 @@ COMMANDS = ("java", "tar", "aws", "python3.11")
 
 
 class BundleRef(Frozen):
-    """The bundle that a validator runs: an object of its bucket, and what it must be."""
+    """The bundle that a validator runs: its key in the bucket, and its checksum."""
 
     key: Annotated[str, Field(pattern=r"^[a-z0-9./-]{1,200}$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -47,10 +47,10 @@ class ValidatorSettings(Frozen):
     client: dict[str, str] = Field(default_factory=dict)
     """Kafka's client properties; they may name files below `SECRETS`."""
     client_secret: str = ""
-    """Which of the secrets holds them, in place of `client`."""
+    """The name of the secret with the client properties, instead of `client`."""
     secrets: tuple[SecretFile, ...] = ()
     version: Annotated[str, Field(pattern=r"^[0-9a-f]*$")] = ""
-    """Of what is in `secrets`: with another one, there is something else to be fetched."""
+    """The version of `secrets`; a new one makes the instance fetch them again."""
 
 
 def validator_user_data(place: ValidatorSettings) -> str:
@@ -87,7 +87,7 @@ def validator_user_data(place: ValidatorSettings) -> str:
     commands = (
         ("systemctl", "daemon-reload"),
         ("systemctl", "enable", "earshot-prepare.service"),
-        # not waited for: it takes longer than cloud-init should
+        # in the background: it takes too long for cloud-init
         ("systemctl", "start", "--no-block", "earshot-prepare.service"),
     )
     remedy = "set fewer or shorter properties in `validator.client`"

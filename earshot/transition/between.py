@@ -101,12 +101,14 @@ def _node(old_node: Node, new_node: Node, controller: str, keeping: Collection[s
         for listener in old_node.listeners
         if new_node.is_broker or new_node.listener(listener.name)
     ]
-    come = [listener for listener in new_node.listeners if old_node.listener(listener.name) is None]
+    added = [
+        listener for listener in new_node.listeners if old_node.listener(listener.name) is None
+    ]
     # in the order of the old plan, so that a step back to it restarts no broker only for the order
     listeners = [
         listener if listener.name in keeping else new_node.listener(listener.name) or listener
         for listener in staying
-    ] + come
+    ] + added
     # the controller's listener stays the last
     listeners.sort(key=lambda listener: listener.name == controller)
     return new_node.model_copy(update={"listeners": tuple(listeners)})

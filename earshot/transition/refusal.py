@@ -13,17 +13,17 @@ from earshot.transition.reach import of_brokers, protocols, takeovers
 
 STOP = "stop the cluster first (`pulumi destroy`; data is kept)"
 MAX_SHOWN = 3
-"""Nodes that one message names."""
+"""The maximum number of nodes in a message."""
 
 
 def check(current: ClusterPlan, target: ClusterPlan) -> None:
-    """Raises EarshotError for a change that no brokers can make while others run as before."""
+    """Raises EarshotError for a change that a rolling restart cannot make, in any steps."""
     for obstacle in _obstacles(current, target):
         raise obstacle
 
 
 def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
-    """The error if in every order of steps a client would get an address that does not work."""
+    """The error for a change without a safe order of steps."""
     lost = list(takeovers(current, target))
     if lost:
         first = lost[0]
@@ -34,24 +34,23 @@ def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
         )
         more = " and more" if len(lost) > MAX_SHOWN else ""
         return _refused(
-            f"port {where}{more} would go from {first.old} to {first.new} in one go, and clients "
-            f"that still use it as {first.old} would get the addresses of {first.new}",
-            f"give {first.new} a port that no listener has now; it can get port {first.port} by a "
-            f"change of its own, once {first.old} has left it",
+            f"port {where}{more} would change from {first.old} to {first.new} in one step, and "
+            f"clients of {first.old} would get the addresses of {first.new}",
+            f"give {first.new} a port that no listener has now; a later change can give it port "
+            f"{first.port}, once {first.old} does not use it",
         )
     name = target.inter_broker
     old, new = (", ".join(sorted(protocols(plan, name))) for plan in (current, target))
     if name == current.inter_broker and old != new:
         return _refused(
             f"{name}, through which brokers reach each other, would change from {old} to {new}: a "
-            "broker offers one protocol by one name, and those restarted first would not reach "
-            "the rest",
-            f"leave {name} as it is, add a listener of scope internal with {new} by another name "
-            "and port, and let `inter_broker` name that one",
+            "listener has one protocol, and the brokers restarted first would not reach the others",
+            f"keep {name}, add a listener of scope internal with {new}, another name and another "
+            "port, and set `inter_broker` to it",
         )
     return _refused(
-        f"brokers reach each other through {current.inter_broker} and would through {name}, and in "
-        "every order of restarts one is sent to a listener that another lacks",
+        f"brokers would reach each other through {name} instead of {current.inter_broker}, and in "
+        "every order of restarts a broker would use a listener that another one lacks",
         f"change one listener at a time; or {STOP}",
     )
 
@@ -62,69 +61,69 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
         yield _refused(
             f"the quorum has the voters {listed(old_voters)} and would get {listed(new_voters)}: a "
             "static quorum cannot change them",
-            "keep `controllers.mode` and `controllers.count`; other voters need a cluster of "
-            "its own, with new data",
+            "keep `controllers.mode` and `controllers.count`; other voters need a new "
+            "cluster with new data",
         )
     elif old_voters != new_voters:
         yield _refused(
             f"the controllers would move from {listed(dict.fromkeys(old_voters.values()))} to "
-            f"{listed(dict.fromkeys(new_voters.values()))} while they run: no majority would find "
-            "each other during a rolling change",
+            f"{listed(dict.fromkeys(new_voters.values()))} while they run: during a rolling "
+            "restart no majority could connect to each other",
             f"keep the controllers' addresses; or {STOP}",
         )
     links = [f"{plan.controller} ({plan.controller_protocol})" for plan in (current, target)]
     if links[0] != links[1]:
         yield _refused(
             f"the controllers' listener would change from {links[0]} to {links[1]} while they "
-            "run: the node that is restarted first would reach no other one",
+            "run: the node restarted first would not reach the others",
             f"keep the controllers' listener (`name: {current.controller}`, `protocol: "
             f"{current.controller_protocol}`); or {STOP}",
         )
     if current.security is not None and target.security is None:
         yield _refused(
-            "`security` would go while brokers run: those restarted first would show no "
-            "certificates where the others ask for them",
+            "`security` would be removed while brokers run: those restarted first would have no "
+            "certificates, which the others require",
             STOP,
         )
     elif current.security is None and target.security is not None:
         if user_keys := _own_security(current):
             yield _refused(
-                f"`security` would come while brokers run with {listed(user_keys)} of their own: "
+                f"`security` would be added while brokers run with the user's {listed(user_keys)}: "
                 "those restarted first would not know which authorities the others trust",
                 STOP,
             )
     elif current.security and target.security and _changes_source(current, target):
         yield _refused(
-            "nodes would have certificates of another source while brokers run: those "
-            "restarted first would show what the others do not trust",
+            "nodes would get certificates from another source while brokers run: the others "
+            "would not trust those restarted first",
             STOP,
         )
     elif current.security and target.security and _is_new_issuer(current.security, target.security):
         old, new = current.security.authorities[0], target.security.authorities[0]
         yield _refused(
-            f"certificates would be issued by authority {new} in place of {old} in one go: "
-            "nodes and clients that know one of them alone would not trust the others",
-            f"let `security.tls.authorities` be [{old}, {new}] first, and give clients new "
-            f"files (`earshot client`); then [{new}, {old}], and then [{new}], an update each; "
+            f"authority {new} would replace authority {old} in one step: nodes and clients that "
+            "trust only one of them would refuse certificates of the other",
+            f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new "
+            f"files (`earshot client`); then set [{new}, {old}], then [{new}], an update each; "
             f"or {STOP}",
         )
     elif subjects := _other_subjects(current, target):
         yield _refused(
-            f"nodes would show certificates for {listed(subjects)} while brokers run: Kafka "
-            "permits nodes what they do by these subjects, and those that are restarted later "
-            "do not know them",
+            f"nodes would get certificates for {listed(subjects)} while brokers run: Kafka "
+            "authorizes nodes by these subjects, and nodes restarted later do not have them in "
+            "their settings",
             f"have the certificates issued for the same subjects as before; or {STOP}",
         )
     for old, new, address in _other_ids(current, target):
         yield _refused(
-            f"broker {old} would be broker {new} at {address}: a broker's id is written into "
-            "its data, and clients that know the address would be answered by another broker",
-            f"keep the id {old}; or take broker {old} away first, and add broker {new} after that",
+            f"broker {old} would become broker {new} at {address}: a broker's id is part of its "
+            "data, and clients with this address would reach another broker",
+            f"keep the id {old}; or first remove broker {old}, then add broker {new}",
         )
 
 
 def _own_security(plan: ClusterPlan) -> list[str]:
-    """What a plan without `security` has of TLS, logins and permissions, as far as it shows."""
+    """The TLS listeners and security settings of a plan without `security`."""
     security = {
         f"{listener.name} ({listener.protocol})"
         for listener in of_brokers(plan)
@@ -139,7 +138,7 @@ def _changes_source(current: ClusterPlan, target: ClusterPlan) -> bool:
 
 
 def _is_new_issuer(current: SecurityPlan, target: SecurityPlan) -> bool:
-    """Whether what one authority issues would meet nodes or clients that do not trust it."""
+    """True if nodes or clients would not trust the certificates of the old or new issuer."""
     return not set(current.authorities) & set(target.authorities) >= {
         current.authorities[0],
         target.authorities[0],
@@ -147,7 +146,7 @@ def _is_new_issuer(current: SecurityPlan, target: SecurityPlan) -> bool:
 
 
 def _other_subjects(current: ClusterPlan, target: ClusterPlan) -> list[str]:
-    """Those of the certificates of the same nodes, where they are not the ones before."""
+    """The new subjects of certificates, if the same nodes have other subjects than before."""
     if current.security is None or target.security is None or len(current.nodes) < 2:
         return []
     ids = ({node.id for node in plan.nodes} for plan in (current, target))
@@ -159,7 +158,7 @@ def _other_subjects(current: ClusterPlan, target: ClusterPlan) -> list[str]:
 
 
 def _other_ids(current: ClusterPlan, target: ClusterPlan) -> Iterator[tuple[int, int, str]]:
-    """Brokers that go and ones that come, where both have the same address."""
+    """Removed and added brokers with the same address: (old id, new id, address)."""
     ids = ({node.id for node in plan.brokers} for plan in (current, target))
     old_ids, new_ids = ids
     id_by_address = {
@@ -179,7 +178,7 @@ def _other_ids(current: ClusterPlan, target: ClusterPlan) -> Iterator[tuple[int,
 
 
 def _voters(plan: ClusterPlan) -> dict[int, str]:
-    """By id, where the controllers listen; of a name that is not known yet, the port alone."""
+    """The controllers' addresses by node id; only the port if the host is unknown."""
     listeners = ((node.id, node.listener(plan.controller)) for node in plan.controllers)
     return {
         id: str(listener.advertised) if listener.known else f"port {listener.port}"
@@ -190,7 +189,7 @@ def _voters(plan: ClusterPlan) -> dict[int, str]:
 
 def _refused(reason: str, remedy: str) -> EarshotError:
     return EarshotError(
-        "nothing was touched, for brokers that run cannot make this change",
+        "nothing was touched: running brokers cannot make this change",
         observed=reason,
         remedy=remedy,
     )

@@ -1,1 +1,1 @@
-"""Users of a secured cluster and what they may do, as the cluster itself keeps them."""
+"""Users and ACLs of a secured cluster, which Kafka stores in its metadata."""

@@ -1,6 +1,6 @@
-"""`python -m earshot.users FILE`: carries out the order in a file, where brokers are reached.
+"""`python -m earshot.users FILE`: carries out the order in a file, where brokers are reachable.
 
-The file, which has passwords, is gone from then on, even if its container stays.
+The file contains passwords, so it is deleted once it is read.
 """
 
 import sys
@@ -11,7 +11,7 @@ from earshot.users.order import UsersOrder, carry_out
 
 
 def main(file: Path) -> int:
-    """The exit code; an error goes to stderr."""
+    """Carries out the order, and returns the exit code. Errors are printed on stderr."""
     try:
         text = file.read_text(encoding="utf-8")
         file.unlink()

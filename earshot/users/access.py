@@ -1,7 +1,7 @@
-"""Users and permissions of a secured cluster, as the cluster itself keeps them.
+"""Creates users and ACLs of a secured cluster through Kafka's admin protocol.
 
-They are made through the listener between brokers, as one of the nodes, once the brokers serve:
-no password is ever part of a command or of a setting, and a user can be added later.
+The client connects to the inter-broker listener as a node, once the brokers serve. So no command
+line and no setting contains a password, and users can be added later.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from earshot.validation.client import Errors, Failure, failure_of
 from earshot.validation.topic import PREFIX
 
 SECONDS = 30.0
-"""For each request."""
+"""Time limit for each request."""
 LOGIN_SECONDS = 30.0
-"""Time limit until all brokers know all users."""
+"""Time limit until all brokers have all users."""
 ITERATIONS = 4096
-"""Of SCRAM, for each login, Kafka's default: more protect short passwords, and these are random."""
+"""Iterations of SCRAM: Kafka's default. More only help short passwords, and these are random."""
 _MECHANISMS = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
 }
-_SILENT = logging.getLogger("earshot.access")  # a login that fails is tried again
+_SILENT = logging.getLogger("earshot.access")  # librdkafka logs each failed login, which is retried
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 Grant = tuple[str, str, str]
-"""A user, the kind of a resource (`topic`, `group`, `transactional_id`), and what its name begins
-with."""
+"""A user, the kind of a resource (`topic`, `group`, `transactional_id`), and the prefix of its
+name."""
 _KINDS = {
     "topic": ResourceType.TOPIC,
     "group": ResourceType.GROUP,
@@ -89,10 +89,10 @@ def _permissions(grant: Grant) -> Iterator[tuple[Any, ...]]:
 
 
 class UserAccess:
-    """A secured cluster's users and permissions, through one of its brokers."""
+    """Changes a secured cluster's users and ACLs through one of its brokers."""
 
     def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
-        """``settings`` are librdkafka's, of a client that may change both."""
+        """``settings`` are librdkafka's, for a client that may change both."""
         admin_settings = {**settings, "bootstrap.servers": bootstrap}
         self._admin = AdminClient(admin_settings, logger=_SILENT)
 
@@ -122,7 +122,7 @@ class UserAccess:
         self.set_passwords({name: secrets.token_urlsafe(24) for name in names}, mechanism)
 
     def set_passwords(self, passwords: Mapping[str, str], mechanism: str) -> None:
-        """Gives users (new) passwords. Raises EarshotError."""
+        """Creates users or changes their passwords. Raises EarshotError."""
         info = ScramCredentialInfo(_MECHANISMS[mechanism], ITERATIONS)
         changes = [
             UserScramCredentialUpsertion(user, info, password.encode())
@@ -133,19 +133,19 @@ class UserAccess:
             _wait(alter(changes, request_timeout=SECONDS), "users")
 
     def users_without_password(self, names: Iterable[str], mechanism: str) -> list[str]:
-        """Those of ``names`` without a credential of that mechanism. Raises EarshotError."""
+        """The users in ``names`` without a credential of that mechanism. Raises EarshotError."""
         answer: Any = self._admin.describe_user_scram_credentials(request_timeout=SECONDS)
         kind = _MECHANISMS[mechanism]
         known_users = {
             user
             for user, described in _result(answer, "users").items()
-            if kind in [operation.mechanism for operation in described.scram_credential_infos]
+            if kind in [info.mechanism for info in described.scram_credential_infos]
         }
         return [name for name in names if name not in known_users]
 
 
 class Login(Frozen):
-    """One way for users to log in to one broker."""
+    """A listener of a broker and the mechanism with which users log in on it."""
 
     broker: int
     listener: str
@@ -160,8 +160,8 @@ class Login(Frozen):
 def await_logins(logins: Iterable[Login], client: Mapping[str, Any]) -> None:
     """Returns when each of ``logins`` accepts the user of ``client``.
 
-    A broker learns of changes in their order, so it then knows whatever was changed before.
-    Raises EarshotError after `LOGIN_SECONDS`.
+    Brokers apply changes in order, so each then has all earlier changes. Raises EarshotError after
+    `LOGIN_SECONDS`.
     """
     end = time.monotonic() + LOGIN_SECONDS
     for login in logins:
@@ -178,7 +178,7 @@ def await_logins(logins: Iterable[Login], client: Mapping[str, Any]) -> None:
 
 
 def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
-    """Why ``login`` does not accept the user of ``client``; None where it does."""
+    """Why ``login`` does not accept the user of ``client``; None if it does."""
     settings = {
         **client,
         "bootstrap.servers": login.address,
@@ -188,7 +188,7 @@ def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
 
 
 def login_failure(settings: Mapping[str, Any]) -> Failure | None:
-    """Why a client with these settings of librdkafka gets no metadata; None where it does."""
+    """Why a client with these settings of librdkafka gets no metadata; None if it does."""
     errors = Errors()
     client_settings: dict[str, Any] = {**settings, "error_cb": errors, "log_level": 0}
     admin = AdminClient(client_settings, logger=_SILENT)
@@ -200,12 +200,12 @@ def login_failure(settings: Mapping[str, Any]) -> Failure | None:
     return None
 
 
-def _wait(futures: Mapping[Any, Future[Any]], action: str) -> None:
+def _wait(futures: Mapping[Any, Future[Any]], kind: str) -> None:
     for future in futures.values():
-        _result(future, action)
+        _result(future, kind)
 
 
-def _result(future: Future[Any], action: str) -> Any:
+def _result(future: Future[Any], kind: str) -> Any:
     try:
         return future.result(SECONDS)
     except TimeoutError:
@@ -214,4 +214,4 @@ def _result(future: Future[Any], action: str) -> Any:
         reason = failure_of(error).text
     observed = f"cannot be read or changed ({reason})"
     remedy = "see the brokers' logs, then run the same command again"
-    raise EarshotError(f"the cluster's {action}", observed=observed, remedy=remedy)
+    raise EarshotError(f"the cluster's {kind}", observed=observed, remedy=remedy)

@@ -1,9 +1,9 @@
 """The desired users and ACLs, as lines of arguments for Kafka's own tools.
 
     password NAME BASE64          the user's new password: base64 of a file of `kafka-configs.sh`
-    permissions NAME ARGUMENTS    of `kafka-acls.sh`
+    permissions NAME ARGUMENTS    the arguments of `kafka-acls.sh`
 
-The lines hold passwords.
+The lines contain passwords.
 """
 
 import base64
@@ -46,7 +46,7 @@ def _password(user: str, mechanisms: Sequence[Mechanism], password: str) -> str:
 
 
 def _permissions(action: str, grants: Iterable[Grant]) -> Iterable[str]:
-    """A line per user, with the kinds of resources by prefix."""
+    """A line per user with all resources in ``grants``."""
     by_user: dict[str, dict[str, list[str]]] = {}
     for user, kind, prefix in grants:
         by_user.setdefault(user, {}).setdefault(prefix, []).append(kind)

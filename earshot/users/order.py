@@ -1,6 +1,6 @@
-"""What is to become of a cluster's users and permissions, as one document, and doing it.
+"""Orders to change a cluster's users and ACLs, and the function that carries them out.
 
-The document holds passwords: it is written into no file but one that its reader alone may read.
+An order contains passwords, so its file must be readable only by its reader.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from earshot.users.access import Grant, Login, UserAccess, await_logins
 
 
 class UsersOrder(Frozen):
-    """Permissions and passwords to be granted and revoked, and the program that does it."""
+    """ACLs to add and remove, and passwords to set and disable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     bootstrap: str
     """`host:port,…` of the listener between brokers."""
     access: dict[str, str] = Field(repr=False)
-    """Librdkafka's settings, of a node."""
+    """librdkafka's settings for a connection as a node."""
     forbidden: tuple[Grant, ...] = ()
     allowed: tuple[Grant, ...] = ()
     mechanisms: tuple[Mechanism, ...]
@@ -31,7 +31,7 @@ class UsersOrder(Frozen):
     logins: tuple[Login, ...] = ()
     """All logins by password; empty if no listener uses SASL."""
     client: dict[str, Any] = Field(default_factory=dict, repr=False)
-    """librdkafka's settings for a login as this user, by mechanism."""
+    """librdkafka's settings for a test login, without the mechanism of `Login`."""
 
 
 def carry_out(order: UsersOrder) -> None:

@@ -34,7 +34,7 @@ def test_a_name_in_aws_is_told_by_its_scheme(place: str) -> None:
     ("place", "reported"),
     [
         *(
-            (text, "found a text of its own; allowed: where it lies, as a path or a name in AWS")
+            (text, "found a text; allowed: its place, as a path or a name in AWS")
             for text in ("-----BEGIN PRIVATE KEY-----", "certs/{node}.pem\n", "ssm:/a\nb")
         ),
         (

@@ -16,7 +16,8 @@ from moto import mock_aws
 
 from earshot.certificates.authority import Subject, is_issued_by, new_request
 from earshot.certificates.private_ca import authority_of, issued_by
-from earshot.certificates.store import Store, TargetCertificates
+from earshot.certificates.store import Store
+from earshot.certificates.target import TargetCertificates
 from earshot.errors import EarshotError
 from tests.certificates.made import made
 from tests.certificates.private_root import new_private_ca

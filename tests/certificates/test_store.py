@@ -10,7 +10,8 @@ from cryptography import x509
 
 from earshot.certificates.authority import Subject, read_certificate
 from earshot.certificates.client import client_properties
-from earshot.certificates.store import Store, TargetCertificates
+from earshot.certificates.store import Store
+from earshot.certificates.target import TargetCertificates
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.security import CLIENTS, principal

@@ -9,7 +9,8 @@ import pytest
 
 from earshot import cache
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, TargetCertificates
+from earshot.certificates.store import Store
+from earshot.certificates.target import TargetCertificates
 from earshot.cli import run
 from earshot.cli.client import HEADER
 from earshot.listeners.properties import read_properties

@@ -96,7 +96,7 @@ def test_what_cannot_be_done_is_one_error(
     assert run(["plan", "-s", "mine", "--against", "mine"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("error: nothing was touched, for brokers that run cannot")
+    assert captured.err.startswith("error: nothing was touched: running brokers cannot")
 
 
 @pytest.mark.parametrize("other", [["--format", "json"], ["--render", "all"], ["--check"]])

@@ -28,12 +28,6 @@ def read(**rest: Any) -> DockerSpec:
     return spec
 
 
-@pytest.mark.parametrize("zones", [True, 5, 1.5])
-def test_zones_of_hosts_that_are_no_map_are_one_message(zones: object) -> None:
-    with pytest.raises(SpecError, match=r"hosts: aws\.host_zones: found .*; allowed: a map"):
-        read(hosts={"aws": {"host_zones": zones}})
-
-
 def test_only_the_placement_must_be_said() -> None:
     spec = read()
     assert [(item.name, item.port, item.scopes) for item in spec.listeners] == [
@@ -87,13 +81,6 @@ def test_several_hosts_share_brokers_in_turn() -> None:
 def test_hosts_may_name_their_brokers() -> None:
     hosts = [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]
     assert read(hosts=hosts).host_of == {3: 0, 1: 1, 2: 1}
-
-
-@pytest.mark.parametrize(
-    "engine", ["unix:///var/run/docker.sock", "ssh://ops@host-a", "ssh://h:2222", "tcp://h:2376"]
-)
-def test_engines(engine: str) -> None:
-    assert read(hosts=[{"engine": engine}]).hosts[0].engine == engine
 
 
 def test_a_mistake_is_named_with_its_key() -> None:
@@ -173,55 +160,6 @@ def test_a_spec_that_was_read_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "good"),
-    [
-        ("unix:///s", True),
-        ("unix:///", False),
-        ("unix://host/socket", False),
-        ("unix:socket", False),
-        ("unix:///a b", False),
-        ("unix:///a\u2028b", False),
-        ("ssh://host/", True),
-        ("ssh://host/path", False),
-        ("ssh://", False),
-        ("tcp://host:1/", True),
-        ("tcp://host:1/path", False),
-        ("tcp://:2376", False),
-        ("tcp://host:70000", False),
-        ("http://host:2376", False),
-        ("", False),
-    ],
-)
-def test_which_engines_there_are(engine: str, good: bool) -> None:
-    hosts = [{"engine": engine}]
-    if good:
-        assert read(hosts=hosts).hosts[0].engine == engine
-    else:
-        assert refused(hosts=hosts) == [
-            (
-                f"hosts[0].engine: found {shown(engine)}; "
-                "allowed: unix:///SOCKET, ssh://[USER@]HOST[:PORT] or tcp://HOST:PORT"
-            )
-        ]
-
-
-def test_certificates_are_for_engines_at_tcp() -> None:
-    over_tls = {"engine": "tcp://host:2376", "cert_path": "/certs"}
-    assert read(hosts=[over_tls]).hosts[0].cert_path == "/certs"
-    assert refused(hosts=[over_tls | {"engine": "ssh://host"}]) == [
-        (
-            "hosts[0]: cert_path: found '/certs' for the engine 'ssh://host'; "
-            "allowed: with an engine at tcp://HOST:PORT"
-        )
-    ]
-
-
-def test_other_hosts_use_the_internal_name_before_the_external_one() -> None:
-    hosts = [TWO[0] | {"internal": "a.local"}, TWO[1]]
-    assert [host.between_hosts for host in read(hosts=hosts).hosts] == ["a.local", "b.example"]
-
-
-@pytest.mark.parametrize(
     "image", ["apache/kafka:latest", "apache/kafka", "ours/kafka:4.0.0", "apache/kafka:4.0.0-rc1"]
 )
 def test_an_image_that_tells_no_version_of_kafka_goes_with_any(image: str) -> None:
@@ -255,11 +193,6 @@ def test_what_the_file_says_goes_before_what_is_usual_for_several_hosts() -> Non
     assert named.listeners[1].scopes == (Scope.EXTERNAL,)
     assert read(broker_ids=[0, 7], brokers=2).brokers == 2
     assert len(read(hosts=TWO[:1]).listeners) == 3
-
-
-@pytest.mark.parametrize("hosts", [[{"name": f"h{n}", "external": "x"} for n in range(100)]])
-def test_as_many_hosts_as_allowed(hosts: list[dict[str, Any]]) -> None:
-    assert len(read(hosts=hosts).hosts) == 100
 
 
 def test_the_least_and_the_greatest_id_and_the_longest_names() -> None:

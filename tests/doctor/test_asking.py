@@ -226,7 +226,7 @@ def test_ten_thousand_brokers_start_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     for report in (alone, known):
         (cell,) = report.cells
         assert report.exit_code == 3
-        assert cell.reason == f"{peer.address} was not looked at: {text}"
+        assert cell.reason == f"{peer.address} was not checked: {text}"
 
 
 def test_a_long_host_is_shown_short() -> None:

@@ -78,7 +78,7 @@ HERE = Address("localhost", 9092)
         ("EXTERNAL", None, "C", "gave no metadata; it belongs to EXTERNAL"),
         (None, None, "C", "gave no metadata"),
         ("EXTERNAL", "C", "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:2"),
-        (None, "C", None, "is none of the contract's listeners; it advertises broker 1 at a:1, 2"),
+        (None, "C", None, "is not a listener of the contract; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", NO_CLUSTER_ID, "C", "names no cluster id, and the contract is of cluster C"),
         ("EXTERNAL", NO_CLUSTER_ID, None, "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
@@ -468,13 +468,13 @@ def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, n
         ((), False, False),
     ],
 )
-def test_only_a_machine_that_resolves_nothing_is_blind(
+def test_only_a_machine_that_resolves_nothing_resolves_nothing(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
     contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
-    assert doctor._is_blind(facts) is blind
+    assert doctor._resolves_nothing(facts) is blind
 
 
 @pytest.fixture
@@ -548,7 +548,7 @@ def test_an_address_of_the_users_that_is_of_no_listener_tells_nothing(
     expected = contract(INTERNAL=["gone:91"], EXTERNAL=["gone:92"]).identified("C")
     report = examine(expected, bootstrap=[address("x:1")], produce=False)
     assert report.notes == (
-        "x:1 is none of the contract's listeners; it advertises broker 1 at a:1, 2 at b:1",
+        "x:1 is not a listener of the contract; it advertises broker 1 at a:1, 2 at b:1",
     )
     assert [cell.cause and cell.cause.kind for cell in report.cells] == ["refused", "refused"]
     assert report.cluster_id == "C"

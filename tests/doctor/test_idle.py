@@ -67,7 +67,7 @@ def listener(does: Callable[[socket.socket], None]) -> Iterator[Address]:
         (closes, "was closed meanwhile|was reset"),
         (resets, "was reset"),
         (forgets, "no answer"),
-        (speaks_otherwise, "was answered by something that is no broker"),
+        (speaks_otherwise, "was answered by something other than a broker"),
     ],
 )
 def test_what_became_of_a_connection_is_told(

@@ -124,7 +124,7 @@ def test_a_leader_that_nobody_copies_from_is_one_cause() -> None:
         "observed": "broker 3 acknowledged no record within 20 s that brokers 1 and 2 had to copy",
         "expected": "brokers 1 and 2 copy from broker 3 (kafka-3:9092) through INTERNAL",
         "remedy": "see that brokers 1 and 2 can connect to what broker 3 advertises for INTERNAL: "
-        "the name, the port, firewalls, the security protocol; the log of brokers 1 and 2 says "
+        "the name, the port, firewalls, the security protocol; the log of brokers 1 and 2 has "
         "more (ReplicaFetcher)",
     }
 
@@ -165,7 +165,7 @@ def test_a_follower_that_copies_from_nobody_is_one_cause() -> None:
     )
     assert cause.remedy == (
         "see what keeps broker 3 from the other brokers' INTERNAL: its resolver, its routes, "
-        "firewalls, its credentials; the log of broker 3 says more (ReplicaFetcher)"
+        "firewalls, its credentials; the log of broker 3 has more (ReplicaFetcher)"
     )
 
 
@@ -206,7 +206,7 @@ def test_of_two_brokers_the_leader_is_a_cause() -> None:
     assert cause.expected == "broker 2 copies from broker 1 (kafka-1:9092) through INTERNAL"
     assert cause.remedy == (
         "see that broker 2 can connect to what broker 1 advertises for INTERNAL: the name, the "
-        "port, firewalls, the security protocol; the log of broker 2 says more (ReplicaFetcher)"
+        "port, firewalls, the security protocol; the log of broker 2 has more (ReplicaFetcher)"
     )
 
 

@@ -20,7 +20,7 @@ IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "preview",
         {"listeners": [{**INTERNAL, "name": "BROKERS"}]},
-        ["would go from INTERNAL to BROKERS in one go", "give BROKERS a port"],
+        ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"],
     ),
     (
         "up",

@@ -148,7 +148,7 @@ def left_over(stack: DockerStack, name: str) -> str:
         (
             "up",
             {"listeners": [{"name": "BROKERS", "scopes": ["internal"]}]},  # on INTERNAL's port
-            ["would go from INTERNAL to BROKERS in one go", "give BROKERS a port"],
+            ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"],
         ),
         (
             "preview",

@@ -201,7 +201,10 @@ def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment)
         (
             "preview",
             {"listeners": [own | {"name": "SAME"}, *others]},
-            ["would go from INTERNAL to SAME in one go", "give SAME a port that no listener has"],
+            [
+                "would change from INTERNAL to SAME in one step",
+                "give SAME a port that no listener has",
+            ],
         ),
         (
             "up",

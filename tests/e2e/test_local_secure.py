@@ -664,7 +664,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
     hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]}, SUBJECT)
     pids = stack.deployment.pids()
-    assert "certificates of another source while brokers run" in stack.deployment.refused()
+    assert "certificates from another source while brokers run" in stack.deployment.refused()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
     reported = stack.deployment.refused()

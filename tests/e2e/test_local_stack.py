@@ -356,7 +356,7 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 
     listeners = [cluster["listeners"][0] | {"name": "BROKERS"}, cluster["listeners"][1]]
     output = refusal("preview", listeners=listeners)
-    assert "would go from INTERNAL to BROKERS in one go" in output
+    assert "would change from INTERNAL to BROKERS in one step" in output
 
     stack.cluster = cluster
     stack.up()

@@ -135,7 +135,7 @@ def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
     shutil.copytree(folder.parents[1], taken_apart / "earshot")
     monkeypatch.setenv("XDG_CACHE_HOME", str(taken_apart))
     assert used(java, jar) is None
-    with pytest.raises(OSError, match="takes this path apart"):
+    with pytest.raises(OSError, match="splits this path"):
         archive.Recording(java, (jar,))
 
 

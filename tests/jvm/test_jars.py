@@ -100,7 +100,7 @@ def test_a_module_that_the_repository_does_not_have_is_its_final_answer() -> Non
 )
 def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
     assert jars._missing_jars([*NOT_FOUND, line]) == []
-    assert line in jars._telling([*NOT_FOUND, line])
+    assert line in jars._failure_text([*NOT_FOUND, line])
 
 
 def test_a_cache_that_cannot_be_written_is_one_error(

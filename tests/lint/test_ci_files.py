@@ -285,7 +285,7 @@ def test_a_development_container_with_its_compose_files(tmp_path: Path) -> None:
     assert [rule for rule, _, _ in found] == ["KL015"]
 
 
-@pytest.mark.parametrize("text", ['{"image": "python:3.13"}', "{", "[]"])
+@pytest.mark.parametrize("text", ['{"image": "python:3.13"}', "{", "[]", "[" * 100_000])
 def test_a_development_container_without_a_broker_is_not_judged(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, "devcontainer.json", text) == ("", [])
 

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,6 @@ from earshot.listeners.address import Address, check_host
 from earshot.listeners.grammar import (
     Bad,
     parse_entries,
-    parse_voters,
     read_listeners,
     read_name,
     read_names,
@@ -23,6 +22,8 @@ from tests.goldens import is_golden
 from tests.listeners.clusters import hosts, names, ports, protocols
 from tests.listeners.test_address import without_reason
 from tests.raised import raised
+
+T = TypeVar("T")
 
 # what Kafka's own syntax lets through, so that Kafka will not save anybody
 KAFKA_TAKES = [
@@ -82,11 +83,17 @@ KAFKA_REFUSES = [
 
 
 def parse_protocols(text: str) -> dict[str, Protocol]:
-    found = list(read_protocols(text))
-    for item in found:
-        if isinstance(item, Bad):
-            raise item.error
-    return dict(item for item in found if not isinstance(item, Bad))
+    return dict(map(_entry, read_protocols(text)))
+
+
+def parse_voters(text: str) -> dict[int, Address]:
+    return dict(map(_entry, read_voters(text)))
+
+
+def _entry(entry: T | Bad) -> T:
+    if isinstance(entry, Bad):
+        raise entry.error
+    return entry
 
 
 @pytest.mark.parametrize("text", [*KAFKA_TAKES, *KAFKA_REFUSES])

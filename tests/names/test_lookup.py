@@ -190,9 +190,9 @@ def test_of_servers_that_resolve_a_name_all_addresses_count_once() -> None:
     found = combined("k", "all", each)
     assert (found.addresses, found.seconds) == (("192.0.2.1", "192.0.2.2", "192.0.2.3"), 3.0)
     assert found.unresolved_at == ("c: nxdomain",)
-    assert found.said_by("192.0.2.1") == ("a",)
-    assert found.said_by("192.0.2.2") == ("a", "b")
-    assert combined("k", "all", each[:2]).said_by("192.0.2.2") == ()
+    assert found.servers_with("192.0.2.1") == ("a",)
+    assert found.servers_with("192.0.2.2") == ("a", "b")
+    assert combined("k", "all", each[:2]).servers_with("192.0.2.2") == ()
     assert combined("k", "all", each[2:]).unresolved_at == ()
 
 

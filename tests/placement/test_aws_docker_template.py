@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from earshot.aws.ecr import EXAMPLE
-from earshot.config.docker import NOT_KNOWN_YET, DockerSpec
+from earshot.config.docker import DockerSpec
+from earshot.config.docker_host import NOT_KNOWN_YET
 from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec
 from earshot.errors import SpecError

@@ -173,7 +173,7 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
         return
     session = container._prepare(client, standpoint, "dev", said.append)
     assert session == DockerHostSession(client, standpoint, "made of base:1", "machine-a")
-    assert said == ["removed old-dev, which a run that was killed had left"]
+    assert said == ["removed old-dev, a leftover of a killed run"]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_an_interrupt_ends_the_wait() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (answer("elsewhere.example:9092"), r"says nothing of BOB of broker 0 \(internal.example"),
+        (answer("elsewhere.example:9092"), r"has no cell for BOB of broker 0 \(internal.example"),
         ("{", "is not JSON"),
     ],
 )

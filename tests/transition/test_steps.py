@@ -252,12 +252,12 @@ def on_docker(external: dict[int, int], public: dict[int, int] | None) -> Cluste
         (
             on_docker(PUBLISHED, OTHERS),
             on_docker(OTHERS, PUBLISHED),
-            "port 49092 of node 1, 49093 of node 2 and more would go from PUBLIC to EXTERNAL",
+            "port 49092 of node 1, 49093 of node 2 and more would change from PUBLIC to EXTERNAL",
         ),
         (
             on_docker(PUBLISHED, None),
             on_docker(OTHERS, PUBLISHED),
-            "port 39092 of node 1, 39093 of node 2, 39094 of node 3 would go from EXTERNAL to PUBL",
+            "port 39092 of node 1, 39093 of node 2, 39094 of node 3 would change from EXTERNAL to ",
         ),
     ],
 )
@@ -299,16 +299,16 @@ REFUSALS = [
         plan(INTERNAL, EXTERNAL, controllers={"count": 3}),
         "the quorum has the voters 1 and would get 1, 2, 3: a static quorum cannot change them",
         (
-            "keep `controllers.mode` and `controllers.count`; other voters need a cluster of its "
-            "own, with new data"
+            "keep `controllers.mode` and `controllers.count`; other voters need a new cluster with "
+            "new data"
         ),
     ),
     (
         plan(INTERNAL, EXTERNAL, controllers={"count": 1, "port": 29192}),
         (
             "the controllers would move from b1.controller.example:29092 to "
-            "b1.controller.example:29192 while they run: no majority would find each other during "
-            "a rolling change"
+            "b1.controller.example:29192 while they run: during a rolling restart no majority "
+            "could connect to each other"
         ),
         (
             "keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; data is "
@@ -319,7 +319,7 @@ REFUSALS = [
         plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
         (
             "the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
-            "(SSL) while they run: the node that is restarted first would reach no other one"
+            "(SSL) while they run: the node restarted first would not reach the others"
         ),
         (
             "keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
@@ -329,24 +329,24 @@ REFUSALS = [
     (
         plan(REPL | {"port": 19092}, EXTERNAL),
         (
-            "port 19092 of node 1, 19092 of node 2, 19092 of node 3 would go from INTERNAL to REPL "
-            "in one go, and clients that still use it as INTERNAL would get the addresses of REPL"
+            "port 19092 of node 1, 19092 of node 2, 19092 of node 3 would change from INTERNAL to "
+            "REPL in one step, and clients of INTERNAL would get the addresses of REPL"
         ),
         (
-            "give REPL a port that no listener has now; it can get port 19092 by a change of its "
-            "own, once INTERNAL has left it"
+            "give REPL a port that no listener has now; a later change can give it port 19092, "
+            "once INTERNAL does not use it"
         ),
     ),
     (
         plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
         (
             "INTERNAL, through which brokers reach each other, would change from PLAINTEXT to SSL: "
-            "a broker offers one protocol by one name, and those restarted first would not reach "
-            "the rest"
+            "a listener has one protocol, and the brokers restarted first would not reach the "
+            "others"
         ),
         (
-            "leave INTERNAL as it is, add a listener of scope internal with SSL by another name "
-            "and port, and let `inter_broker` name that one"
+            "keep INTERNAL, add a listener of scope internal with SSL, another name and another "
+            "port, and set `inter_broker` to it"
         ),
     ),
 ]
@@ -357,7 +357,7 @@ def test_what_no_order_can_do_is_refused_with_the_way(
     wanted: ClusterPlan, reason: str, way: str
 ) -> None:
     assert str(raised(EarshotError, transition, BEFORE, wanted)) == (
-        f"nothing was touched, for brokers that run cannot make this change: {reason}\n  fix: {way}"
+        f"nothing was touched: running brokers cannot make this change: {reason}\n  fix: {way}"
     )
 
 
@@ -387,8 +387,8 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
     ]
     for plain in (BEFORE, plan(INTERNAL, EXTERNAL, extra={"num.partitions": "3"})):
         assert raised(EarshotError, transition, wanted, plain).observed == (
-            "`security` would go while brokers run: those restarted first would show no "
-            "certificates where the others ask for them"
+            "`security` would be removed while brokers run: those restarted first would have no "
+            "certificates, which the others require"
         )
 
 
@@ -404,8 +404,8 @@ def test_security_does_not_come_beside_security_of_somebody_s_own(
 ) -> None:
     error = raised(EarshotError, transition, BEFORE.model_copy(update=changes), secured(BEFORE))
     assert str(error) == (
-        "nothing was touched, for brokers that run cannot make this change: `security` would come "
-        f"while brokers run with {shown} of their own: those restarted first would not know "
+        "nothing was touched: running brokers cannot make this change: `security` would be added "
+        f"while brokers run with the user's {shown}: those restarted first would not know "
         "which authorities the others trust\n"
         "  fix: stop the cluster first (`pulumi destroy`; data is kept)"
     )
@@ -417,8 +417,8 @@ def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None
     secured, theirs = (BEFORE.model_copy(update={"security": it}) for it in (own, given))
     for before, wanted in ((secured, theirs), (theirs, secured)):
         assert raised(EarshotError, transition, before, wanted).observed == (
-            "nodes would have certificates of another source while brokers run: those restarted "
-            "first would show what the others do not trust"
+            "nodes would get certificates from another source while brokers run: the others would "
+            "not trust those restarted first"
         )
 
 
@@ -436,11 +436,11 @@ def test_an_authority_takes_over_once_all_trust_both() -> None:
         error = raised(EarshotError, transition, way[first], way[last])
         old, new = ((1, 1, 2, 2)[it] for it in (first, last))
         assert str(error) == (
-            "nothing was touched, for brokers that run cannot make this change: certificates would "
-            f"be issued by authority {new} in place of {old} in one go: nodes and clients that "
-            "know one of them alone would not trust the others\n  fix: let "
-            f"`security.tls.authorities` be [{old}, {new}] first, and give clients new files "
-            f"(`earshot client`); then [{new}, {old}], and then [{new}], an update each; or stop "
+            "nothing was touched: running brokers cannot make this change: authority "
+            f"{new} would replace authority {old} in one step: nodes and clients that trust only "
+            "one of them would refuse certificates of the other\n  fix: set "
+            f"`security.tls.authorities` to [{old}, {new}] first, and give clients new files "
+            f"(`earshot client`); then set [{new}, {old}], then [{new}], an update each; or stop "
             "the cluster first (`pulumi destroy`; data is kept)"
         )
 
@@ -465,8 +465,8 @@ def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
     held = ("CN=b1", "CN=b2", "CN=b3")
     before = secured(BEFORE, held)
     assert raised(EarshotError, transition, before, secured(BEFORE, wanted)).observed == (
-        f"nodes would show certificates for {shown} while brokers run: Kafka permits nodes what "
-        "they do by these subjects, and those that are restarted later do not know them"
+        f"nodes would get certificates for {shown} while brokers run: Kafka authorizes nodes by "
+        "these subjects, and nodes restarted later do not have them in their settings"
     )
     transition(before, secured(BEFORE, held[::-1]))
     transition(before, secured(plan(INTERNAL, EXTERNAL, brokers=4), (*held, "CN=b4")))
@@ -479,8 +479,8 @@ def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
         plan(item, EXTERNAL, brokers=4) for item in (INTERNAL, REPL | {"port": 19092})
     )
     assert raised(EarshotError, transition, before, wanted).observed == (
-        "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would go from INTERNAL to "
-        "REPL in one go, and clients that still use it as INTERNAL would get the addresses of REPL"
+        "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would change from "
+        "INTERNAL to REPL in one step, and clients of INTERNAL would get the addresses of REPL"
     )
 
 
@@ -488,8 +488,8 @@ def test_of_listeners_that_exchange_their_ports_the_first_is_named() -> None:
     wanted = plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1)
     error = raised(EarshotError, transition, plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
     assert error.observed == (
-        "port 19192 of node 1 would go from REPL to INTERNAL in one go, and clients that still "
-        "use it as REPL would get the addresses of INTERNAL"
+        "port 19192 of node 1 would change from REPL to INTERNAL in one step, and clients of REPL "
+        "would get the addresses of INTERNAL"
     )
 
 
@@ -498,8 +498,8 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
     refusal = no_order(BEFORE, plan(REPL | {"protocol": protocol}, EXTERNAL))
     assert (refusal.observed, refusal.remedy) == (
         (
-            "brokers reach each other through INTERNAL and would through REPL, and in every order "
-            "of restarts one is sent to a listener that another lacks"
+            "brokers would reach each other through REPL instead of INTERNAL, and in every order "
+            "of restarts a broker would use a listener that another one lacks"
         ),
         "change one listener at a time; or stop the cluster first (`pulumi destroy`; data is kept)",
     )
@@ -513,8 +513,8 @@ def test_an_id_that_changes_is_refused() -> None:
         update={"nodes": (*BEFORE.nodes[:2], third.model_copy(update={"id": 4}))}
     )
     assert raised(EarshotError, transition, BEFORE, wanted).observed == (
-        "broker 3 would be broker 4 at b3.internal.example:19092: a broker's id is written into "
-        "its data, and clients that know the address would be answered by another broker"
+        "broker 3 would become broker 4 at b3.internal.example:19092: a broker's id is part of its "
+        "data, and clients with this address would reach another broker"
     )
 
 

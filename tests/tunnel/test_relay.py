@@ -171,7 +171,7 @@ def test_a_client_that_never_reads_answers_cannot_fill_the_memory() -> None:
     ("answer", "tls", "why"),
     [
         (struct.pack(">ii", 10, 1), False, ""),
-        (b"HTTP/1.1 400 Bad Request", False, "no Kafka listener"),
+        (b"HTTP/1.1 400 Bad Request", False, "not a Kafka listener"),
         (b"", False, "closed the connection"),
         (bytes.fromhex("160303007a02"), True, ""),
         (bytes.fromhex("15030300020228"), True, ""),  # an alert: certificates are the client's

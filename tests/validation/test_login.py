@@ -78,7 +78,7 @@ def shown_to(server: Server, login: Login, first: Reply | None = None) -> Failur
     end = Deadline(60)
     with listening(kafka(replies)) as peer, connect("127.0.0.1", peer.address, None, end) as made:
         try:
-            login.show(Exchange(made, end))
+            login.log_in(Exchange(made, end))
         except ExchangeError as error:
             return error.failure
     return None

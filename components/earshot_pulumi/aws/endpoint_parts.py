@@ -51,7 +51,7 @@ class Endpoint(TaggedComponent):
         )
         self._endpoint.state.apply(self._warn)
         records = [
-            self._record(zone_name, zone.zone_id, record)
+            self._record(zone.zone_id, record)
             for zone_name, names in plan.zones.items()
             for zone in [self._zone(zone_name)]
             for record in names
@@ -104,7 +104,7 @@ class Endpoint(TaggedComponent):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _record(self, zone: str, zone_id: pulumi.Input[str], name: str) -> aws.route53.Record:
+    def _record(self, zone_id: pulumi.Input[str], name: str) -> aws.route53.Record:
         entry = self._endpoint.dns_entries.apply(with_run_errors(_first))
         return aws.route53.Record(
             f"{self._name}-{name}",

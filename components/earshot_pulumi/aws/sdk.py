@@ -26,11 +26,11 @@ class _OnDemand(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
             for file in self._files(name):
-                value = import_module(f"{self.__name__}.{file}")
-                if file == name and name not in value.__all__:
-                    return value
+                module = import_module(f"{self.__name__}.{file}")
+                if file == name and name not in module.__all__:
+                    return module
                 # one that is named like its function is hidden by it, as in the whole package
-                vars(self).update({each: getattr(value, each) for each in value.__all__})
+                vars(self).update({each: getattr(module, each) for each in module.__all__})
                 if name in vars(self):
                     return vars(self)[name]
             self._load_all()

@@ -21,8 +21,8 @@ def health(config: Any, region: str) -> Unhealthy:
         asked = [{"Id": target.address, "Port": target.port}]
         with _named_errors(region, "described", "DescribeTargetHealth"):
             elb = client(config, region, "elbv2")
-            health = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
-        return _reason(target, health["TargetHealthDescriptions"])
+            response = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
+        return _reason(target, response["TargetHealthDescriptions"])
 
     return unhealthy
 
@@ -45,7 +45,7 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
 def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[str]:
     """Of deregistered ``targets``, those to which the balancer still sends new connections, with
     their state. Raises EarshotError."""
-    unhealthy = []
+    states = []
     with _named_errors(region, "described", "DescribeTargetHealth"):
         for group, listed in _by_group(targets).items():
             elb = client(config, region, "elbv2")
@@ -53,8 +53,8 @@ def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[st
             for description in described["TargetHealthDescriptions"]:
                 state, target = description["TargetHealth"]["State"], description["Target"]
                 if state in SERVED:
-                    unhealthy.append(f"target {target['Id']}:{target['Port']} is {state}")
-    return unhealthy
+                    states.append(f"target {target['Id']}:{target['Port']} is {state}")
+    return states
 
 
 def register(config: Any, region: str, targets: Iterable[Target]) -> None:

@@ -102,7 +102,7 @@ class Validator:
         """By file, the SSM parameter that only the validator and the deployer may read."""
         stack, own = self._shared.stack, validator_secrets(self._shared.spec)
         return self._spec.secrets | {
-            listener: secret_parameter(stack, own[listener]) for listener in own
+            file: secret_parameter(stack, parameter) for file, parameter in own.items()
         }
 
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:

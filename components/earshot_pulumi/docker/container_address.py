@@ -9,7 +9,7 @@ from typing import Any, Self
 import docker
 from docker.errors import DockerException, NotFound
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.engine import HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node

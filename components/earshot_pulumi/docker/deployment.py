@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pulumi
 
-from earshot.config.docker import DockerHost, DockerSpec
+from earshot.config.docker import DockerSpec
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan, network_of, plan_docker, plan_step
 from earshot.placement.standpoint import docker_standpoints

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pulumi
 import pulumi_docker as docker
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.engine import address_of, connect
 from earshot.placement.node_container import NodeContainer
 from earshot_pulumi.deployment import child_name

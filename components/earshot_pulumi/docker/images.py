@@ -11,7 +11,7 @@ import docker
 from docker.errors import DockerException, ImageNotFound
 
 from earshot.aws.ecr import ecr_image
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.engine import address_of, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker.clusters import HostEngine

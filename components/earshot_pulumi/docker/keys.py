@@ -14,7 +14,7 @@ import docker
 import pulumi
 from docker.errors import DockerException, NotFound
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.engine import root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED

@@ -20,7 +20,7 @@ import docker
 import pulumi
 from docker.errors import DockerException
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references

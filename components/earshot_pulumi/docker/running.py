@@ -8,7 +8,7 @@ from typing import Any, Final
 from docker.errors import DockerException
 
 from earshot import sockets
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment

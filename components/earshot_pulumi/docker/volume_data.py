@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.placement.node_container import DATA
 from earshot.validation.cluster_state import ClusterState

@@ -113,8 +113,8 @@ def test_a_copy_that_is_none_is_not_taken(root: Path, ssm: SsmDouble) -> None:
     with pytest.raises(EarshotError) as caught:
         provider().create(wanted(root))
     assert str(caught.value) == (
-        "the copy of the stack's authority: is none\n"
-        "  fix: see who has written it; the update of a checkout that has the authority writes it "
-        "again"
+        "the copy of the stack's authority: is not a JSON object\n"
+        "  fix: find out what has written it; the update of a checkout that has the authority "
+        "writes it again"
     )
     assert not root.exists()

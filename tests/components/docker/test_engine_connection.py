@@ -21,7 +21,8 @@ from earshot_pulumi.docker.inner_listener import (
 )
 
 from earshot.certificates.authority import Subject
-from earshot.certificates.store import Store, TargetCertificates
+from earshot.certificates.store import Store
+from earshot.certificates.target import TargetCertificates
 from earshot.listeners.security import NODE, NODES
 from earshot.remote.archive import archive
 from earshot.validation.cluster_state import MOST_STATE_BYTES

@@ -15,7 +15,7 @@ from earshot_pulumi.docker.keys import DockerKeysKind, with_versions
 from earshot_pulumi.docker.put_back import FOLDER
 from earshot_pulumi.provider.kind import UNKNOWN
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.security import AUTHORITY, TRUSTED
 from earshot.placement.node_container import KEYS

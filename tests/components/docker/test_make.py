@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from earshot_pulumi.docker import labels, make
 
-from earshot.config.docker import DockerHost, DockerSpec
+from earshot.config.docker import DockerSpec
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from earshot.listeners.terms import Scope
 from earshot.placement import standpoint

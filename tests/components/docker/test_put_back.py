@@ -15,7 +15,7 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.kinds import DockerReadinessKind, DockerStopPreflightKind
 from earshot_pulumi.driver import Disturbed
 
-from earshot.config.docker import DockerHost
+from earshot.config.docker_host import DockerHost
 from earshot.errors import EarshotError
 from tests.components.called import Called
 from tests.components.docker.test_readiness import NETWORK, OWN_ID, place
