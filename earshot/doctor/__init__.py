@@ -1,1 +1,1 @@
-"""The doctor: every broker through every listener, up to one record, without Spark."""
+"""The doctor: connects to each broker through each listener, writes records and reads them."""

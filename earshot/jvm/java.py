@@ -15,7 +15,7 @@ from earshot.errors import EarshotError
 
 # Kafka 4 needs 17 or newer (11 for clients only); Spark 4.0 is released for 17 and 21.
 SUPPORTED = (17, 21)
-# Of Debian and its kin, and of macOS; below the root directory.
+# Homes of Java on Debian, Fedora and macOS, below the root directory.
 USUAL_PLACES = ("usr/lib/jvm/*", "Library/Java/JavaVirtualMachines/*/Contents/Home")
 ANSWER_SECONDS = 30
 INSTALL = """install one of:
@@ -28,7 +28,7 @@ INSTALL = """install one of:
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home directory, its ``java`` command and its version, as 17.0.15."""
+    """A Java runtime: its home directory, its ``java`` command and its version, such as 17.0.15."""
 
     home: Path
     executable: Path
@@ -36,7 +36,7 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 where there is no number."""
+        """The major version: 17 of ``17.0.15``, 8 of ``1.8.0_402``, 0 without a number."""
         numbers = [*map(int, re.findall(r"\d+", self.version)), 0]
         return numbers[1] if numbers[0] == 1 and len(numbers) > 2 else numbers[0]
 
@@ -59,9 +59,9 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 
 def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """``environment`` for a JVM that is to open paths with letters beyond ASCII.
+    """``environment`` for a JVM that opens paths with letters beyond ASCII.
 
-    On Linux it takes them apart as the locale says, and in one without UTF-8 finds no such file.
+    On Linux a JVM encodes paths as the locale says. Without UTF-8 it does not find such a file.
     """
     utf8 = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
     return {**environment, **utf8}
@@ -69,7 +69,7 @@ def jvm_environment(environment: Mapping[str, str] = os.environ) -> dict[str, st
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
-        # brokers are started elsewhere than in the folder from which a relative path counts
+        # brokers run in another folder, where a relative path would name another Java
         yield f"JAVA_HOME ({home})", Path(home).absolute()
     if command := shutil.which("java", path=environment.get("PATH", os.defpath)):
         yield f"{command} on PATH", Path(command).resolve().parent.parent

@@ -21,8 +21,8 @@ _KEY_OR_ITEM = re.compile(r"\s*(-\s|[\w.\"'-]+\s*[:=])")
 
 
 class SourceLines:
-    """Returns the lines of files below ``root`` when called with a name. Each file is read once;
-    an unreadable file has no lines."""
+    """The lines of files below ``root``, by file name. Each file is read once; an unreadable file
+    has no lines."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -93,15 +93,14 @@ def _within_a_secret(lines: Sequence[str], index: int) -> bool:
 
 
 def _lines_it_continues(lines: Sequence[str], index: int) -> Iterator[tuple[str, bool]]:
-    """Yields the lines above that line ``index`` belongs to, nearest first, with True for its
-    parent."""
+    """Yields the lines above of which line ``index`` is a part, nearest first: less indented keys,
+    and lines that continue on the next. True marks the nearest one."""
     depth, is_parent = _depth(lines[index]), True
     is_adjacent = True
     for line_above in reversed(lines[:index]):
         is_continued = is_adjacent and line_above.rstrip().endswith(("\\", ":"))
-        is_adjacent = is_adjacent and line_above.rstrip().endswith(
-            "\\"
-        )  # in properties, the line before may be continued too
+        # in properties, the line before may be continued too
+        is_adjacent = is_adjacent and line_above.rstrip().endswith("\\")
         if not line_above.strip() or line_above.lstrip().startswith("#"):
             continue
         if _depth(line_above) < depth or is_continued:

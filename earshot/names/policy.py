@@ -58,16 +58,19 @@ class WaivedName(Frozen):
 
 
 class ResolverPolicy(Frozen):
-    """Resolvers per scope, limits in time, and names that need not resolve here.
+    """Resolvers per scope, time limits, and names that need not resolve here.
 
-    Where a scope has no entry: `host`, and on placement `local` also `internal` and `controller`,
-    ask this machine (`system`: the hosts file counts, for that is what clients here see);
-    `external` asks the DNS servers that this machine is configured with, and never its hosts
-    file, which is no evidence for other machines; `internal` and `controller` of other placements
-    ask no resolver, for this machine is not on the broker network.
+    Defaults of a scope without resolvers:
 
-    Of several servers one that resolves a name is enough, be it the first or not: they are a
-    sample of what clients ask. A search domain of this machine counts for clients here alone.
+    - `host`, and on placement `local` also `internal` and `controller`: `system`, this machine's
+      own lookup with its hosts file, which clients here use.
+    - `external`: the DNS servers that this machine is configured with. The hosts file is not used,
+      because it is not evidence for other machines.
+    - `internal` and `controller` of other placements: no resolver, because this machine is not in
+      the brokers' network.
+
+    One server that resolves a name is enough, as the servers are a sample of those that clients
+    use. A search domain of this machine counts only for clients here.
     """
 
     resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)

@@ -16,7 +16,8 @@ from earshot.reading import content_of
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"
-"""The file name, in the folder of a stack's contract."""
+"""The name of the file with all standpoints, in the folder of a stack's contract; the value of the
+option `--vantages`."""
 BASE: Final = "debian:bookworm-slim"
 HOST_NETWORK: Final = "host"
 OWN_NETWORK: Final = ""
@@ -53,7 +54,7 @@ class Standpoint(Frozen):
     kind: Kind = Kind.HERE
     engines: tuple[CandidateEngine, ...] = ()
     network: str = OWN_NETWORK
-    """A network's name on that engine, HOST_NETWORK or APART."""
+    """A network's name on that engine, HOST_NETWORK or OWN_NETWORK."""
     base: str = BASE
     """The base image of the validator image."""
     dns: tuple[str, ...] = ()

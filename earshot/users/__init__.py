@@ -1,1 +1,1 @@
-"""Users of a secured cluster and what they may do, as the cluster itself keeps them."""
+"""Users of a secured cluster and their ACLs, in Kafka's form, and the program that sets them."""
