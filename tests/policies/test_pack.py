@@ -145,7 +145,7 @@ def test_a_host_that_is_not_known_yet_is_neither_passed_nor_stopped() -> None:
     ) in found["not-known-yet"]
 
 
-def test_other_resources_are_nobodys_business() -> None:
+def test_other_resources_are_not_checked() -> None:
     pack = Pack()
     assert pack.analyze("aws:s3/bucket:Bucket", {"bucket": "b"}) == {}
 
