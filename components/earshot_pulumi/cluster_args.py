@@ -12,11 +12,10 @@ from earshot_pulumi.policy_args import PolicyArgs
 
 
 class ControllerArgs(TypedDict):
-    """The KRaft quorum: on the first brokers, or on nodes of its own."""
+    """The KRaft quorum: on the first brokers, or on separate nodes."""
 
     mode: NotRequired[pulumi.Input[str]]
-    """combined: the first brokers are controllers, too; separate: controllers are nodes of their
-    own."""
+    """combined: the first brokers are also controllers; separate: controllers are other nodes."""
     count: NotRequired[pulumi.Input[int]]
     """The number of voters, an odd number; it cannot change later. Default: 3 with at least three
     brokers or separate mode, else 1."""
@@ -30,7 +29,7 @@ class ControllerArgs(TypedDict):
 
 
 class GivenArgs(TypedDict):
-    """Certificates of nodes that others have made, as PEM, or that a private CA issues."""
+    """Node certificates that were issued elsewhere, as PEM, or that a private CA issues."""
 
     certificate: NotRequired[pulumi.Input[str]]
     """Place of the node's certificate chain as PEM, the node's own first: a file relative to the
@@ -52,11 +51,10 @@ class TlsArgs(TypedDict):
     """Where certificates come from, and how long they last."""
 
     issue: NotRequired[pulumi.Input[str]]
-    """stack: the stack has an authority of its own, which issues a certificate per node and user.
-    """
+    """stack: the stack's own authority issues a certificate per node and user."""
     files: NotRequired[pulumi.Input[GivenArgs]]
-    """Where nodes have their certificates from, if not from the stack's authority; users always
-    have the stack's."""
+    """The source of node certificates, if not the stack's authority, which always issues those of
+    users."""
     days: NotRequired[pulumi.Input[int]]
     """Days for which an issued certificate is valid."""
     renew_days: NotRequired[pulumi.Input[int]]
@@ -66,7 +64,7 @@ class TlsArgs(TypedDict):
 
 
 class UserArgs(TypedDict):
-    """A client with a password of its own, and what it may do."""
+    """A client with its own password, and its permissions."""
 
     name: pulumi.Input[str]
     """The user's name."""
@@ -76,7 +74,7 @@ class UserArgs(TypedDict):
 
 
 class SecurityArgs(TypedDict):
-    """What makes a cluster a secured one; without it listeners are what `protocol` says."""
+    """TLS, users and ACLs of a cluster; without it listeners have their `protocol`."""
 
     tls: NotRequired[pulumi.Input[TlsArgs]]
     """Where certificates come from, and how long they are valid."""
@@ -90,11 +88,11 @@ class SecurityArgs(TypedDict):
 
 
 class ValidationArgs(TypedDict):
-    """How the stack proves its listeners after a deploy."""
+    """How the stack validates its listeners after an update."""
 
     records: NotRequired[pulumi.Input[int]]
-    """Records that Spark sends in all, in equal shares per listener; 0 validates by `earshot
-    doctor` alone, without Java."""
+    """Records that Spark sends in all, in equal shares per listener; 0 validates only with `earshot
+    doctor`, without Java."""
     deadline: NotRequired[pulumi.Input[int]]
     """Seconds for the whole validation."""
 
@@ -116,14 +114,14 @@ class ClusterArgs(TypedDict):
     """In-sync replicas that a write with acks=all needs. Default: one less than the replication
     factor, at least 1."""
     security: NotRequired[pulumi.Input[SecurityArgs]]
-    """TLS certificates, users and ACLs, made by the update. Default: none; listeners do what their
-    `protocol` says."""
+    """TLS certificates, users and ACLs, made by the update. Default: none; listeners have their
+    `protocol`."""
     extra: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """Further broker properties. Keys that earshot computes and secrets in plain text are refused.
     """
     gate: NotRequired[pulumi.Input[str]]
-    """required: brokers are touched only after their advertised names were approved in this run;
-    off: without a check."""
+    """required: brokers change only after their advertised names were approved in this run; off:
+    without a check."""
     validation: NotRequired[pulumi.Input[ValidationArgs]]
     """How the stack validates its listeners after an update."""
     policy: NotRequired[pulumi.Input[PolicyArgs]]
@@ -147,14 +145,14 @@ class ForwardingPathArgs(TypedDict):
 
 
 class AddressArgs(TypedDict):
-    """How the advertised addresses of a listener tell its brokers apart."""
+    """How the advertised addresses of a listener distinguish its brokers."""
 
     strategy: NotRequired[pulumi.Input[str]]
-    """own: a name of each broker's own, which the placement provisions; port: one name and a port
-    per broker; sni: one port and a name per broker, told apart by TLS; given: `advertised` has all
+    """own: a name per broker, which the placement provisions; port: one name and a port per broker;
+    sni: one port and a name per broker, which TLS clients send; given: `advertised` has all
     addresses."""
     host: NotRequired[pulumi.Input[str]]
-    """With strategy port: the one name. Default: that of the balancer that the stack makes."""
+    """With strategy port: the name of all brokers. Default: that of the stack's balancer."""
     base_port: NotRequired[pulumi.Input[int]]
     """With strategy port, and required: broker N has the port `base_port` + N."""
     pattern: NotRequired[pulumi.Input[str]]
@@ -163,11 +161,11 @@ class AddressArgs(TypedDict):
     port: NotRequired[pulumi.Input[int]]
     """With strategy sni: the port of all brokers' names. Default: the listener's port."""
     bootstrap_host: NotRequired[pulumi.Input[str]]
-    """A name for first connections, which leads to any broker. Default: the brokers' own addresses,
-    or with strategy port and a `bootstrap_port`, `host`."""
+    """A name for first connections, which reach any broker. Default: the brokers' own addresses, or
+    with strategy port and a `bootstrap_port`, `host`."""
     bootstrap_port: NotRequired[pulumi.Input[int]]
-    """A port for first connections, which leads to any broker. Default: the brokers' own addresses,
-    or with a `bootstrap_host` the port of the brokers."""
+    """A port for first connections, which reach any broker. Default: the brokers' own addresses, or
+    with a `bootstrap_host` the port of the brokers."""
     path: NotRequired[pulumi.Input[ForwardingPathArgs]]
     """What forwards connections to the brokers. The gate checks that it suits the listener."""
 
@@ -197,8 +195,7 @@ class ClusterListenerArgs(TypedDict):
     advertised: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
     address: NotRequired[pulumi.Input[AddressArgs]]
-    """How the advertised addresses tell brokers apart. Default: each broker has a name of its own.
-    """
+    """How the advertised addresses distinguish the brokers. Default: a name per broker."""
 
 
 class LocalClusterArgs(ClusterArgs):
@@ -222,7 +219,7 @@ class LocalClusterArgs(ClusterArgs):
 
 
 class DockerListenerArgs(ClusterListenerArgs):
-    """One listener, for all brokers, with the ports of the host that lead to it."""
+    """One listener, for all brokers, with its published ports."""
 
     published: NotRequired[pulumi.Input[dict[str, pulumi.Input[int]]]]
     """By broker id, the host port that is published. Default: `port` for the first broker of a
@@ -231,7 +228,7 @@ class DockerListenerArgs(ClusterListenerArgs):
 
 
 class DockerHostArgs(TypedDict):
-    """A Docker host: where its engine answers, and what others call it."""
+    """A Docker host: the address of its engine, and its names for other machines."""
 
     name: NotRequired[pulumi.Input[str]]
     """A label for the host, for messages and resource names."""
@@ -250,7 +247,7 @@ class DockerHostArgs(TypedDict):
 
 
 class ValidatorImageArgs(TypedDict):
-    """The image in which a validation runs in the networks of clients in containers."""
+    """The image of containers that validate from the clients' networks."""
 
     base: NotRequired[pulumi.Input[str]]
     """The Debian image, or a mirror of one, that the validator image is built on."""
@@ -264,19 +261,18 @@ class DockerClusterArgs(ClusterArgs):
     broker_ids: NotRequired[pulumi.Input[list[pulumi.Input[int]]]]
     """The brokers' ids. Default: 1, 2, 3, and so on."""
     names: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """By node id, the container's name, which is its alias on the network, too. Default: kafka-ID,
+    """By node id, the container's name, which is also its alias on the network. Default: kafka-ID,
     controller-ID."""
     image: NotRequired[pulumi.Input[str]]
     """The image of every node. Default: apache/kafka of `kafka_version`."""
     hosts: NotRequired[pulumi.Input[list[pulumi.Input[DockerHostArgs]]]]
-    """The Docker hosts; in a stack file also `aws`, with those that the stack makes. Default: this
-    machine's."""
+    """The Docker hosts; in a stack file also `aws`, with hosts that the stack creates. Default:
+    this machine's."""
     network: NotRequired[pulumi.Input[str]]
-    """The name of a Docker network that is there already, which the brokers join and nothing
-    removes. With several Docker hosts, each has one of this name. Default: one that the stack
-    makes."""
+    """The name of an existing Docker network for the brokers, which is never removed. With several
+    Docker hosts, each must have it. Default: a network that the stack creates."""
     dns: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """DNS servers of the containers, as IP addresses. Default: those that the engine gives them."""
+    """DNS servers of the containers, as IP addresses. Default: those of the engine."""
     heap: NotRequired[pulumi.Input[str]]
     """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
     data: NotRequired[pulumi.Input[str]]
@@ -292,7 +288,7 @@ class DockerClusterArgs(ClusterArgs):
 
 
 class VpcArgs(TypedDict):
-    """A VPC of the stack's own, or, with ``id``, one that is there."""
+    """A VPC of the stack's own, or, with ``id``, an existing one."""
 
     id: NotRequired[pulumi.Input[str]]
     """The id of an existing VPC. Default: a new VPC."""
@@ -325,7 +321,7 @@ class BalancerArgs(TypedDict):
     """Seconds after which a connection without traffic is dropped. The default is longer than
     Kafka's own `connections.max.idle.ms`."""
     drain_seconds: NotRequired[pulumi.Input[int]]
-    """Seconds for which a target that leaves keeps its connections."""
+    """Seconds for which a removed target keeps its connections."""
     name: NotRequired[pulumi.Input[str]]
     """With privatelink, and required with naming aws: the name that brokers advertise. Each
     consumer's private zone has it. With naming zone it is `record` below `zone.name`."""
@@ -357,7 +353,7 @@ class ZoneArgs(TypedDict):
 
 
 class ClientsArgs(TypedDict):
-    """Who may come in, beside the nodes themselves and, for scope internal, the VPC."""
+    """Clients that security groups admit, in addition to nodes and, for scope internal, the VPC."""
 
     ranges: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By a name of your choice, CIDR blocks of external clients."""
@@ -382,14 +378,14 @@ class ConnectedVpcArgs(TypedDict):
     region: NotRequired[pulumi.Input[str]]
     """The VPC's region. Default: that of the stack."""
     associate: NotRequired[pulumi.Input[bool]]
-    """With naming zone: whether the stack associates its private zone with the VPC, which takes
+    """With naming zone: whether the stack associates its private zone with the VPC, which needs
     credentials for both. Otherwise the names do not resolve there."""
     routed: NotRequired[pulumi.Input[bool]]
     """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
-    makes from its own VPC. Default: not known."""
+    creates from its own VPC. Default: unknown."""
     resolver: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """DNS servers (`ip` or `ip:port`) that answer as the VPC's resolver does, and that this machine
-    reaches: the gate looks the names up there. Default: none."""
+    """DNS servers (`ip` or `ip:port`) with the answers of the VPC's resolver, which this machine
+    reaches: the gate looks up the names there. Default: none."""
 
 
 class InstanceArgs(TypedDict):
@@ -420,16 +416,16 @@ class VolumeArgs(TypedDict):
 
 
 class KafkaReleaseArgs(TypedDict):
-    """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
+    """Kafka's release archive, `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
 
     url: pulumi.Input[str]
     """The http or https URL of kafka_2.13-VERSION.tgz. Instances must reach it."""
     sha512: pulumi.Input[str]
-    """The archive's SHA-512 sum in hexadecimal digits, as published beside it (.tgz.sha512)."""
+    """The archive's SHA-512 sum in hexadecimal digits, as published with it (.tgz.sha512)."""
 
 
 class ValidatorInstanceArgs(TypedDict):
-    """An instance of its own, without a public address, that proves the internal scope."""
+    """A separate instance, without a public address, that validates the internal scope."""
 
     instance: NotRequired[pulumi.Input[InstanceArgs]]
     """The instance. Spark needs two GiB of memory."""
@@ -438,7 +434,7 @@ class ValidatorInstanceArgs(TypedDict):
     keep_days: NotRequired[pulumi.Input[int]]
     """Days for which dated reports are kept."""
     client: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """Kafka client properties, if an internal listener takes TLS or SASL."""
+    """Kafka client properties, if an internal listener uses TLS or SASL."""
     secrets: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By file name below /run/earshot/secrets, the SSM parameter that holds the file."""
 
@@ -485,7 +481,7 @@ class AwsClusterArgs(ClusterArgs):
     volumes: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By node id, the data volume to take over, kept by an earlier stack of this name."""
     drained: NotRequired[pulumi.Input[list[pulumi.Input[int]]]]
-    """Ids of brokers that hold no replica any more, so that they may be removed."""
+    """Ids of brokers without replicas, which may be removed."""
     archive: pulumi.Input[KafkaReleaseArgs]
     """Kafka's release archive, which instances download."""
     heap: NotRequired[pulumi.Input[str]]
@@ -494,7 +490,7 @@ class AwsClusterArgs(ClusterArgs):
     """By file name below /run/kafka/secrets, the SSM parameter that holds the file; `{id}` is
     replaced by the node's id."""
     client: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """Kafka client properties with which a node reaches its own inter-broker listener, if that
+    """Kafka client properties with which a node connects to its own inter-broker listener, if it
     needs any."""
     nat: NotRequired[pulumi.Input[str]]
     """NAT gateways of a new VPC: none, one, or per-zone. Default: one if a node is in a private

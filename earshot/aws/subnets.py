@@ -134,7 +134,7 @@ def spread(
         if zone not in zones or id not in nodes:
             raise EarshotError(
                 f"node {id}",
-                observed=f"is pinned to {zone}" + ("" if id in nodes else ", and is no node"),
+                observed=f"is pinned to {zone}" + ("" if id in nodes else ", and is not a node"),
                 allowed=f"nodes of the cluster, in {', '.join(zones)}",
             )
     load = Counter(fixed.values())

@@ -89,8 +89,8 @@ def principal(subject: x509.Name) -> str:
         value = str(attribute.value)
         if other_attributes or attribute.oid not in _WORDS or not _PLAIN.fullmatch(value):
             raise ValueError(
-                f"{subject.rfc4514_string()}: what Kafka calls that subject is certain for plain "
-                f"texts alone in {', '.join(_WORDS.values())}"
+                f"{subject.rfc4514_string()}: Kafka's name for a subject is predictable only for "
+                f"plain text in {', '.join(_WORDS.values())}"
             )
         escaped = _SPECIAL.sub(r"\\\1", value)
         rdn_texts.append(f"{_WORDS[attribute.oid]}={escaped}")

@@ -159,7 +159,7 @@ def _texts(places: Iterable[str], secret: Collection[str], region: str) -> dict[
             raise EarshotError(
                 place,
                 observed="is a parameter of the type String, which SSM does not encrypt",
-                allowed="SecureString, where keys and passwords lie",
+                allowed="the type SecureString for keys and passwords",
             )
         texts[place] = text.content
     return texts

@@ -71,7 +71,7 @@ def issued_by(arn: str, subject: Subject, hosts: Iterable[str], days: int) -> st
     names = node.shown.names
     if not names.has_same_names(requested) or node.principal != subject.principal:
         observed = f"has issued a certificate for {names} to {node.principal}"
-        allowed = f"what was asked for, {requested} to {subject.principal}"
+        allowed = f"the request, {requested} to {subject.principal}"
         raise EarshotError(arn, observed=observed, allowed=allowed)
     return node.store
 

@@ -35,7 +35,7 @@ def main() -> NoReturn:
     streams.open_closed()
     arguments = sys.argv[1:]
     if crashes.may_crash(arguments):
-        arguments = crashes.guarded(arguments)  # before there is a thread
+        arguments = crashes.guarded(arguments)  # before any thread starts
     prepare()
     code = run(arguments)
     from earshot.cli import ending
@@ -48,7 +48,7 @@ def prepare() -> None:
     """Sets up the streams and the signal handlers of this process for a command."""
     streams.open_closed()
     umask.restrict()
-    # SIGTERM unwinds the stack as Ctrl-C does, so that whatever was begun is cleaned up
+    # SIGTERM unwinds the stack like Ctrl-C, so that the clean-up runs
     signal.signal(signal.SIGTERM, _terminate)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
         signal.signal(signal.SIGHUP, _terminate)
@@ -71,11 +71,11 @@ def run(arguments: Sequence[str]) -> int:
         from earshot.cli.commands import app
 
         app(words, prog_name="earshot")
-    except SystemExit as ending:  # the command-line library ends this way, Ctrl-C included
+    except SystemExit as ending:  # the command-line library exits this way, also after Ctrl-C
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
         if code in STOPPED:
             _say(STOPPED[code])
-        # the reader of a help text has gone away: no fault, but the library ends with 1
+        # the reader of a help text has closed the pipe: not a fault, but the library exits with 1
         return 0 if isinstance(ending.__context__, BrokenPipeError) else code
     except KeyboardInterrupt:
         _say(STOPPED[INTERRUPTED])

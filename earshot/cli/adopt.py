@@ -38,14 +38,14 @@ def run(
     json: bool,
     force: bool = False,
 ) -> int:
-    """Prints what was understood, and writes the stack file; the exit code. Raises EarshotError.
+    """Prints the report, writes the stack file, and returns the exit code. Raises EarshotError.
 
-    A stack file is edited by hand afterwards, so only ``force`` replaces one. Where it goes to
-    stdout, what was understood goes to stderr.
+    Users edit stack files, so only ``force`` replaces one. If the stack file goes to stdout, the
+    report goes to stderr.
     """
     if output is not None and output.is_dir():
         raise EarshotError(f"--output {output}", observed="is a folder", allowed="a file")
-    # what `docker compose` lays over the file by itself
+    # files that `docker compose` merges into this one by default
     texts = [(text_of(path), str(path)) for path in overlays_of(file)]
     over = [text for text in texts if is_compose(*text)]
     if output is not None:
@@ -54,7 +54,7 @@ def run(
         if not force:
             refuse_replacing(output, "an empty file")
     adoption = _adopt(file, over, env_file, services, read_scopes(scopes))
-    adoption = _less_ignored(adoption, file, over)
+    adoption = _without_ignored(adoption, file, over)
     to_stdout = output == STDOUT
     terminal = Terminal() if to_stdout else Terminal.of(sys.stdout)
     report_text = as_json(adoption) if json else as_text(adoption, terminal)
@@ -72,7 +72,7 @@ def run(
 
 
 def read_scopes(texts: Sequence[str]) -> Scopes:
-    """`NAME=internal`, `NAME=host+external`; raises EarshotError."""
+    """The scopes in texts such as `NAME=internal` or `NAME=host+external`. Raises EarshotError."""
     scopes: dict[str, tuple[Scope, ...]] = {}
     for text in texts:
         name, sign, scope_list = text.partition("=")
@@ -91,12 +91,12 @@ def _adopt(
     if file.suffix in PROPERTIES:
         for option, value in (("--service", services), ("--env-file", env_file)):
             if value:
-                raise EarshotError(option, observed=f"{file} is no compose file")
+                raise EarshotError(option, observed=f"{file} is not a compose file")
         return adopt_properties(text_of(file), str(file), scopes)
     if file.suffix not in COMPOSE:
         raise EarshotError(
             f"file {file}",
-            observed="its suffix says neither compose file nor properties",
+            observed="its suffix is neither of compose files nor of properties",
             allowed=", ".join((*COMPOSE, *PROPERTIES)),
         )
     text, environment = text_of(file), variables_for(file, os.environ, env_file)
@@ -104,12 +104,12 @@ def _adopt(
     adoption = adopt_compose(
         read_compose_text(), read_compose_text(lenient=True), str(file), services, scopes
     )
-    notes = (f"{name} is laid over it, as `docker compose` does" for _, name in over)
+    notes = (f"{name} is merged into it, as `docker compose` does" for _, name in over)
     return replace(adoption, notes=(*notes, *adoption.notes))
 
 
-def _less_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
-    """``adoption`` with the findings that a comment in the file ignores turned into notes."""
+def _without_ignored(adoption: Adoption, file: Path, over: Texts) -> Adoption:
+    """``adoption`` with notes instead of the findings that comments in the file ignore."""
     text, file_name, mistakes = text_of(file), str(file), adoption.mistakes
     placed = (
         ((mistake, in_properties(text, file_name, mistake)) for mistake in mistakes)

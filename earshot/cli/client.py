@@ -13,15 +13,15 @@ from earshot.reading import open_regular
 from earshot.stack_files import stack_name
 
 HEADER = "# Written by `earshot client`, which replaces this file when it is named again."
-"""The first line, by which the command knows its own files."""
+"""The first line of files that the command may replace."""
 
 
 def run(stack: str, user: str, listener: str, output: Path, *, force: bool = False) -> int:
     """Writes Kafka's client properties of ``user`` for ``listener`` to ``output``; the exit code.
 
-    Raises EarshotError for a stack without `security`, for a user or a listener that it does not
-    have, for a file of the stack as ``output``, and, without ``force``, for any other file that
-    this command has not written.
+    Raises EarshotError for a stack without `security`, for an unknown user or listener, if
+    ``output`` is a file of the stack, and, without ``force``, if it is any other file that this
+    command has not written.
     """
     project = Project.find()
     cluster = project.read_cluster(stack)
@@ -66,6 +66,6 @@ def _was_written_by_earshot(file: Path) -> bool:
 
 
 def _of_stack(file: Path, project: Project, stack: str) -> tuple[Path, ...]:
-    """``file``, if it is one of those that updates of ``stack`` write, such as key stores."""
+    """``file``, if updates of ``stack`` write it, such as a key store; otherwise empty."""
     is_in_stack = file.resolve().is_relative_to(project.state_dir(stack).resolve())
     return (file,) if is_in_stack and not _was_written_by_earshot(file) else ()

@@ -91,8 +91,8 @@ def earshot(
       earshot lint docker-compose.yml  mistakes in the files that you have
 
     [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed;
-    2 usage or configuration; 3 inconclusive: something was skipped, or the
-    machine that ran the check is itself broken.
+    2 usage or configuration; 3 inconclusive: something was skipped or could
+    not be decided, and nothing failed.
     """
 
 
@@ -141,8 +141,8 @@ def doctor(
 
     Each cell goes through bootstrap, metadata, resolve, TCP, TLS/SASL, produce
     and consume; the first stage that fails names the cause. With a contract the
-    answers are compared with it (drift); --bootstrap begins elsewhere than it
-    says.
+    answers are compared with it (drift); --bootstrap replaces its bootstrap
+    addresses.
 
       earshot doctor --stack local -o report.html
       earshot doctor --stack docker --scope host
@@ -172,9 +172,9 @@ def tunnel(
 
     Each broker has an address of this machine. Without TLS, these are ports of
     127.0.0.1, and Kafka's answers are rewritten on the way. With TLS (or --as
-    addresses) nothing is rewritten: brokers keep their names, which lead to
+    addresses) nothing is rewritten: brokers keep their names, which resolve to
     loopback addresses for a COMMAND that is started here, or for a JVM with the
-    file of hosts that is printed. See docs/tunnel.md.
+    printed hosts file. See docs/tunnel.md.
 
       earshot tunnel --via ssh://me@bastion --contract contract.json
       earshot tunnel --via kubectl:kafka/client --bootstrap kafka-0.kafka:9092
@@ -197,10 +197,9 @@ def gateway(
 ) -> None:
     """Print the configuration of a gateway that forwards clients to the brokers.
 
-    For listeners with address strategy sni or port. It forwards each advertised
-    name or port to the broker that advertises it, and TLS unchanged. A stack of
-    this project has the ports that brokers bind; with a contract, --bind names
-    them.
+    For listeners with address strategy sni or port. The gateway forwards each
+    advertised name or port to its broker, and TLS unchanged. A stack of this
+    project has the ports that brokers bind; with a contract, --bind sets them.
 
       earshot gateway --stack prod > /etc/haproxy/haproxy.cfg
       earshot gateway --stack prod --listener PARTNERS --format nginx
@@ -232,14 +231,14 @@ def validate(
 ) -> None:
     """Prove with Spark that records travel through every listener to every broker and back.
 
-    What the doctor does, then a Spark job: every listener writes to every
-    broker, every listener reads everything back. Its topic is removed at the
-    end, also after a failure.
+    Runs the doctor, then a Spark job: every listener writes to every broker, and
+    every listener reads everything back. Its topic is removed at the end, also
+    after a failure.
 
-    Of a stack on Docker hosts each listener is validated from where its clients
+    Listeners of a stack on Docker hosts are validated from where their clients
     are: host from this machine, internal in a container on the brokers'
-    network, external in one on another network. All of it is one report; a
-    vantage that could not be used leaves its cells undecided (exit 3).
+    network, external in one on another network. There is one report for all; the
+    cells of a vantage that cannot be used are undecided (exit 3).
     With --vantage everything is validated from here instead.
 
       earshot validate --stack local
@@ -305,10 +304,10 @@ def report(
 
 @app.command()
 def rules(id: RuleId = None, format: DocumentFormat = Document.TEXT) -> None:
-    """List the rules that advertised listeners are checked by, or show one in full.
+    """List the rules for advertised listeners, or show one in full.
 
-    The policy pack applies them at every preview and update; what it says names
-    them by their ids.
+    The policy pack applies them at every preview and update, and reports the ids
+    of broken rules.
 
       earshot rules
       earshot rules KL011
@@ -330,8 +329,8 @@ def adopt(
 ) -> None:
     """Turn a compose file or a server.properties into a stack file, and name its mistakes.
 
-    States the scope of every listener, and why; where nothing shows it, it asks
-    (--scope) instead of guessing, and writes nothing.
+    Prints the scope of every listener, with the reason. If the file does not show
+    a scope, the command asks for it (--scope) and writes nothing.
 
       earshot adopt docker-compose.yml
       earshot adopt docker-compose.yml --scope PARTNER=external -o ours.yaml
@@ -348,9 +347,8 @@ def adopt(
 def policy_pack() -> None:
     """Print a folder with the policy pack, for any Pulumi program.
 
-    Pulumi takes policy packs as folders. This one is made in the user's cache and
-    runs with the Python that this command is installed in. Needs the extra
-    `deploy`.
+    Pulumi reads policy packs from folders. This one is in the user's cache, and
+    runs with the Python of this command. Needs the extra `deploy`.
 
       pulumi preview --policy-pack "$(earshot policy-pack)"
     """
@@ -364,7 +362,7 @@ def schema() -> None:
     """Print the JSON Schema of a stack file, for editors and for checks in CI.
 
     It describes every key of `earshot:cluster`, with its type, its default and
-    what is allowed. Save it beside a stack file, and name it in the first line:
+    the allowed values. Save it next to a stack file, and set it in the first line:
 
       earshot schema > stacks/earshot.schema.json
       # yaml-language-server: $schema=earshot.schema.json
@@ -380,7 +378,7 @@ def schema() -> None:
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 def lint(context: typer.Context) -> None:
-    # its options are in lint_options: what names them first never comes by here
+    # only for the help: `lint_options` handles command lines that begin with lint
     from earshot.cli.lint_options import main
 
     _exit(main(context.args))

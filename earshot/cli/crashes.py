@@ -23,7 +23,7 @@ CRASHES: Final = frozenset(
 STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 INCONCLUSIVE: Final = 3
 WITHOUT_RECORDS: Final = "--no-produce"
-"""The doctor's option with which earshot's own exchange asks the addresses, and bounds answers."""
+"""The doctor's option that avoids librdkafka; earshot's own protocol code limits answers."""
 
 reason = ""
 """How the first run of this command crashed; empty in that run."""
@@ -38,9 +38,8 @@ def may_crash(arguments: Sequence[str]) -> bool:
 def guarded(arguments: Sequence[str]) -> list[str]:
     """The arguments to run, in a child process; this process exits with the child's exit code.
 
-    After a crash the doctor runs once more without records, and its report shows what is known. It
-    is inconclusive unless a cell fails.
-    Call it before any thread is started.
+    After a crash the doctor runs once more without records. Its report is inconclusive unless a
+    cell fails. Call this before any thread starts.
     """
     status = _status_of_child()
     if status is None:
@@ -67,7 +66,7 @@ def _status_of_child() -> int | None:
     Returns None in the child.
     """
     alive, pipe = os.pipe()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until one is forwarded
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until signals are forwarded
     child = os.fork()
     if not child:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

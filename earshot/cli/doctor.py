@@ -21,7 +21,7 @@ from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 
 CLEAN_UP = 10.0
-"""Seconds after the deadline for the topic's end and for the control probe of what failed."""
+"""Seconds after the deadline for the topic's removal and the control probe of failures."""
 ELSEWHERE = (
     "seen from this machine alone: listeners for clients in containers need not work from here; "
     "--scope host leaves them out, and `earshot validate` validates from where those clients are"
@@ -40,10 +40,10 @@ def run(
     idle: float | None = None,
     force: bool = False,
 ) -> int:
-    """Examines what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
+    """Examines the brokers of ``looked_at`` (stack, contract, bootstrap); the exit code.
 
-    With ``scope``, only the listeners for its clients, who must be on this machine. With
-    ``idle``, a connection to each broker is held for so many seconds afterwards.
+    With ``scope``, only the listeners for its clients, which must be on this machine. With
+    ``idle``, a connection to each broker is kept open for this number of seconds afterwards.
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)

@@ -1,9 +1,9 @@
 """Ends a command soon after a signal or its deadline, with the results so far.
 
-Python runs the handler of a signal in the main thread, between two of its own instructions. A call
-into native code that hangs, or the end of a client with thousands of threads, would hold it up. So
-a thread waits for the same signals. It gives the command `GRACE` seconds to clean up, then has it
-say what is known, and ends the process.
+Python runs signal handlers in the main thread, between two instructions. A hanging call into native
+code, or the end of a client with thousands of threads, would delay them. So a thread waits for the
+same signals. It gives the command `GRACE` seconds to clean up, then prints the results so far, and
+ends the process.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 
 GRACE: Final = 1.4
-"""Seconds in which an interrupted command cleans up."""
+"""Seconds for the clean-up of an interrupted command."""
 ALONE_SECONDS: Final = 30.0
-"""The same where its starter was killed, so that nothing waits for its end."""
+"""Seconds for the clean-up if the parent process was killed, so that nothing waits."""
 TELL_SECONDS: Final = 0.4
-"""Seconds for saying what is known: whatever takes the output may hang, too."""
+"""Seconds for printing the results: the reader of the output may hang, too."""
 LEAVE_SECONDS: Final = 5.0
 """Seconds for the end of a process whose command has ended."""
 TICK: Final = 0.2
@@ -46,7 +46,7 @@ class RunningCommand:
 
     tell: Tell
     end: float
-    """By `time.monotonic`."""
+    """The end of the deadline, by `time.monotonic`."""
     most_threads: Callable[[], int]
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _has_reported: bool = False
@@ -61,7 +61,7 @@ class RunningCommand:
         return ""
 
     def stop(self, reason: str) -> int:
-        """Says once what is known; the exit code."""
+        """Prints the results so far, once. Returns the exit code."""
         with self._lock:
             if self._has_reported:
                 return INCONCLUSIVE
@@ -75,7 +75,7 @@ _grace = GRACE
 
 
 def watch() -> None:
-    """Starts to wait for signals, whose handlers are already set."""
+    """Starts the thread that waits for signals, whose handlers are already set."""
     global _wake
     if _wake >= 0:
         return
@@ -86,7 +86,7 @@ def watch() -> None:
 
 
 def end_alone() -> None:
-    """Ends this process as SIGTERM does, but with time to clean up: its starter was killed."""
+    """Ends this process like SIGTERM, with more time to clean up: its parent was killed."""
     global _grace
     _grace = ALONE_SECONDS
     os.kill(os.getpid(), signal.SIGTERM)
@@ -150,7 +150,7 @@ def _end(work: RunningCommand | None, reason: str, code: int) -> None:
         codes[0] = code or result or INCONCLUSIVE
 
     if work is not None:
-        # it may need what the main thread holds
+        # it may need a lock of the main thread
         telling = threading.Thread(target=tell, daemon=True)
         telling.start()
         telling.join(TELL_SECONDS if code else LEAVE_SECONDS)
@@ -158,7 +158,7 @@ def _end(work: RunningCommand | None, reason: str, code: int) -> None:
 
 
 def _threads() -> int:
-    """Threads of this process; 0 where the system does not tell."""
+    """The number of threads of this process; 0 if unknown."""
     try:
         stat = Path("/proc/self/stat").read_bytes()
     except OSError:

@@ -1,7 +1,7 @@
-"""`python -m earshot.cli.ends_with_stdin …`: the earshot command that ends with its standard input.
+"""`python -m earshot.cli.ends_with_stdin …`: an earshot command that ends with its standard input.
 
-The process that starts it keeps the other end of the pipe open. If that process ends, for whatever
-reason, this command ends as after SIGTERM, and removes what it made.
+Its parent keeps the other end of the pipe open. If the parent ends for any reason, the command ends
+as after SIGTERM, and cleans up.
 """
 
 import os
@@ -12,7 +12,7 @@ from earshot.cli import main
 
 
 def _watch() -> None:
-    while os.read(0, 1):  # not sys.stdin, whose lock would be in the way when Python ends
+    while os.read(0, 1):  # not sys.stdin, whose lock would block the end of Python
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -37,7 +37,7 @@ def run(
         deployed, bound = _of_stack(stack)
     else:
         contract_given = target(stack, contract, None).contract
-        assert contract_given is not None  # of a contract's file
+        assert contract_given is not None  # a contract's file has one
         deployed, bound = contract_given, _bound(contract_given, binds)
     chosen = _chosen(deployed.cluster, bound, listeners)
     title = one_line(f"Kafka brokers of {deployed.cluster}")
@@ -46,7 +46,7 @@ def run(
 
 
 def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
-    """The contract of ``stack``, and its listeners that the stack itself does not forward."""
+    """The contract of ``stack``, and the listeners that need a gateway of the user."""
     project = Project.find()
     spec = project.read_cluster(stack)
     planned = plan_stack(spec, stack_name(stack), project.state_dir(stack))
@@ -54,7 +54,7 @@ def _of_stack(stack: str) -> tuple[Contract, dict[str, BoundListener]]:
     has_known_hosts = all(
         listener.known for node in planned.plan.brokers for listener in node.listeners
     )
-    if not bound or has_known_hosts:  # without names that only an update gets
+    if not bound or has_known_hosts:  # else only the last update knows the names
         return Contract.of(planned.plan, stack_name(stack), spec.placement), bound
     return stack_contract(project, stack), bound
 
@@ -104,7 +104,7 @@ def _chosen(
     if not bound:
         raise EarshotError(
             f"stack {cluster}",
-            observed="has no listener that a gateway of your own forwards",
+            observed="has no listener for a gateway",
             allowed="a listener with address strategy sni, or port with a `host`",
             remedy="see docs/addresses.md",
         )

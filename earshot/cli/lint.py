@@ -45,12 +45,11 @@ COMPOSE = (".yml", ".yaml")
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rules count, where known mistakes are read from and written to, and what is said of
-    the files: Compose files that are laid over each other, profiles, a release of Kafka.
+    """The values of the command's options: rules, baselines, and facts about the files.
 
-    With ``skip_unrelated`` a named file without a broker is passed over, as one of a folder is.
-    With ``fix`` lines are written into files before they are checked, and shown; with ``diff`` they
-    are only shown.
+    ``together`` are Compose files to be merged. With ``skip_unrelated`` a named file without a
+    broker is skipped like in a folder. With ``fix`` the files are fixed before they are checked,
+    and the changes shown; with ``diff`` the changes are only shown.
     """
 
     select: Sequence[str] = ()
@@ -64,9 +63,9 @@ class Choice:
     fix: bool = False
     diff: bool = False
     explain: str = ""
-    """The client whose walk is printed, in place of all else."""
+    """The client whose walk is printed instead of findings."""
     force: bool = False
-    """Whether any file may be replaced by a result."""
+    """True if a result may replace any file."""
 
 
 def run(
@@ -74,7 +73,7 @@ def run(
 ) -> int:
     """Checks every file of ``paths`` and shows the result; the exit code.
 
-    A file that cannot be checked is reported on stderr; the others are checked all the same.
+    A file that cannot be checked is reported on stderr; the others are still checked.
     Raises EarshotError for bad options and for a path that does not exist.
     """
     targets = formats(output, format, SUFFIXES)
@@ -161,7 +160,7 @@ def _outcome(
     failed_files: list[FailedFile] = []
     checks = [(file, partial(check, file, os.environ, options)) for file in chosen.files]
     named_files = chosen.named
-    if together := choice.together:  # by the name of the first of them
+    if together := choice.together:  # reported by the name of the first file
         checks.insert(0, (together[0], partial(check_together, together, os.environ, options)))
         named_files |= {together[0]}
     for file, check_file in checks:
@@ -253,7 +252,7 @@ def _fix_files(paths: Sequence[Path], choice: Choice) -> str:
 
 
 def _release(text: str) -> tuple[int, int] | None:
-    """`3.9` or `3.9.1` as (3, 9), None where nothing is said. Raises EarshotError."""
+    """`3.9` or `3.9.1` as (3, 9); None for an empty text. Raises EarshotError."""
     if not text:
         return None
     match = re.fullmatch(r"(\d)\.(\d{1,2})(?:\.\d{1,3})*", text, re.ASCII)

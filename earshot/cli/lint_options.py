@@ -1,6 +1,6 @@
-"""The options of `earshot lint`, read without the command-line library of the other commands.
+"""The options of `earshot lint`, without the command-line library of the other commands.
 
-That one takes longer to load than a file takes to be checked.
+That library takes longer to load than a file takes to check.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str]) -> int:
     """Runs `earshot lint` with ``arguments``; the exit code. Raises EarshotError, and SystemExit
-    where help was asked for."""
+    after printing help."""
     options = vars(parser().parse_intermixed_args(arguments))
     from earshot.cli import lint as command
 
@@ -83,8 +83,7 @@ def parser() -> argparse.ArgumentParser:
         help="only services of this profile (and those without a profile); may be repeated")
     add("--skip-unrelated", action="store_true",
         help="treat named files like files in a folder: files that cannot be judged are "
-        "counted, and "
-        "do not cause exit code 3")
+        "counted, and do not cause exit code 3")
     add("--kafka-version", metavar="X.Y", default="",
         help="Kafka's release, for files that do not show it")
     add("--format", choices=[str(choice) for choice in LintFormat],

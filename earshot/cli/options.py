@@ -10,7 +10,7 @@ from earshot.report import Format
 
 
 class Document(StrEnum):
-    """What a plan or the rules can be written as."""
+    """The output formats of a plan or the rules."""
 
     TEXT = "text"
     JSON = "json"
@@ -24,7 +24,7 @@ class TunnelKind(StrEnum):
 
 
 class GatewayFormat(StrEnum):
-    """What the configuration of a gateway can be written for."""
+    """The software of a gateway whose configuration can be written."""
 
     HAPROXY = "haproxy"
     NGINX = "nginx"
@@ -40,7 +40,7 @@ class ClientScope(StrEnum):
 
 
 def _stacks(incomplete: str) -> list[str]:
-    """Names of stacks for the shell's completion; none outside of a project."""
+    """Names of stacks for the shell's completion; empty outside of a project."""
     from earshot.errors import EarshotError
     from earshot.project import Project
 

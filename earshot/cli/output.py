@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind", bound=StrEnum)
 
 STDOUT = Path("-")
-"""What names standard output where an option names a file."""
+"""The name of standard output in options for files."""
 
 SUFFIXES = {
     ".txt": Format.TEXT,
@@ -40,9 +40,9 @@ SUFFIXES = {
 
 READ_BYTES = 4096
 READER_SECONDS = 5.0
-"""How long a named pipe is waited for that no process reads."""
+"""Seconds to wait for a reader of a named pipe."""
 MOST_LINKS = 40
-"""Symbolic links that Linux follows in one path."""
+"""The maximum number of symbolic links that Linux follows in a path."""
 REPORT = re.compile(
     rb"""
     \A(?:\#\ \S+\ )?earshot\ (?:validation|doctor|lint):    # text and Markdown
@@ -54,19 +54,19 @@ REPORT = re.compile(
     """,
     re.VERBOSE,
 )
-"""How the first `READ_BYTES` of each format begin."""
+"""The beginning of each format, within `READ_BYTES`."""
 LAST_LINE = re.compile(
     rb"(?:earshot lint: )?(?:\d+ \S+ checked: [^\n]*|nothing to check[^\n]*)\n\Z"
 )
-"""How the text of lint and its annotations end, which begin with findings."""
+"""The end of lint's text and annotations, which begin with findings."""
 
 
 def formats(
     files: Sequence[Path], format: Kind | None, suffixes: Mapping[str, Kind]
 ) -> dict[Path, Kind]:
-    """The format of each file: ``format`` where it is given, else by suffix, and text for `-`.
+    """The format of each file: ``format`` if given, else by suffix; text for `-`.
 
-    Raises EarshotError, before anything has run, for a file that has neither or cannot be written.
+    Raises EarshotError for a file with an unknown suffix, or one that cannot be written.
     """
     chosen = {}
     for file in files:
@@ -88,10 +88,9 @@ def formats(
 
 
 def show(report: Report, files: dict[Path, Format], format: Format | None) -> None:
-    """Writes ``report`` to ``files`` and prints it: as `printed` says.
+    """Writes ``report`` to ``files``, and prints it in the format of `printed`.
 
-    A file that cannot be written keeps it neither from the others nor from stdout. Raises
-    EarshotError then.
+    Raises EarshotError if a file cannot be written, after the other files and stdout.
     """
     with ExitStack() as cleanup:
         text = render(report, printed(files, format, Format.TEXT), Terminal.of(sys.stdout))
@@ -102,14 +101,14 @@ def show(report: Report, files: dict[Path, Format], format: Format | None) -> No
 
 
 def printed(files: Mapping[Path, Kind], format: Kind | None, text: Kind) -> Kind:
-    """The format for stdout: ``format``, but ``text`` beside files unless `-` is one of them."""
+    """The format for stdout: ``format``, but ``text`` if there are ``files`` without `-`."""
     return files.get(STDOUT, text) if files else format or text
 
 
 def refuse_outputs(files: Sequence[Path], read: Iterable[Path], force: bool) -> None:
-    """Raises EarshotError where one of ``files`` is among ``read``, or exists and is no report.
+    """Raises EarshotError if one of ``files`` is in ``read``, or exists and is not a report.
 
-    A report of an earlier run is replaced, and with ``force`` any file.
+    Reports of earlier runs may be replaced, and with ``force`` any file.
     """
     refuse_read(files, read)
     for file in files:
@@ -118,7 +117,7 @@ def refuse_outputs(files: Sequence[Path], read: Iterable[Path], force: bool) -> 
 
 
 def _is_report(file: Path) -> bool:
-    """Whether a command of earshot wrote ``file``, in any of the formats."""
+    """True if a command of earshot has written ``file``, in any format."""
     with suppress(OSError), open_regular(file) as stream:
         start = stream.read(READ_BYTES)
         stream.seek(max(stream.seek(0, os.SEEK_END) - READ_BYTES, 0))
@@ -137,9 +136,9 @@ def refuse_read(files: Sequence[Path], read: Iterable[Path]) -> None:
 
 
 def refuse_replacing(file: Path, own: str) -> None:
-    """Raises EarshotError where ``file`` has content, which is not ``own``.
+    """Raises EarshotError if ``file`` has other content than ``own``, which describes it.
 
-    Devices, pipes and what stdout is redirected to are written into, so they are not replaced.
+    Devices, pipes and the target of stdout are written to and not replaced, so they pass.
     """
     if file == STDOUT or _is_stdout(file) or not file.is_file() or not file.stat().st_size:
         return
@@ -152,12 +151,12 @@ def refuse_replacing(file: Path, own: str) -> None:
 
 
 def save(file: Path, text: str, mode: int = 0o644) -> None:
-    """``text`` in ``file``, complete or not at all, with the permissions ``mode`` that the umask
-    leaves. Raises EarshotError.
+    """Writes ``text`` to ``file`` atomically, with the permissions ``mode`` and the umask. Raises
+    EarshotError.
 
-    A symbolic link is followed; `-` is stdout. Into a device or a pipe, as `/dev/stdout` may be
-    one, the text is written. A link or a pipe of another user is refused: it would lead the text
-    to that user, or to a place that the user chose.
+    Symbolic links are followed; `-` is stdout. Devices and pipes, such as `/dev/stdout`, are
+    written to. A link or a pipe of another user is refused, because that user would get the text,
+    or choose where it is written.
     """
     try:
         if file == STDOUT or _is_stdout(file):
@@ -166,7 +165,7 @@ def save(file: Path, text: str, mode: int = 0o644) -> None:
         _refuse_strangers(file)
         if file.exists() and not file.is_file():
             with open(file, "w", encoding="utf-8", opener=_open_special) as stream:
-                _refuse_pipe(file, os.fstat(stream.fileno()))  # it may be another one by now
+                _refuse_pipe(file, os.fstat(stream.fileno()))  # the file may have been replaced
                 stream.write(text)
         else:
             cache.write(file.resolve(), text, umask.allowed(mode))
@@ -193,7 +192,7 @@ def _open_special(path: str, flags: int) -> int:
 
 
 def _refuse_strangers(file: Path) -> None:
-    """Raises EarshotError where ``file`` is, or leads to, a link or a pipe of another user."""
+    """Raises EarshotError if ``file`` or its target is a link or a pipe of another user."""
     link = file
     for _ in range(MOST_LINKS):
         if not link.is_symlink():
@@ -221,8 +220,8 @@ def _refuse_owner(file: Path, status: os.stat_result, kind_text: str) -> None:
 
 
 def replaced(file: Path, old_text: str, new_text: str) -> bool:
-    """Whether ``new_text`` replaced ``old_text`` in ``file``; False if the file was edited
-    since it had that content. Raises EarshotError."""
+    """Replaces ``old_text``, the content of ``file``, with ``new_text``. Returns False if the
+    file has changed. Raises EarshotError."""
     old_bytes, new_bytes = old_text.encode(), new_text.encode()
     is_replaced = False
 
@@ -240,7 +239,7 @@ def replaced(file: Path, old_text: str, new_text: str) -> bool:
 
 
 def emit(text: str) -> None:
-    """``text`` on stdout; a reader that has gone away (`| head`) is no fault."""
+    """Prints ``text`` on stdout. A closed pipe (`| head`) is ignored."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -264,7 +263,7 @@ def to_stderr(message: str) -> None:
 
 
 def _leave(stream: TextIO) -> None:
-    # the interpreter flushes once more at its end, and would complain then
+    # otherwise the interpreter would print an error when it flushes at its end
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -1,4 +1,4 @@
-"""`earshot plan`: brokers and listeners as they will be deployed."""
+"""`earshot plan`: prints the brokers and listeners that an update would deploy."""
 
 import operator
 import sys
@@ -36,9 +36,11 @@ _INDENT = "  "
 def run(
     stack: str, *, json: bool, render: str | None, check: bool = False, against: str | None = None
 ) -> int:
-    """Prints the plan of ``stack``, and with ``check`` what the rules find: 1 where one is broken.
+    """Prints the plan of ``stack``, with ``check`` also the findings. Returns the exit code, which
+    is 1 if a rule is broken.
 
-    With ``against`` it prints the steps from what that stack runs to this. Raises EarshotError.
+    With ``against`` it prints the steps from that stack's brokers to this plan instead. Raises
+    EarshotError.
     """
     prints_document = json or render is not None
     if against is not None:
@@ -84,16 +86,16 @@ def _steps(stack: str, against: str) -> int:
     project = Project.find()
     name, state = stack_name(against), project.state_dir(against)
     if not state.is_dir():
-        project.read_cluster(against)  # which refuses the name of no stack
+        project.read_cluster(against)  # raises for an unknown stack
     planned = plan_stack(project.read_cluster(stack), name, state)
     emit(steps_text(name, state, planned.plan, Terminal.of(sys.stdout)))
     return 0
 
 
 def steps_text(stack: str, state: Path, target: ClusterPlan, terminal: Terminal) -> str:
-    """The steps as text, with what each costs and what every broker offers after it.
+    """The steps as text, with the cost of each, and the listeners of every broker after it.
 
-    ``state`` is the folder of ``stack``. Raises EarshotError where no order of steps is safe.
+    ``state`` is the folder of ``stack``. Raises EarshotError if no order of steps is safe.
     """
     running_plan = recall(state).complete
     if running_plan is None:
@@ -124,7 +126,7 @@ def _step_fields(step: RehearsedStep) -> Iterator[tuple[str, str]]:
 
 
 def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
-    """Who reaches the brokers, and by which name: a row per place and listener."""
+    """A table of the clients and the addresses that they use: a row per place and listener."""
     head = ("clients", "listener", "sent to", "arrive")
     cells = [(row.place, row.listener, _first_address(row.addresses), row.answer) for row in rows]
     first, *lines = columns([head, *cells])
@@ -138,13 +140,13 @@ def reach_text(rows: Sequence[Reach], terminal: Terminal) -> str:
 
 
 def _first_address(addresses: Sequence[Address]) -> str:
-    """One address, and how many more there are."""
+    """The first address, and the number of others."""
     count_text = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
     return f"{addresses[0]}{count_text}" if addresses else "-"
 
 
 def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig) -> str:
-    """What the rules find, one block per cause: errors, warnings, then what is not known yet."""
+    """The findings as text, a block per cause: errors, warnings, then those not known yet."""
     errors, other_findings = config.refused(result), config.shown(result)
     unknown = [finding for finding in other_findings if finding.state is FindingState.UNKNOWN]
     warnings = [finding for finding in other_findings if finding not in unknown]
@@ -158,7 +160,7 @@ def findings_text(result: CheckResult, terminal: Terminal, config: PolicyConfig)
 
 
 def describe(stack: str, spec: Spec, planned: PlacementPlan, terminal: Terminal) -> str:
-    """The plan as a table, a row per socket, and what a user should know about its names."""
+    """The plan as a table with a row per socket, and notes on its names."""
     plan = planned.plan
     head, *rows = _table(planned, terminal.width)
     brokers = len(plan.brokers)
@@ -181,8 +183,8 @@ def describe(stack: str, spec: Spec, planned: PlacementPlan, terminal: Terminal)
 
 
 def _table(planned: PlacementPlan, width: int) -> list[str]:
-    """A head and a row per socket. Where ``width`` is too small, each node has a line of its own,
-    and where it still is, each advertised address, too."""
+    """A head and a row per socket. If ``width`` is too small, nodes are on separate lines, and if
+    it is still too small, advertised addresses, too."""
     nodes = planned.plan.nodes
     owners = [
         _owner(planned, node, first=not turn)
@@ -238,7 +240,7 @@ def _cluster_id(project: Project, stack: str, spec: Spec) -> str | None:
 
 
 def _rendered(planned: PlacementPlan, node: Node, cluster_id: str) -> str:
-    """`server.properties`, or a container's variables as `docker run --env-file` takes them."""
+    """`server.properties`, or a container's variables for `docker run --env-file`."""
     if container := planned.containers.get(node.id):
         variables = container.variables(cluster_id)
         return "".join(f"{name}={value}\n" for name, value in variables.items())

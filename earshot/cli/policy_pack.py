@@ -46,7 +46,7 @@ def run() -> None:
 def folder(environment: Path) -> Path:
     """The pack that runs with the Python of ``environment``, below the user's cache.
 
-    One folder per version and environment, for its owner alone (0700). Raises EarshotError unless
+    One folder per version and environment, with mode 0700. Raises EarshotError unless
     ``environment`` is a virtual environment and the cache can be written.
     """
     if not (environment / "bin" / "python").exists():
@@ -57,7 +57,7 @@ def folder(environment: Path) -> Path:
             remedy="install earshot with its extra deploy into one "
             "(docs/installation-configuration.md)",
         )
-    # JSON quotes a path as YAML reads it
+    # a path quoted as JSON is valid YAML
     about = _ABOUT.format(environment=json.dumps(str(environment)), version=__version__)
     files = {"PulumiPolicy.yaml": about, "__main__.py": _PROGRAM}
 

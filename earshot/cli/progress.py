@@ -33,7 +33,7 @@ def steps() -> Iterator[Step]:
 
 
 class _Live:
-    """The running step below, the finished ones with their seconds above it."""
+    """Shows the running step below the finished ones with their seconds."""
 
     def __init__(self, live: progress.Progress) -> None:
         self._live = live

@@ -1,4 +1,4 @@
-"""`earshot report`: saved reports, in any format; from files, or objects of a bucket."""
+"""`earshot report`: prints saved reports from files or buckets, in any format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def run(
     *,
     force: bool = False,
 ) -> int:
-    """Prints the report of ``stack`` and ``files``, as one; the result is its exit code."""
+    """Prints the reports of ``stack`` and ``files`` as one; returns its exit code."""
     targets = formats(output, format, SUFFIXES)
     names = list(files)
     if stack is not None:
@@ -54,7 +54,7 @@ def _of_stack(stack: str) -> Path:
 
 
 def _sources(names: Sequence[str]) -> list[Source]:
-    """The reports called ``names``; raises EarshotError, also for more cells than one may have."""
+    """The reports called ``names``. Raises EarshotError, also for too many cells."""
     sources: list[Source] = []
     cells = 0
     for name in names:

@@ -35,7 +35,7 @@ def table(rules: tuple[Rule, ...]) -> str:
 
 
 def in_full(rule: Rule, terminal: Terminal) -> str:
-    """All facts of a rule, with an example that breaks it and one that keeps it."""
+    """All facts of a rule, with a bad and a good example."""
     width = max(len(name) for name in (*FIELDS, STANDS_FOR))
     lines = [terminal.bold(f"{rule.id}: {rule.title}")]
     facts = [(name, text) for name, text in _facts(rule).items() if name not in ("id", "title")]
@@ -61,5 +61,5 @@ def _rule(id: str) -> Rule:
     rules_by_id = {rule.id: rule for rule in RULES}
     if id.upper() not in rules_by_id:
         allowed = ", ".join(rules_by_id)
-        raise EarshotError(f"rule {id}", observed="there is none of this id", allowed=allowed)
+        raise EarshotError(f"rule {id}", observed="there is no rule with this id", allowed=allowed)
     return rules_by_id[id.upper()]

@@ -1,6 +1,6 @@
-"""`python -m earshot.cli.run_order ORDER REPORT JARS [CLIENT]`: an order becomes a report.
+"""`python -m earshot.cli.run_order ORDER REPORT JARS [CLIENT]`: carries out an order.
 
-What a validator's timer runs; it is `earshot validate` with what the order says, and its exit code.
+A validator's timer runs it. It is `earshot validate` with the settings of the order.
 """
 
 import json
@@ -14,8 +14,8 @@ from earshot.remote.orders import read_order
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Arguments are files: the order, the report to write, the folder of Spark's jars, and, where
-    the listeners take any, client properties."""
+    """Validates and returns the exit code. Arguments are paths: the order, the report to write, the
+    folder of Spark's jars, and the client properties, if the listeners need any."""
     order_file, report, jars, *client = arguments
     try:
         order = read_order(Path(order_file).read_text(encoding="utf-8"), order_file)

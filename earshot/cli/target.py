@@ -22,7 +22,7 @@ PULUMI_SECONDS = 60
 
 @dataclass(frozen=True)
 class Target:
-    """At least one of contract and bootstrap; a stack where the contract came from one."""
+    """A contract, bootstrap addresses, or both; with a stack, if the contract is from one."""
 
     contract: Contract | None
     bootstrap: tuple[Address, ...]
@@ -30,7 +30,7 @@ class Target:
     stack: str = ""
     """The stack's name in the project; empty without a stack."""
     files: tuple[Path, ...] = ()
-    """What it is read from, and what belongs to it: nothing that a result may replace."""
+    """The files of the target, which a result must not replace."""
 
     def client_properties(self, file: Path | None) -> dict[str, str]:
         """The properties in ``file``, else the validator's if the stack has them, else none.

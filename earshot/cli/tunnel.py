@@ -33,7 +33,7 @@ if [ -f "$2" ]; then mount --bind "$2" "$3" || exit 125; fi
 shift 3
 exec "$@"
 """
-"""In mounts of its own: names of brokers first, before any other way to look names up."""
+"""Mounts a hosts file with the brokers' names, and makes lookups read it first."""
 
 
 def run(
@@ -73,7 +73,7 @@ def run(
     title = str(chosen.name) if chosen is not None else "brokers"
     seed = run_target.contract.cluster if run_target.contract is not None else ""
     if command:
-        seed += f" {os.getpid()}"  # its names are its own: another tunnel may run beside it
+        seed += f" {os.getpid()}"  # distinct names, as another tunnel may run at the same time
     first_port = port if kind == "ports" else None
     is_ready = asyncio.Event()
 
@@ -83,7 +83,7 @@ def run(
         ) as opened_tunnel:
             text = _addresses_text(opened_tunnel, title)
             if command:
-                to_stderr(text)  # the standard output is the command's
+                to_stderr(text)  # stdout is the command's
                 return await _ended(opened_tunnel, command, folder)
             emit(f"{text}\n")
             is_ready.set()
@@ -117,7 +117,7 @@ async def _until_signal(work: Coroutine[None, None, int], is_ready: asyncio.Even
 
 
 async def _ended(opened_tunnel: Tunnel, command: Sequence[str], folder: Path) -> int:
-    """The exit code of ``command``, which finds the brokers by their names or ports."""
+    """Runs ``command``, which reaches the brokers by their names or ports; its exit code."""
     full_command = [*_with_names(opened_tunnel.hosts, folder), *command]
     try:
         process = await asyncio.create_subprocess_exec(
@@ -215,7 +215,7 @@ def _brokers(target: Target, chosen: ContractListener | None) -> list[Address]:
 
 
 def _addresses_text(opened_tunnel: Tunnel, title: str) -> str:
-    """The local addresses, which can be used by now."""
+    """The local addresses as text."""
     lines = [f"{title} through {opened_tunnel.via.text}"]
     width = max(len(str(route.local)) for route in opened_tunnel.routes)
     for route in opened_tunnel.routes:

@@ -25,11 +25,11 @@ from earshot.spark.run import validate as prove
 from earshot.validation.result import Cell, Report
 
 CLEAN_UP = 25.0
-"""Seconds after the deadline for topics, JVM and the control probe of what failed."""
+"""Seconds after the deadline for topics, the JVM, and the control probe of failures."""
 IMAGE_SECONDS = 1800.0
-"""Seconds, in addition, to make the image for vantages in containers, once."""
+"""Additional seconds to build the image for vantages in containers, once."""
 HOST_ALONE = (Standpoint(name="host", scope=Scope.HOST),)
-"""The only standpoint in a docker contract itself: listeners for this machine."""
+"""The only standpoint of a docker contract without a stack: listeners for this machine."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Choice:
     vantages: Path | None = None
     """A file of standpoints: the place from which each scope is validated."""
     vantage: str | None = None
-    """The name of this place, from which everything is validated."""
+    """The name of this machine as the only vantage."""
     only: tuple[str, ...] = ()
 
 
@@ -58,9 +58,9 @@ def run(
     *,
     force: bool = False,
 ) -> int:
-    """Validates what ``looked_at`` (stack, contract, bootstrap) names; the exit code.
+    """Validates the brokers of ``looked_at`` (stack, contract, bootstrap); the exit code.
 
-    The report of a stack is kept for `earshot report`; if no broker answers, it is the doctor's.
+    The report of a stack is stored for `earshot report`; if no broker answers, it is the doctor's.
     Raises EarshotError.
     """
     files = formats(output, format, SUFFIXES)
@@ -69,7 +69,7 @@ def run(
     if run_target.contract is not None and run_target.bootstrap:
         raise EarshotError(
             "--bootstrap",
-            observed="is given beside a contract, and all addresses are those of the contract",
+            observed="is given with a contract, which has all addresses",
             remedy="leave one of them out; `earshot doctor` begins at other addresses",
         )
     input_files = filter(None, (client_config, choice.vantages))
@@ -78,7 +78,7 @@ def run(
     options = replace(_options(choice, _defaults(run_target)), client=client, incarnations=lives)
     standpoints = _standpoints(choice, run_target, bool(client))
     if choice.vantage is not None:
-        # elsewhere it is a container, whose cache goes with it
+        # this may be a container, whose cache is temporary
         options = replace(options, vantage=choice.vantage, record=False)
     notes: tuple[str, ...] = ()
     unknown: tuple[Cell, ...] = ()
@@ -138,7 +138,7 @@ def _beyond_the_deadline(standpoints: Sequence[Standpoint] | None) -> float:
 def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoint, ...] | None:
     """The standpoints for each scope; None means this machine for all of them.
 
-    ``asked`` is true if there are credentials for listeners that a deploy has none for.
+    ``asked`` is True if there are credentials for listeners for which a deploy has none.
     """
     if choice.vantage is not None:
         for option, value in (("--vantages", choice.vantages), ("--only", choice.only)):
@@ -167,7 +167,7 @@ def _standpoints(choice: Choice, target: Target, asked: bool) -> tuple[Standpoin
 
 
 def _defaults(target: Target) -> ValidationSpec:
-    """The defaults in the stack's file, which a stack deployed elsewhere may not have here."""
+    """The settings in the stack's file, or the defaults if the file is not on this machine."""
     if target.project is None or not target.project.stack_file(target.stack).exists():
         return ValidationSpec()
     return target.project.read_cluster(target.stack).validation

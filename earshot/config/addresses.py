@@ -1,4 +1,4 @@
-"""The address strategy of a listener: how its clients tell the brokers apart."""
+"""The address strategy of a listener: how its addresses distinguish the brokers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KEYS = {
 
 
 class AddressSpec(Frozen):
-    """How the advertised addresses of a listener tell its brokers apart."""
+    """How the advertised addresses of a listener distinguish its brokers."""
 
     strategy: Strategy = Strategy.OWN
-    """own: a name of each broker's own, which the placement provisions; port: one name and a port
-    per broker; sni: one port and a name per broker, told apart by TLS; given: `advertised` has all
+    """own: a name per broker, which the placement provisions; port: one name and a port per broker;
+    sni: one port and a name per broker, which TLS clients send; given: `advertised` has all
     addresses."""
     host: Host | None = None
-    """With strategy port: the one name. Default: that of the balancer that the stack makes."""
+    """With strategy port: the name of all brokers. Default: that of the stack's balancer."""
     base_port: Port | None = None
     """With strategy port, and required: broker N has the port `base_port` + N."""
     pattern: str | None = None
@@ -41,10 +41,10 @@ class AddressSpec(Frozen):
     port: Port | None = None
     """With strategy sni: the port of all brokers' names. Default: the listener's port."""
     bootstrap_host: BindHost | None = None
-    """A name for first connections, which leads to any broker. Default: the brokers' own addresses,
+    """A name for first connections, which reach any broker. Default: the brokers' own addresses,
     or with strategy port and a `bootstrap_port`, `host`."""
     bootstrap_port: Port | None = None
-    """A port for first connections, which leads to any broker. Default: the brokers' own addresses,
+    """A port for first connections, which reach any broker. Default: the brokers' own addresses,
     or with a `bootstrap_host` the port of the brokers."""
     path: ForwardingPath | None = None
     """What forwards connections to the brokers. The gate checks that it suits the listener."""

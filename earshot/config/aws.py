@@ -88,7 +88,7 @@ class AwsSpec(ClusterSpec):
     volumes: dict[int, VolumeId] = Field(default_factory=dict)
     """By node id, the data volume to take over, kept by an earlier stack of this name."""
     drained: tuple[Whole, ...] = ()
-    """Ids of brokers that hold no replica any more, so that they may be removed."""
+    """Ids of brokers without replicas, which may be removed."""
     archive: KafkaRelease
     """Kafka's release archive, which instances download."""
     heap: Heap = "1g"
@@ -97,7 +97,7 @@ class AwsSpec(ClusterSpec):
     """By file name below /run/kafka/secrets, the SSM parameter that holds the file; `{id}` is
     replaced by the node's id."""
     client: dict[str, str] = Field(default_factory=dict)
-    """Kafka client properties with which a node reaches its own inter-broker listener, if that
+    """Kafka client properties with which a node connects to its own inter-broker listener, if it
     needs any."""
     nat: Nat | None = None
     """NAT gateways of a new VPC: none, one, or per-zone. Default: one if a node is in a private
@@ -163,8 +163,8 @@ class AwsSpec(ClusterSpec):
                 yield (
                     f"listeners.{listener.name}.scopes: found "
                     f"{', '.join(listener.scopes)} with expose "
-                    f"privatelink; allowed: {Scope.EXTERNAL}, for its name resolves in the "
-                    "consumers' VPCs alone"
+                    f"privatelink; allowed: {Scope.EXTERNAL}, as its name resolves only in "
+                    "the consumers' VPCs"
                 )
 
     def _place_problems(self) -> Iterator[str]:
@@ -201,7 +201,7 @@ class AwsSpec(ClusterSpec):
         for id in self.drained:
             if id in self.ids:
                 problem = f"found broker {id}, which stays and gets replicas"
-                yield f"drained: {problem}; allowed: brokers that are no more"
+                yield f"drained: {problem}; allowed: ids of brokers that this file removes"
 
     def _name_problems(self) -> Iterator[str]:
         if self.naming == "zone" and self.zone is None:
@@ -247,11 +247,11 @@ class AwsSpec(ClusterSpec):
             own_secrets.append(("validator.", self.validator.client, self.validator.secrets))
         for key, client, _ in own_secrets:
             if client:
-                problem = "found beside `security`, which says how to come in"
-                yield f"{key}client: {problem}; take it away"
+                problem = "found with `security`, which provides the client properties"
+                yield f"{key}client: {problem}; remove it"
         for key, _, files in own_secrets:
             for name in filter(is_secret_file, files):
-                yield f"{key}secrets.{name}: found beside `security`, which has a file of that name"
+                yield f"{key}secrets.{name}: found with `security`, which has a file of that name"
 
     def _room_problems(self) -> Iterator[str]:
         if self.vpc.id is not None:

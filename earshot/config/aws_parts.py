@@ -43,7 +43,7 @@ def _range(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
-        raise ValueError(f"found {value}, which is the world; write `{ANYWHERE}: true` instead")
+        raise ValueError(f"found {value}, which is every address; write `{ANYWHERE}: true` instead")
     reraised(read_range, value)
     return value
 
@@ -62,22 +62,22 @@ ParameterName = Annotated[
 
 
 class KafkaRelease(Frozen):
-    """Kafka as its project publishes it: `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
+    """Kafka's release archive, `kafka_2.13-<version>.tgz`, and its SHA-512 sum."""
 
     url: Annotated[str, matching(_URL, "an http or https URL of printable ASCII")]
     """The http or https URL of kafka_2.13-VERSION.tgz. Instances must reach it."""
     sha512: Annotated[str, matching(_SHA512, "128 lower-case hexadecimal digits")]
-    """The archive's SHA-512 sum in hexadecimal digits, as published beside it (.tgz.sha512)."""
+    """The archive's SHA-512 sum in hexadecimal digits, as published with it (.tgz.sha512)."""
 
     @field_validator("sha512", mode="before")
     @classmethod
     def _joined(cls, value: object) -> object:
-        # the published files break the sum into groups of upper-case digits
+        # published files have the sum in groups of upper-case digits
         return "".join(value.split()).lower() if isinstance(value, str) else value
 
 
 class VpcSpec(Frozen):
-    """A VPC of the stack's own, or, with ``id``, one that is there."""
+    """A VPC of the stack's own, or, with ``id``, an existing one."""
 
     id: VpcId | None = None
     """The id of an existing VPC. Default: a new VPC."""
@@ -151,7 +151,7 @@ class InstanceSpec(Frozen):
 
 
 def architecture_of(instance_type: str) -> Architecture:
-    """The architecture by the type's name: Graviton has a `g` after the generation, or family a1.
+    """The architecture in the type's name: Graviton has a `g` after the generation, or family a1.
 
     Source: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
     """
@@ -226,7 +226,7 @@ class ZoneSpec(Frozen):
 
 
 class ClientsSpec(Frozen):
-    """Who may come in, beside the nodes themselves and, for scope internal, the VPC."""
+    """Clients that security groups admit, in addition to nodes and, for scope internal, the VPC."""
 
     ranges: dict[str, Range] = Field(default_factory=dict)
     """By a name of your choice, CIDR blocks of external clients."""
@@ -237,8 +237,8 @@ class ClientsSpec(Frozen):
     VPC's own range."""
 
     def admitted(self, vpc: str, connected: Iterable[IpRange] = ()) -> Clients:
-        """The same for the security groups of a VPC with the range ``vpc``, and of VPCs with the
-        ranges ``connected`` to it."""
+        """The admitted clients of a VPC with the range ``vpc``, to which VPCs with the ranges
+        ``connected`` are connected."""
         world = WORLD[:1] if self.anywhere else ()
         external: list[IpRange] = [read_range(text) for text in (*self.ranges.values(), *world)]
         return Clients(
@@ -248,7 +248,7 @@ class ClientsSpec(Frozen):
 
 
 class ValidatorInstanceSpec(Frozen):
-    """An instance of its own, without a public address, that proves the internal scope."""
+    """A separate instance, without a public address, that validates the internal scope."""
 
     instance: InstanceSpec = InstanceSpec(type="t4g.medium")
     """The instance. Spark needs two GiB of memory."""
@@ -257,7 +257,7 @@ class ValidatorInstanceSpec(Frozen):
     keep_days: Whole = Field(default=30, ge=1, le=3650)
     """Days for which dated reports are kept."""
     client: dict[str, str] = Field(default_factory=dict)
-    """Kafka client properties, if an internal listener takes TLS or SASL."""
+    """Kafka client properties, if an internal listener uses TLS or SASL."""
     secrets: dict[FileName, ParameterName] = Field(default_factory=dict)
     """By file name below /run/earshot/secrets, the SSM parameter that holds the file."""
 

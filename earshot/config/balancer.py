@@ -18,7 +18,7 @@ MOST_LISTENERS = 50
 """Listeners of one Network Load Balancer:
 https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html"""
 EVERYONE = "*"
-"""The principal that means every account of AWS."""
+"""The principal for every AWS account."""
 _PRINCIPAL = re.compile(
     r"\*|arn:aws[a-z-]*:iam::[0-9]{12}:(root|(user|role)/[A-Za-z0-9+=,.@_/-]+)", re.ASCII
 )
@@ -45,7 +45,7 @@ class BalancerSpec(Frozen):
     """Seconds after which a connection without traffic is dropped. The default is longer than
     Kafka's own `connections.max.idle.ms`."""
     drain_seconds: Whole = Field(default=60, ge=0, le=3600)
-    """Seconds for which a target that leaves keeps its connections."""
+    """Seconds for which a removed target keeps its connections."""
     name: BindHost | None = None
     """With privatelink, and required with naming aws: the name that brokers advertise. Each
     consumer's private zone has it. With naming zone it is `record` below `zone.name`."""
@@ -151,7 +151,7 @@ class BalancerSpec(Frozen):
 
 
 def _expose(value: Any) -> Any:
-    """`expose: nlb` is a balancer with every default."""
+    """The balancer for a text such as `expose: nlb`, with all defaults."""
     if value in ("nlb", "privatelink"):
         return {"kind": value}
     if value is None or isinstance(value, (Mapping, BalancerSpec)):

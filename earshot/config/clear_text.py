@@ -1,4 +1,4 @@
-"""Listeners of scope external without TLS, each of which needs a reason."""
+"""Checks that each listener of scope external without TLS has a reason."""
 
 from __future__ import annotations
 

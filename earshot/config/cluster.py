@@ -34,7 +34,7 @@ _SIZE = re.compile(r"[1-9]\d*[mg]", re.ASCII)
 
 
 MIN_HEAP, MAX_HEAP = 16, 1024 * 1024
-"""Megabytes. With less no Kafka starts, and no machine has more."""
+"""Limits in megabytes: Kafka does not start with less, and no machine has more."""
 
 
 def heap_size(value: str) -> str:
@@ -57,27 +57,26 @@ def shown_ids(ids: Sequence[int]) -> str:
 
 
 def unknown_ids(key: str, kind: str, ids: Iterable[int], allowed: Sequence[int]) -> Iterator[str]:
-    """A problem of ``key`` for each of the ids ``ids`` that is not ``allowed``."""
+    """A problem of ``key`` for each of ``ids`` that is not ``allowed``."""
     for id in ids:
         if id not in allowed:
             yield f"{key}: found {kind} {id}; allowed: {shown_ids(allowed)}"
 
 
 Whole = Annotated[int, BeforeValidator(whole_number)]
-"""A whole number; pydantic alone would take `true` for 1."""
+"""A whole number; pydantic alone would read `true` as 1."""
 Heap = Annotated[str, AfterValidator(heap_size)]
-"""Of each JVM, as `-Xmx` takes it."""
+"""The heap of each JVM, as for `-Xmx`."""
 
 
 L = TypeVar("L", bound=Frozen)
 
 
 class ControllerSpec(Frozen):
-    """The KRaft quorum: on the first brokers, or on nodes of its own."""
+    """The KRaft quorum: on the first brokers, or on separate nodes."""
 
     mode: Literal["combined", "separate"] = "combined"
-    """combined: the first brokers are controllers, too; separate: controllers are nodes of their
-    own."""
+    """combined: the first brokers are also controllers; separate: controllers are other nodes."""
     count: Whole | None = Field(default=None, ge=1, le=9)
     """The number of voters, an odd number; it cannot change later. Default: 3 with at least three
     brokers or separate mode, else 1."""
@@ -101,11 +100,11 @@ class ControllerSpec(Frozen):
 
 
 class ValidationSpec(Frozen):
-    """How the stack proves its listeners after a deploy."""
+    """How the stack validates its listeners after an update."""
 
     records: Whole = Field(default=3000, ge=0, le=10_000_000)
-    """Records that Spark sends in all, in equal shares per listener; 0 validates by `earshot
-    doctor` alone, without Java."""
+    """Records that Spark sends in all, in equal shares per listener; 0 validates only with
+    `earshot doctor`, without Java."""
     deadline: Whole = Field(default=300, ge=10, le=3600)
     """Seconds for the whole validation."""
 
@@ -116,13 +115,13 @@ def _with_protocol(listener: L, otherwise: Protocol) -> L:
 
 
 class ClusterSpec(Frozen):
-    """What every placement has in common."""
+    """The settings that all placements have in common."""
 
     if TYPE_CHECKING:
-        placement: str  # each placement's own constant
+        placement: str  # set by each placement
 
     PLAINTEXT_QUORUM: ClassVar[bool] = False
-    """Whether the quorum of a secured cluster may be in plain text, as on the way from none."""
+    """Whether the quorum of a secured cluster may use plain text, as during its introduction."""
 
     brokers: Whole = Field(default=3, ge=1, le=MAX_BROKERS)
     """The number of brokers. Their ids are 1, 2, 3, and so on."""
@@ -143,14 +142,14 @@ class ClusterSpec(Frozen):
     """In-sync replicas that a write with acks=all needs. Default: one less than the replication
     factor, at least 1."""
     security: SecuritySpec | None = None
-    """TLS certificates, users and ACLs, made by the update. Default: none; listeners do what their
-    `protocol` says."""
+    """TLS certificates, users and ACLs, made by the update. Default: none; listeners have
+    their `protocol`."""
     extra: dict[str, str] = Field(default_factory=dict)
     """Further broker properties. Keys that earshot computes and secrets in plain text are
     refused."""
     gate: Literal["required", "off"] = "required"
-    """required: brokers are touched only after their advertised names were approved in this run;
-    off: without a check."""
+    """required: brokers change only after their advertised names were approved in this run; off:
+    without a check."""
     validation: ValidationSpec = ValidationSpec()
     """How the stack validates its listeners after an update."""
 
@@ -200,7 +199,7 @@ class ClusterSpec(Frozen):
 
     @model_validator(mode="after")
     def _secured(self) -> Self:
-        """With `security`, a listener without a protocol in the file is not in plain text."""
+        """The spec; with `security`, listeners without a protocol in the file get a secure one."""
         if self.security is None:
             return self
         internal = (
@@ -281,8 +280,8 @@ class ClusterSpec(Frozen):
         ):
             if name in list(Protocol) and name != protocol:
                 yield (
-                    f"listener {name}: found the protocol {protocol} under the name of another; "
-                    f"allowed: protocol {name}, or a name that is no protocol's"
+                    f"listener {name}: found protocol {protocol} under the name of another "
+                    f"protocol; allowed: protocol {name}, or a name that is not a protocol"
                 )
         ports: dict[int, str] = {}
         for listener in self.listeners:
@@ -343,7 +342,7 @@ class ClusterSpec(Frozen):
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Every Kafka process of the cluster, brokers first."""
+        """The ids of all nodes, brokers first."""
         return tuple(dict.fromkeys((*self.ids, *self.controller_ids)))
 
     @property

@@ -1,4 +1,4 @@
-"""Checks of all address strategies of a cluster together."""
+"""Checks the address strategies of a cluster together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def address_problems(
         if address.forwards and listener.name == inter_broker:
             yield (
                 f"{key}.strategy: found {address.strategy} on the listener between brokers; "
-                f"allowed: {Strategy.OWN}, {Strategy.GIVEN}, for brokers must reach each other "
+                f"allowed: {Strategy.OWN}, {Strategy.GIVEN}, as brokers must reach each other "
                 "before anything forwards to them; give clients a listener of their own"
             )
         if address.strategy is Strategy.GIVEN and (

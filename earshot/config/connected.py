@@ -25,7 +25,7 @@ VpcName = Annotated[
         "up to 30 small letters, digits and hyphens, but not the name of a scope",
     ),
 ]
-"""Also the name of the vantage there."""
+"""The name of a connected VPC, and of the vantage there."""
 PeeringId = Annotated[
     str,
     matching(re.compile(r"pcx-[0-9a-f]{8,17}", re.ASCII), "an id such as pcx-0123456789abcdef0"),
@@ -50,14 +50,14 @@ class ConnectedVpcSpec(Frozen):
     region: str | None = None
     """The VPC's region. Default: that of the stack."""
     associate: bool = True
-    """With naming zone: whether the stack associates its private zone with the VPC, which takes
+    """With naming zone: whether the stack associates its private zone with the VPC, which needs
     credentials for both. Otherwise the names do not resolve there."""
     routed: bool | None = None
     """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
-    makes from its own VPC. Default: not known."""
+    creates from its own VPC. Default: unknown."""
     resolver: tuple[str, ...] = Field(default=(), max_length=8)
-    """DNS servers (`ip` or `ip:port`) that answer as the VPC's resolver does, and that this machine
-    reaches: the gate looks the names up there. Default: none."""
+    """DNS servers (`ip` or `ip:port`) with the answers of the VPC's resolver, which this machine
+    reaches: the gate looks up the names there. Default: none."""
 
     @field_validator("region")
     @classmethod

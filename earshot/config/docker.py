@@ -55,7 +55,7 @@ Image = Annotated[str, matching(_IMAGE, "an image such as apache/kafka:4.1.1")]
 
 
 class DockerListenerSpec(ListenerSpec):
-    """One listener, for all brokers, with the ports of the host that lead to it."""
+    """One listener, for all brokers, with its published ports."""
 
     published: dict[int, Port] = Field(default_factory=dict)
     """By broker id, the host port that is published. Default: `port` for the first broker of a
@@ -64,7 +64,7 @@ class DockerListenerSpec(ListenerSpec):
 
 
 class ValidatorImageSpec(Frozen):
-    """The image in which a validation runs in the networks of clients in containers."""
+    """The image of containers that validate from the clients' networks."""
 
     base: Image = "debian:bookworm-slim"
     """The Debian image, or a mirror of one, that the validator image is built on."""
@@ -85,21 +85,20 @@ class DockerSpec(ClusterSpec):
     broker_ids: tuple[Whole, ...] | None = None
     """The brokers' ids. Default: 1, 2, 3, and so on."""
     names: dict[int, str] = Field(default_factory=dict)
-    """By node id, the container's name, which is its alias on the network, too. Default: kafka-ID,
+    """By node id, the container's name, which is also its alias on the network. Default: kafka-ID,
     controller-ID."""
     image: Image | None = None
     """The image of every node. Default: apache/kafka of `kafka_version`."""
     listeners: tuple[DockerListenerSpec, ...] = _LISTENERS
     """The listeners of all brokers. At least one serves scope internal."""
     hosts: Hosts = Field(default=(DockerHost(),), min_length=1, max_length=MAX_HOSTS)
-    """The Docker hosts; in a stack file also `aws`, with those that the stack makes. Default: this
-    machine's."""
+    """The Docker hosts; in a stack file also `aws`, with hosts that the stack creates. Default:
+    this machine's."""
     network: NetworkName | None = None
-    """The name of a Docker network that is there already, which the brokers join and nothing
-    removes. With several Docker hosts, each has one of this name. Default: one that the stack
-    makes."""
+    """The name of an existing Docker network for the brokers, which is never removed. With several
+    Docker hosts, each must have it. Default: a network that the stack creates."""
     dns: tuple[IpAddress, ...] = ()
-    """DNS servers of the containers, as IP addresses. Default: those that the engine gives them."""
+    """DNS servers of the containers, as IP addresses. Default: those of the engine."""
     heap: Heap = "512m"
     """The heap of each JVM, as `-Xmx` takes it, such as 256m or 1g."""
     data: Literal["keep", "delete"] = "keep"
@@ -116,7 +115,7 @@ class DockerSpec(ClusterSpec):
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, value: Any) -> Any:
-        """A version that only the image names, and no listener for `localhost` on several hosts."""
+        """Adds the version in the image's tag; omits the listener HOST on several hosts."""
         if not isinstance(value, Mapping):
             return value
         settings = dict(value)
@@ -161,7 +160,7 @@ class DockerSpec(ClusterSpec):
     @field_validator("names")
     @classmethod
     def _containers(cls, value: dict[int, str]) -> dict[int, str]:
-        # a container may be called kafka_1; as an advertised host many clients cannot read it
+        # Docker allows kafka_1, but many clients reject it as an advertised host
         problems = [
             f"{id}: found {shown(name)}; allowed: up to 63 letters, digits, hyphens and dots, "
             "beginning with a letter or digit"
@@ -243,8 +242,8 @@ class DockerSpec(ClusterSpec):
             if Scope.HOST in listener.scopes:
                 yield (
                     f"listeners.{listener.name}.scopes: found host with {len(self.hosts)} Docker "
-                    "hosts; a client is given the address of every broker, and localhost leads to "
-                    "those of its own host only. Give the listener the scope external"
+                    "hosts; a client gets the addresses of all brokers, and reaches only those of "
+                    "its own host through localhost. Give the listener the scope external"
                 )
 
     def _secured_problems(self) -> Iterator[str]:
@@ -259,7 +258,7 @@ class DockerSpec(ClusterSpec):
             if listener.name == self.inter_broker_name and listener.advertised:
                 yield (
                     f"listeners.{listener.name}.advertised: found with `security`; allowed: "
-                    "between brokers, the containers' own names, by which users are made, too"
+                    "between brokers only the containers' names, through which users are created"
                 )
 
     def _image_problems(self) -> Iterator[str]:

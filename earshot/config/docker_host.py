@@ -22,7 +22,7 @@ HostLabel = Annotated[str, matching(_LABEL, "up to 30 small letters, digits and 
 
 
 class DockerHost(Frozen):
-    """A Docker host: where its engine answers, and what others call it."""
+    """A Docker host: the address of its engine, and its names for other machines."""
 
     name: HostLabel = "local"
     """A label for the host, for messages and resource names."""
@@ -77,7 +77,7 @@ class AwsHosts(Frozen):
     """The value of `hosts` for Docker hosts that the stack creates."""
 
     aws: DockerHostsSpec
-    """EC2 instances, made in the same update as the brokers."""
+    """EC2 instances, created in the same update as the brokers."""
 
 
 def _hosts(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Docker hosts that are made as EC2 instances, for brokers in containers."""
+"""Docker hosts on EC2 instances that the stack creates, for brokers in containers."""
 
 from __future__ import annotations
 
@@ -19,23 +19,21 @@ from earshot.listeners.model import Frozen, Port, matching
 from earshot.listeners.problems import refuse, reraised, shown
 
 ENGINE_PORT = 2376
-"""Where the engines take TLS."""
+"""The port of the engines, for TLS."""
 HOSTS = "hosts"
-"""The security group of the hosts."""
+"""The name of the hosts' security group."""
 MOST_IMAGES = 4096
-"""Characters in the SSM parameter with the names of images."""
+"""The maximum length of the SSM parameter with the names of images."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _BRIDGES = ("172.17.0.0/16", "192.168.240.0/20", "10.240.0.0/16", "100.96.0.0/16")
-"""Ranges for the containers of a host, of which it gets the first that nothing else here has."""
+"""Candidates for the range of containers; a host gets the first unused one."""
 
 
 def _range(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
-        raise ValueError(
-            f"found {value}, which is the world; allowed: the ranges of those who are meant"
-        )
+        raise ValueError(f"found {value}, which is every address; allowed: a smaller range")
     reraised(read_range, value)
     return value
 
@@ -75,7 +73,7 @@ class DockerHostsSpec(Frozen):
     instances: dict[str, InstanceSpec] = Field(default_factory=dict)
     """By host, its own instance."""
     volume: VolumeSpec = VolumeSpec()
-    """Each host's data volume, which holds all that Docker keeps and outlives the instance."""
+    """Each host's data volume, with all data of Docker, which outlives the instance."""
     images: tuple[str, ...] = ()
     """Images in private registries of Amazon ECR, which each host pulls by its instance's role. In
     a stack file, those of the brokers and of the validator need not be listed."""
@@ -205,8 +203,8 @@ class DockerHostsSpec(Frozen):
 
     @property
     def bridge(self) -> IPv4Network | None:
-        """A range for containers that neither the VPC nor a client has: answers to an address in
-        it would never leave the host. None where all are taken."""
+        """A range for containers that overlaps neither the VPC nor a client, as packets to such
+        clients would not leave the host. None if all are in use."""
         ranges_in_use: list[IpRange] = [IPv4Network(self.cidr)]
         ranges_in_use += [*self.admitted_deployers, *self.admitted_clients]
         return next(

@@ -1,6 +1,7 @@
-"""`earshot:cluster` of a stack file, as one frozen model; errors name key, finding, allowance.
+"""Reads `earshot:cluster` of a stack file into one frozen model.
 
-`read_spec` is the only entry; a spec that it accepts can be planned.
+Errors have the key, the value found, and the allowed values. A spec that `read_spec` accepts can be
+planned.
 """
 
 import json
@@ -15,9 +16,9 @@ from earshot.listeners.problems import describe, shown
 from earshot.placements import PLACEMENTS
 
 Spec = ClusterSpec
-"""Of any placement: what `read_spec` gives is the placement's own."""
+"""The spec of any placement."""
 EXTENDS = "extends"
-"""The key that names the stack whose file has the keys that are left out."""
+"""The key with the name of the stack whose file has the omitted keys."""
 
 
 class StackFiles(Protocol):
@@ -35,9 +36,9 @@ class StackFiles(Protocol):
 
 
 def read_spec_text(text: str | None, source: str, files: StackFiles | None = None) -> Spec:
-    """Like `read_spec`, for JSON, as Pulumi passes what a stack file holds; None: no value.
+    """Like `read_spec`, for JSON, as Pulumi passes values of a stack file; None for no value.
 
-    A text that is not JSON is a value itself: `earshot:cluster: local`. Raises SpecError.
+    A text that is not JSON is itself the value: `earshot:cluster: local`. Raises SpecError.
     """
     try:
         value = json.loads(text) if text is not None else None
@@ -79,13 +80,13 @@ def read_spec(value: object, source: str, files: StackFiles | None = None) -> Sp
         return model.model_validate(value)
     except ValidationError as error:
         raise SpecError.of(source, describe(error, model, value)) from None
-    except UnicodeEncodeError as error:  # of a key: pydantic itself refuses such values
+    except UnicodeEncodeError as error:  # in a key; pydantic refuses such values itself
         problem = f"found the character {shown(error.object[error.start : error.end])}"
         raise SpecError(source, observed=problem, allowed="text that UTF-8 has") from None
 
 
 def _extended(value: object, source: str, files: StackFiles | None) -> tuple[object, str]:
-    """``value`` on top of the files that it extends, and a source that names all of them."""
+    """``value`` merged over the files that it extends, and a source with all their names."""
     layers: list[Mapping[str, Any]] = []
     names_seen: list[str] = []
     while isinstance(value, Mapping) and EXTENDS in value:

@@ -18,9 +18,9 @@ class EndpointSpec(Frozen):
 
     listeners: tuple[ListenerName, ...] = ()
     """Listeners of the contract behind the endpoint service. Default: each external one with one
-    name for all brokers and a port of its own for the bootstrap."""
+    name for all brokers and a separate port for the bootstrap."""
     zone: BindHost | None = None
-    """The private zone to make: the advertised name, or a domain above it. Default: the name."""
+    """The private zone to create: the advertised name, or a domain above it. Default: the name."""
     clients: dict[str, ClosedRange] = Field(default_factory=dict)
     """By a name of your choice, CIDR blocks of the clients."""
     groups: dict[str, GroupId] = Field(default_factory=dict)

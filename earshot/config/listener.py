@@ -49,8 +49,8 @@ class ListenerSpec(Frozen):
     advertised: dict[int, str] = Field(default_factory=dict)
     """By broker id, a `host` or `host:port` to advertise instead of the provisioned name."""
     address: AddressSpec = Field(default=AddressSpec(), exclude_if=lambda it: it == AddressSpec())
-    """How the advertised addresses tell brokers apart. Default: each broker has a name of its
-    own."""
+    """How the advertised addresses distinguish the brokers. Default: a name per
+    broker."""
 
     @field_validator("scopes", mode="before", json_schema_input_type=_Scope | list[_Scope])
     @classmethod

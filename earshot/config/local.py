@@ -45,10 +45,8 @@ class LocalSpec(ClusterSpec):
     @model_validator(mode="after")
     def _one_validator(self) -> Self:
         if self.client_config and self.security is not None:
-            problems = (
-                "client_config: found beside `security`, whose own user proves the listeners; "
-            )
-            refuse([f"{problems}allowed: one of the two"])
+            problem = "client_config: found with `security`, whose user validates the listeners"
+            refuse([f"{problem}; allowed: one of the two"])
         return self
 
     @field_validator("client_config")

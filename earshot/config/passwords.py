@@ -13,7 +13,7 @@ from earshot.listeners.problems import shown
 
 KEY = "earshot:passwords"
 _SECURE = "secure"
-"""The key of what Pulumi has encrypted in a stack file."""
+"""The key of an encrypted value in a stack file."""
 _USABLE = re.compile(r"[!-~]{8,128}")
 _ALLOWED = "8 to 128 printable ASCII characters without spaces"
 
@@ -46,8 +46,7 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
     for name, password in passwords.items():
         if not isinstance(password, str) or not _USABLE.fullmatch(password):
             problems.append(
-                f"{shown(name)}: is no password that may be given; allowed: {_ALLOWED}, "
-                f"set by {_command()}"
+                f"{shown(name)}: is not a valid password; allowed: {_ALLOWED}, set by {_command()}"
             )
     if problems:
         raise SpecError.of(source, problems)
@@ -56,7 +55,7 @@ def check_passwords(value: object, spec: ClusterSpec, source: str, *, secret: bo
 def check_encrypted(value: object, spec: ClusterSpec, source: str) -> None:
     """Like `check_passwords`, but for a stack file, in which secrets are encrypted."""
     if isinstance(value, Mapping) and isinstance(value.get(_SECURE), str):
-        return  # all of it is one secret
+        return  # the whole map is one secret
     if not isinstance(value, Mapping):
         raise SpecError.of(source, [_plain("USER")])
     problems = list(_about_users(value, spec))
@@ -67,25 +66,25 @@ def check_encrypted(value: object, spec: ClusterSpec, source: str) -> None:
         raise SpecError.of(source, problems)
 
 
-def _about_users(problems: Mapping[str, object], spec: ClusterSpec) -> Iterator[str]:
+def _about_users(passwords: Mapping[str, object], spec: ClusterSpec) -> Iterator[str]:
     if spec.security is None:
         yield "found for a cluster without `security`; allowed: where that has users"
         return
-    for name in map(str, problems):
+    for name in map(str, passwords):
         if name not in spec.security.user_names:
             users = ", ".join(spec.security.user_names)
-            yield f"found {shown(name)}, who is no user; allowed: {users}"
+            yield f"found {shown(name)}, which is not a user; allowed: {users}"
         elif name in spec.security.password_numbers:
             yield (
-                f"{name}: found with security.password_numbers.{name}; allowed: one of them, for a "
-                "password that is given has no number"
+                f"{name}: found with security.password_numbers.{name}; allowed: one of them, as a "
+                "configured password has no number"
             )
 
 
 def _plain(name: str) -> str:
     return (
         f"{name}: is in plain text; allowed: a secret, set by {_command()}, which asks for it; "
-        "who has read the file knows this one, so take another"
+        "choose another one, as readers of the file know this one"
     )
 
 

@@ -10,9 +10,9 @@ from earshot.listeners.problems import shown
 
 UNUSED: Final = "unused"
 ANYWAY: Final = "anyway"
-_ALLOWED = "unused, anyway, or a date as 2030-12-31, from which on it goes"
+_ALLOWED = "unused, anyway, or a date such as 2030-12-31, from which it is removed"
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?: 00:00:00 \+0000 UTC)?", re.ASCII)
-"""A date without quotes reaches the program as the midnight that begins it (Pulumi 3.259)."""
+"""A date; without quotes Pulumi 3.259 passes it as the midnight at its start."""
 
 
 def _remove(value: Any) -> str:
@@ -24,12 +24,12 @@ def _remove(value: Any) -> str:
         if date_match is not None:
             return date.fromisoformat(date_match[1]).isoformat()
     except ValueError:
-        pass  # no such day
+        pass  # not a date of the calendar
     raise ValueError(f"found {shown(text)}; allowed: {_ALLOWED}")
 
 
 Remove = Annotated[str, PlainValidator(_remove, json_schema_input_type=str)]
-"""`unused`, `anyway`, or a date as 2030-12-31."""
+"""`unused`, `anyway`, or a date such as 2030-12-31."""
 
 
 def goes_anyway(remove: str, today: date) -> bool:

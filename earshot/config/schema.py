@@ -134,7 +134,7 @@ def _of_placement(name: str, model: type[BaseModel]) -> Iterator[Schema]:
     """The schema's condition for a cluster of placement ``name``."""
     same_placement = {"required": ["placement"], "properties": {"placement": {"const": name}}}
     yield {"if": same_placement, "then": {"$ref": PREFIX + model.__name__}}
-    # a file that extends another one may leave to that what the whole must have
+    # a file that extends another one may omit required keys
     condition = {"allOf": [same_placement, {"not": {"required": [EXTENDS]}}]}
     yield {"if": condition, "then": _required(model)}
 

@@ -24,7 +24,7 @@ from earshot.listeners.terms import ClientAuth, Mechanism, Protocol
 _USER = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _KEY_STORE = re.compile(r"node-\d+", re.ASCII)
 _OF_OTHERS = ("GSSAPI", OAUTHBEARER)
-"""Mechanisms of Kafka's that `security` cannot make users for."""
+"""Mechanisms of Kafka for which `security` cannot create users."""
 _AUTHORIZER = "authorizer.class.name"
 _SUPER_USERS = "super.users"
 _ANYONE = "allow.everyone.if.no.acl.found"
@@ -36,9 +36,9 @@ Number = Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=9999)]
 
 
 class GivenSpec(Frozen):
-    """Certificates of nodes that others have made, as PEM, or that a private CA issues.
+    """Node certificates that were issued elsewhere, as PEM, or that a private CA issues.
 
-    Each lies in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
+    Each is in a file (relative to the project), an SSM parameter (`ssm:NAME`) or a secret of
     Secrets Manager (`secretsmanager:NAME`).
     """
 
@@ -85,7 +85,9 @@ class GivenSpec(Frozen):
     def _whole(self) -> Self:
         if self.private_ca and (other_keys := self.model_fields_set - {"private_ca"}):
             given_keys = f"found private_ca and {', '.join(sorted(other_keys))}"
-            raise ValueError(f"{given_keys}; allowed: private_ca alone, or where certificates lie")
+            raise ValueError(
+                f"{given_keys}; allowed: only private_ca, or only places of certificates"
+            )
         if not self.private_ca:
             missing_keys = [key for key in ("certificate", "authority") if not getattr(self, key)]
             refuse(f"{key}: is missing" for key in missing_keys)
@@ -95,7 +97,7 @@ class GivenSpec(Frozen):
             )
         places = (self.certificate, self.key, self.authority, self.password)
         if self.region and not any(map(is_in_aws, places)):
-            allowed = "where one lies in SSM or Secrets Manager"
+            allowed = "a place in SSM or Secrets Manager, or no region"
             raise ValueError(f"region: found where all are files; allowed: {allowed}")
         return self
 
@@ -103,14 +105,13 @@ class GivenSpec(Frozen):
 class TlsSpec(Frozen):
     """Where certificates come from, and how long they last."""
 
-    model_config = ConfigDict(populate_by_name=True)  # `from` is no name in Python
+    model_config = ConfigDict(populate_by_name=True)  # `from` is a keyword of Python
 
     issue: Literal["stack"] = "stack"
-    """stack: the stack has an authority of its own, which issues a certificate per node and
-    user."""
+    """stack: the stack's own authority issues a certificate per node and user."""
     files: GivenSpec | None = Field(default=None, alias="from")
-    """Where nodes have their certificates from, if not from the stack's authority; users always
-    have the stack's."""
+    """The source of node certificates, if not the stack's authority, which always issues those of
+    users."""
     days: Days = Field(default=397, ge=2, le=3650)
     """Days for which an issued certificate is valid."""
     renew_days: Days = Field(default=30, ge=1)
@@ -141,7 +142,7 @@ class TlsSpec(Frozen):
 
 
 class UserSpec(Frozen):
-    """A client with a password of its own, and what it may do."""
+    """A client with its own password, and its permissions."""
 
     name: str
     """The user's name."""
@@ -179,7 +180,7 @@ class UserSpec(Frozen):
 
 
 class SecuritySpec(Frozen):
-    """What makes a cluster a secured one; without it listeners are what `protocol` says."""
+    """TLS, users and ACLs of a cluster; without it listeners have their `protocol`."""
 
     tls: TlsSpec = TlsSpec()
     """Where certificates come from, and how long they are valid."""
@@ -196,10 +197,10 @@ class SecuritySpec(Frozen):
     def _of_users_of_kafkas(cls, value: object) -> object:
         if value in _OF_OTHERS:
             raise ValueError(
-                f"found {value!r}, whose users Kafka does not keep; allowed: "
-                f"{' or '.join(Mechanism)}, beside which `extra` turns {OAUTHBEARER} on (see "
-                "docs/security.md); or no `security`: then `protocol` and `extra` say how brokers "
-                "let clients in"
+                f"found {value!r}, whose users Kafka does not store; allowed: "
+                f"{' or '.join(Mechanism)}, in addition to which `extra` can enable {OAUTHBEARER} "
+                "(see docs/security.md); or no `security`, with `protocol` and `extra` for the "
+                "authentication"
             )
         return value
 
@@ -214,7 +215,7 @@ class SecuritySpec(Frozen):
     def _of_users(self) -> Self:
         users = ", ".join(self.user_names)
         refuse(
-            f"password_numbers: found {shown(name)}, who is no user; allowed: {users}"
+            f"password_numbers: found {shown(name)}, which is not a user; allowed: {users}"
             for name in self.password_numbers
             if name not in self.user_names
         )
@@ -272,13 +273,11 @@ def security_problems(
             allow = f"{Protocol.SSL}, where they show certificates"
             yield f"{key}.protocol: {problem}; allowed: {allow}"
         elif protocol not in allowed:
-            problem = (
-                f"found {protocol} in a cluster with `security`, whose clients say who they are"
-            )
+            problem = f"found {protocol} in a cluster with `security`, whose clients authenticate"
             yield f"{key}.protocol: {problem}; allowed: {', '.join(allowed)}"
         elif protocol is Protocol.SSL and (listener.client_auth or required) is not required:
             problem = f"found {listener.client_auth} with {protocol}"
-            why = "where a certificate alone says who a client is"
+            why = "where only a certificate authenticates a client"
             yield f"{key}.client_auth: {problem}, {why}; allowed: {required}"
         if listener.mechanism is not None and not protocol.sasl:
             problem = f"found {listener.mechanism} with {protocol}, where clients do not log in"

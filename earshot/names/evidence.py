@@ -28,7 +28,7 @@ class EvidenceKind(StrEnum):
     LIVE = "live"
     """Looked up just now with that scope's resolver."""
     DECLARED = "declared"
-    """A resource of the stack creates the name; no resolver of the scope can be asked from here."""
+    """A resource of the stack creates the name, and no resolver of the scope answered from here."""
     NONE = "none"
 
 
@@ -79,8 +79,8 @@ def gather(
     All names are looked up together, once per resolver, within ``policy.timeout`` seconds. If
     ``policy.retry`` is set, lookups are repeated for up to that many seconds. Names without dots
     are then looked up with this machine's search domains, within ``policy.timeout`` once more.
-    ``asked`` contains the system's resolvers by default; a resolver that did not answer is not
-    asked again with the same ``asked``. A name without an answer and without a declaration gets
+    ``asked`` provides the resolvers (default: the real ones). It remembers those that did not
+    answer, and does not use them again. A name without an answer and without a declaration gets
     evidence of kind none, with the reason.
     """
     declared = declared or {}

@@ -60,14 +60,17 @@ class WaivedName(Frozen):
 class ResolverPolicy(Frozen):
     """Resolvers per scope, time limits, and names that need not resolve here.
 
-    Defaults: `host`, and on placement `local` also `internal` and `controller`, use this machine's
-    resolver (`system`), with its hosts file, as clients here do. `external` uses the DNS servers
-    that are configured on this machine, without its hosts file, which is not evidence for other
-    machines. `internal` and `controller` of other placements use no resolver, because this machine
-    is not on the broker network.
+    Defaults of a scope without resolvers:
 
-    One of several servers that resolves a name is enough: they are a sample of the clients'
-    servers. Search domains of this machine count only for clients on it.
+    - `host`, and on placement `local` also `internal` and `controller`: `system`, this machine's
+      own lookup with its hosts file, which clients here use.
+    - `external`: the DNS servers that this machine is configured with. The hosts file is not used,
+      because it is not evidence for other machines.
+    - `internal` and `controller` of other placements: no resolver, because this machine is not in
+      the brokers' network.
+
+    One server that resolves a name is enough, as the servers are a sample of those that clients
+    use. A search domain of this machine counts only for clients here.
     """
 
     resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)

@@ -221,7 +221,7 @@ def _unscoped(contract: Contract) -> list[Report]:
     names = [listener.name for listener in contract.listeners if not scopes & set(listener.scopes)]
     if not names:
         return []
-    reason = "the contract says no scope of its clients: give it `scopes`, or use --vantage NAME"
+    reason = "the contract has no scope for its clients: add `scopes`, or use --vantage NAME"
     return [
         _undecided(contract.with_listeners(names), "unknown", _INCONCLUSIVE, reason, kind="remote")
     ]

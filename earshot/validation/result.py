@@ -200,7 +200,7 @@ class Report(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """0: passed, 1: a cell failed, 3: inconclusive."""
+        """0: everything passed; 1: a result failed; 3: inconclusive."""
         return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, 3)
 
 

@@ -113,7 +113,7 @@ def test_the_environment_goes_before_env_files(
     ("arguments", "message"),
     [
         (["gone.yml"], "file gone.yml: cannot be read (No such file"),
-        (["base.txt"], "its suffix says neither compose file nor properties"),
+        (["base.txt"], "its suffix is neither of compose files nor of properties"),
         (["three_brokers.yml"], "the variable OUTSIDE is required, and not set (the host's name)"),
         (["two_listeners.yml", "--env-file", "no.env"], "file no.env: cannot be read"),
         (["two_listeners.yml", "--service", "x"], "--service x: the file has no such service"),
@@ -122,7 +122,7 @@ def test_the_environment_goes_before_env_files(
         (["two_listeners.yml", "--scope", "X=host", "--scope", "X=host"], "X is given twice"),
         (["two_listeners.yml", "--scope", "X=host"], "--scope X: two_listeners.yml has no such"),
         (["two_listeners.yml", "-o", "."], "--output .: is a folder"),
-        (["aws.properties", "--service", "x"], "--service: aws.properties is no compose file"),
+        (["aws.properties", "--service", "x"], "--service: aws.properties is not a compose file"),
         (["common.env"], "allowed: .yml, .yaml, .properties"),
     ],
 )
@@ -255,7 +255,7 @@ def test_what_docker_compose_lays_over_a_file_counts(
     Path("docker-compose.override.yml").write_text(yaml.safe_dump(override))
     run(["adopt", "docker-compose.yml", "--format", "json"])
     shown = json.loads(capsys.readouterr().out)
-    over = "docker-compose.override.yml is laid over it, as `docker compose` does"
+    over = "docker-compose.override.yml is merged into it, as `docker compose` does"
     assert over in shown["notes"]
     Path("docker-compose.override.yml").write_text("volumes: {}\n")  # no service: nothing to lay
     run(["adopt", "docker-compose.yml", "--format", "json"])

@@ -142,7 +142,7 @@ ED25519 = (
 NAMELESS = made("", NOW, MIDDLE, number=3)
 PARTED = made("CN=a\\;User:b", NOW, MIDDLE, number=3)
 PLAIN_TEXTS = (
-    "what Kafka calls that subject is certain for plain texts alone in CN, C, L, ST, O, OU, "
+    "Kafka's name for a subject is predictable only for plain text in CN, C, L, ST, O, OU, "
     "STREET, DC, UID)\n  fix: have it issued again"
 )
 
@@ -260,5 +260,5 @@ def test_what_lies_in_aws_is_read_as_files_are(
             read_given(named, [1])
         assert str(caught.value) == (
             f"{place}: is a parameter of the type String, which SSM does not encrypt\n"
-            "  allowed: SecureString, where keys and passwords lie"
+            "  allowed: the type SecureString for keys and passwords"
         )

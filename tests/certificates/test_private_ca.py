@@ -116,7 +116,7 @@ def test_the_ca_is_asked_for_what_is_advertised_by_its_own_kind_of_key(
     other = made("CN=other", NOW, root, hosts=["b1"], number=2)
     in_place_of_aws(monkeypatch, other.pem, asked)
     assert str(raised(EarshotError, issued_by, ARN, SUBJECT, HOSTS, 7)) == (
-        f"{ARN}: has issued a certificate for b1 to CN=other\n  allowed: what was asked for, "
+        f"{ARN}: has issued a certificate for b1 to CN=other\n  allowed: the request, "
         "b1.example.com, 10.0.0.1 to CN=node,OU=nodes by 12345678 of test"
     )
 

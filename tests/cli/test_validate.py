@@ -167,7 +167,7 @@ def test_a_secured_stacks_own_credentials_reach_the_run_unless_others_are_given(
             "its suffix names no format\n  allowed: .txt, .json, .xml, .md, .html\n",
         ),
         (["--output", "."], "--output .: its suffix names no format"),
-        (["--bootstrap", "a:1"], "--bootstrap: is given beside a contract"),
+        (["--bootstrap", "a:1"], "--bootstrap: is given with a contract"),
     ],
 )
 def test_wrong_options_are_found_before_anything_runs(

@@ -176,7 +176,7 @@ def test_names_the_listener_it_is_about() -> None:
         ),
         (
             {"client_config": "c.properties", "security": {}},
-            "client_config: found beside `security`, whose own user proves the listeners; allow",
+            "client_config: found with `security`, whose user validates the listeners; allowed",
         ),
     ],
 )

@@ -14,14 +14,13 @@ from tests.raised import raised
 SOURCE = "s.yaml, earshot:passwords"
 FIX = "set by `pulumi config set --secret --path earshot:passwords.USER`"
 NO_PASSWORD = (
-    f"is no password that may be given; allowed: 8 to 128 printable ASCII characters without "
-    f"spaces, {FIX}"
+    f"is not a valid password; allowed: 8 to 128 printable ASCII characters without spaces, {FIX}"
 )
 PLAIN = (
-    f"is in plain text; allowed: a secret, {FIX}, which asks for it; who has read the file knows "
-    "this one, so take another"
+    f"is in plain text; allowed: a secret, {FIX}, which asks for it; choose another one, as "
+    "readers of the file know this one"
 )
-NO_USER = "found 'ap', who is no user; allowed: validator, app"
+NO_USER = "found 'ap', which is not a user; allowed: validator, app"
 
 
 def spec(**security: Any) -> ClusterSpec:
@@ -97,8 +96,8 @@ def test_a_password_that_is_given_has_no_number() -> None:
     with pytest.raises(SpecError) as caught:
         check_encrypted({"app": {"secure": "x"}}, spec(password_numbers={"app": 2}), SOURCE)
     assert str(caught.value) == (
-        f"{SOURCE}: app: found with security.password_numbers.app; allowed: one of them, for a "
-        "password that is given has no number"
+        f"{SOURCE}: app: found with security.password_numbers.app; allowed: one of them, as a "
+        "configured password has no number"
     )
 
 

@@ -53,7 +53,7 @@ def test_what_may_not(value: Any, shown: str) -> None:
     error = raised(SpecError, read, value)
     text = " ".join(str(error).split())
     assert text.startswith(f"test: remove: found {shown}"), text
-    assert "allowed: unused, anyway, or a date as 2030-12-31, from which on it goes" in text
+    assert "allowed: unused, anyway, or a date such as 2030-12-31, from which it is removed" in text
 
 
 def test_from_its_day_on_it_goes() -> None:

@@ -19,9 +19,9 @@ MISTAKES = Path(__file__).parent / "mistakes"
 """The texts of refusals, which `EARSHOT_WRITE_GOLDENS=1` writes."""
 
 OF_OTHERS = (
-    "x: security.mechanism: found '{}', whose users Kafka does not keep; allowed: SCRAM-SHA-256 or "
-    "SCRAM-SHA-512, beside which `extra` turns OAUTHBEARER on (see docs/security.md); or no "
-    "`security`: then `protocol` and `extra` say how brokers let clients in"
+    "x: security.mechanism: found '{}', whose users Kafka does not store; allowed: SCRAM-SHA-256 "
+    "or SCRAM-SHA-512, in addition to which `extra` can enable OAUTHBEARER (see docs/security.md); "
+    "or no `security`, with `protocol` and `extra` for the authentication"
 )
 
 
@@ -137,8 +137,8 @@ def test_clients_with_passwords_show_certificates_where_a_listener_says_so(
 @pytest.mark.parametrize("internal", ["none", "requested"])
 def test_a_certificate_is_required_where_nothing_else_says_who_a_client_is(internal: str) -> None:
     assert refusal(asking(internal, None)) == (
-        f"x: listeners.INTERNAL.client_auth: found {internal} with SSL, where a certificate alone "
-        "says who a client is; allowed: required"
+        f"x: listeners.INTERNAL.client_auth: found {internal} with SSL, where only a certificate "
+        "authenticates a client; allowed: required"
     )
 
 
@@ -224,8 +224,8 @@ def test_containers_that_are_not_made_for_it_are_not_secured() -> None:
         {"name": "INTERNAL", "port": 1, "scopes": "internal", "advertised": {1: "b1.example"}}
     ]
     assert refusal({**found, "listeners": listeners}) == (
-        "x: listeners.INTERNAL.advertised: found with `security`; allowed: between brokers, the "
-        "containers' own names, by which users are made, too"
+        "x: listeners.INTERNAL.advertised: found with `security`; allowed: between brokers "
+        "only the containers' names, through which users are created"
     )
 
 
@@ -233,15 +233,16 @@ def test_instances_are_told_by_security_alone_how_to_come_in() -> None:
     own = {"client": {"a": "b"}, "validator": {"client": {"a": "b"}}}
     assert refusal(document(security={}, **own)) == (
         "x:\n"
-        "  - client: found beside `security`, which says how to come in; take it away\n"
-        "  - validator.client: found beside `security`, which says how to come in; take it away"
+        "  - client: found with `security`, which provides the client properties; remove it\n"
+        "  - validator.client: found with `security`, which provides the client properties; "
+        "remove it"
     )
     files = {"secrets": {"node-1.pem": "/p", "own.pem": "/p"}}
     validator = {"validator": {"secrets": {"validator.properties": "/p"}}}
     assert refusal(document(security={}, **files, **validator)) == (
         "x:\n"
-        "  - secrets.node-1.pem: found beside `security`, which has a file of that name\n"
-        "  - validator.secrets.validator.properties: found beside `security`, which has a file of "
+        "  - secrets.node-1.pem: found with `security`, which has a file of that name\n"
+        "  - validator.secrets.validator.properties: found with `security`, which has a file of "
         "that name"
     )
 

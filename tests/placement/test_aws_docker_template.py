@@ -81,7 +81,7 @@ def test_hosts_that_exist_are_not_provisioned() -> None:
         ({"gcp": {}}, "hosts: gcp: is no key that earshot knows; allowed: aws"),
         (
             {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"all": "0.0.0.0/0"}}},
-            "hosts: aws.deployers.all: found 0.0.0.0/0, which is the world",
+            "hosts: aws.deployers.all: found 0.0.0.0/0, which is every address",
         ),
         (
             {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"o": RANGE}}},

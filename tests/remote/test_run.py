@@ -174,7 +174,7 @@ def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str
     undecided = [it for it in report.cells if it.vantage == "unknown"]
     assert {it.verdict for it in undecided} == {Verdict.INCONCLUSIVE}
     assert {it.listener for it in undecided} == names & {it.name for it in whole.listeners}
-    assert "give it `scopes`" in undecided[0].reason
+    assert "add `scopes`" in undecided[0].reason
     assert report.exit_code == 3
     ended = unfinished(PLACES, contract, {}, "interrupted")
     assert {it.listener for it in ended.cells} == {it.name for it in whole.listeners}

@@ -263,9 +263,9 @@ def test_hosts_in_a_vpc_that_is_there() -> None:
     ("changes", "told"),
     [
         ({"deployers": {}}, "deployers: found {}; allowed: at least one"),
-        ({"deployers": {"all": "0.0.0.0/0"}}, "which is the world"),
-        ({"deployers": {"all": "::/0"}}, "which is the world"),
-        ({"clients": {"all": "0.0.0.0/0"}}, "which is the world"),
+        ({"deployers": {"all": "0.0.0.0/0"}}, "which is every address"),
+        ({"deployers": {"all": "::/0"}}, "which is every address"),
+        ({"clients": {"all": "0.0.0.0/0"}}, "which is every address"),
         ({"deployers": {"half": "0.0.0.0/1"}}, "no network is larger than a /8"),
         ({"host_zones": {}}, "host_zones: found {}; allowed: at least one"),
         ({"host_zones": {"a": "us-east-1a", "b": f"{REGION}a"}}, "zones of one region"),

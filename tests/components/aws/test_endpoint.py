@@ -141,7 +141,7 @@ BALANCED = plan_aws(read_aws(**EXPOSED), "orders", balancer="k-1.elb.eu-central-
             "listeners: found NONE; allowed: those of the contract: INTERNAL",
         ),
         ({"clients": None}, "clients: is missing; no client could connect"),
-        ({"clients": {"all": "0.0.0.0/0"}}, "which is the world"),
+        ({"clients": {"all": "0.0.0.0/0"}}, "which is every address"),
         ({"zone": NAME, "privateDns": True}, "zone: found one with private_dns"),
         (
             {"clients": {str(n): f"10.{n}.0.0/16" for n in range(61)}},

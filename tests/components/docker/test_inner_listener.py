@@ -228,5 +228,5 @@ def test_a_key_store_that_is_lost_is_named(tmp_path: Path, monkeypatch: pytest.M
     client: Any = SimpleNamespace(api=api)
     assert str(raised(ExchangeError, inner_listener.state, client, "id", endpoint)) == (
         f"{root}/security/ca.pem: cannot be read (No such file or directory); fix: deploy the "
-        "stack again: missing files are made again"
+        "stack again: missing files are created again"
     )
