@@ -216,7 +216,7 @@ def test_write_replaces_as_a_whole(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
-def test_a_file_for_its_owner_alone_is_never_anybody_elses(tmp_path: Path) -> None:
+def test_a_file_for_its_owner_alone_is_never_readable_by_others(tmp_path: Path) -> None:
     path = tmp_path / "file"
     cache.write(path, "for all")
     assert path.stat().st_mode & 0o777 == 0o644
