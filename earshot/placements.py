@@ -1,8 +1,8 @@
 """The placements: where the brokers of a stack can run, and what is different there.
 
 To add one, enter it here and write its own modules, which are found by its name: the model of
-`earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`), its resources
-(`earshot_pulumi.NAME`), and there, where `make` has more to check or to remove, `make`.
+`earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`) and its resources
+(`earshot_pulumi.NAME`). docs/architecture.md lists them.
 """
 
 from dataclasses import dataclass

@@ -43,7 +43,10 @@ def _opened(file: Path) -> BinaryIO:
 
     The kind of the file is only known afterwards: another user may replace it before.
     """
-    return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+    try:
+        return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
+    except ValueError:  # a null character, or half a surrogate pair
+        raise OSError(errno.EINVAL, "no file has such a name") from None
 
 
 def _from_pipe(opened: BinaryIO) -> bytes:

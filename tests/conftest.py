@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import durations
 from tests.e2e.ports import MOST_WORKERS
@@ -36,9 +36,13 @@ if TYPE_CHECKING:  # not needed, and slow to import, where no test uses an engin
 SESSION_VARIABLE = "EARSHOT_TEST_SESSION"
 
 
-# how long an example takes says something about the machine, and nothing about the code
+# how long an example takes, and to draw it, depends on how busy the machine is
+_profile = settings.get_profile(settings.get_current_profile_name())
 settings.register_profile(
-    "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
+    "untimed",
+    _profile,
+    deadline=None,
+    suppress_health_check=[*_profile.suppress_health_check, HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
 

@@ -4,7 +4,6 @@ import shutil
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -18,6 +17,8 @@ from earshot.engine import address_of, connect, in_clear, is_here, root_cause
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.certificates import self_signed
+from tests.doubles.closed_port import closed_port
+from tests.doubles.dripping import dripping
 
 
 @pytest.mark.parametrize(
@@ -90,9 +91,8 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
 
 
 def test_a_port_that_refuses_is_no_engine() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{probe.getsockname()[1]}"))
+    with closed_port() as address:
+        error = refused(CandidateEngine(engine=f"tcp://{address}"))
     assert error.observed == "does not answer (Connection refused)"
 
 
@@ -103,14 +103,14 @@ def answering(text: bytes) -> Iterator[int]:
 
         def answer() -> None:
             connection, _ = server.accept()
-            with connection:
+            with connection, suppress(OSError):  # a client may leave before it has read all
                 connection.recv(4096)
                 connection.sendall(text)
 
         thread = threading.Thread(target=answer)
         thread.start()
         yield server.getsockname()[1]
-        thread.join(5)
+        thread.join(60)
 
 
 @pytest.fixture
@@ -157,45 +157,19 @@ def test_a_long_refusal_is_shown_short() -> None:
     assert len(error.observed) < 1_100
 
 
-@contextmanager
-def dripping(text: bytes, pause: float) -> Iterator[int]:
-    """A port that answers one request with ``text``, one byte after each ``pause``."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        ended = threading.Event()
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection, suppress(OSError):
-                connection.recv(4096)
-                for byte in text:
-                    connection.sendall(bytes([byte]))
-                    if ended.wait(pause):
-                        return
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            yield server.getsockname()[1]
-        finally:
-            ended.set()
-            thread.join(5)
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\n" * 9, id="headers"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n" + b"x" * 99, id="body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nApi-Version: 1.4", id="headers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nx", id="body"),
     ],
 )
 def test_the_whole_answer_has_one_time_limit(text: bytes) -> None:
-    begin = time.monotonic()
-    with dripping(text, 0.1) as port, pytest.raises(EarshotError) as caught:
+    with dripping(text) as port, pytest.raises(EarshotError) as caught:
         candidate = CandidateEngine(engine=f"tcp://127.0.0.1:{port}")
-        with connect(candidate, {}, seconds=0.6):
+        with connect(candidate, {}, seconds=1.5):
             pass
-    assert caught.value.observed == "does not answer (no whole answer within 0.6 s)"
-    assert time.monotonic() - begin < 3
+    assert caught.value.observed == "does not answer (no whole answer within 1.5 s)"
 
 
 @pytest.mark.parametrize("by_variable", [False, True])

@@ -141,7 +141,7 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened_blocks_no_command(
             (tmp_path / "pipe").rename(file)
 
     with ThreadPoolExecutor() as pool, audited(replace):
-        done, waiting = wait([pool.submit(read, file)], timeout=5.0)
+        done, waiting = wait([pool.submit(read, file)], timeout=60.0)
         os.close(os.open(file, os.O_RDWR | os.O_NONBLOCK))  # lets a reader that waits go
     assert file.is_fifo() and not waiting
     assert isinstance(done.pop().exception(), OSError | EarshotError | None)

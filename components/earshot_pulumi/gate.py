@@ -1,4 +1,4 @@
-"""The gate: names -> gate -> brokers.
+"""The gate, which checks all names before a broker changes.
 
 `Gate` is an instance of earshot's own provider, whose check applies the rules (`judge.py`).
 Pulumi checks providers in every run, even with `--target`, before it changes any resource that

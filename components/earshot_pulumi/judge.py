@@ -30,24 +30,33 @@ from earshot.rules.grouped import grouped
 from earshot.rules.registry import Finding, FindingState
 from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
-from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Properties, Show, Unknown
+from earshot_pulumi.provider.kind import (
+    UNKNOWN,
+    InvalidInputs,
+    Properties,
+    Show,
+    Unknown,
+    has_unknown,
+)
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
-"""Inputs without which nothing is checked; parts of them may be unknown."""
+"""Inputs without which nothing is checked; parts of them may be unknown, except for `policy`."""
 MAPS = (*(key for key in WHOLE if key != "cloud"), "containers", "declared")
 
 
 def judge(inputs: Properties, show: Show) -> Properties:
     """The inputs of a gate with `approved`, their digest.
 
-    ``show`` gets findings that do not stop an update. `approved` is unknown while a host or one of
-    the cluster's inputs (`unknown`) is. Raises InvalidInputs with every finding that stops an
-    update.
+    ``show`` gets findings that do not stop an update. `approved` is unknown while a host, a part of
+    the policy or one of the cluster's inputs (`unknown`) is. Raises InvalidInputs with every
+    finding that stops an update.
     """
     if wrong := dict(_wrong_types(inputs)):
         raise InvalidInputs(wrong)
-    if any(isinstance(inputs.get(key), Unknown) for key in WHOLE):
+    # with a level or a waiver that is not known, it is unknown what stops an update
+    is_whole_unknown = any(isinstance(inputs.get(key), Unknown) for key in WHOLE)
+    if is_whole_unknown or has_unknown(inputs.get("policy")):
         return {**inputs, "approved": UNKNOWN}
     try:
         plan, refused = _judged(inputs, show)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NotRequired, TypedDict
 
+import pulumi
+
 from earshot.errors import SpecError
 from earshot.listeners.problems import shown
 
@@ -39,6 +41,8 @@ def _problems(policy: object) -> Iterator[str]:
     for key, part in policy.items():
         if key not in PARTS:
             yield f"{key}: is no key that earshot knows; allowed: {', '.join(PARTS)}"
+        elif isinstance(part, pulumi.Output):
+            yield f"{key}: found an output; allowed: a map, whose values may be outputs"
         elif part is not None and not isinstance(part, Mapping):
             yield f"{key}: found {shown(part)}; allowed: a map"
 

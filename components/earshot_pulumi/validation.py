@@ -216,7 +216,8 @@ def unproved(report: Path, code: int, errors: str) -> str:
 class Validation(InternalResource):
     """Proof that every broker can be reached through every listener.
 
-    From this host, or, with `vantages`, from each of them through the listeners of its scope.
+    The clients run on this machine, or, with `vantages`, in each vantage for the listeners of its
+    scope.
     """
 
     verdict: pulumi.Output[str]

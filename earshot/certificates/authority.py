@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from earshot.certificates.names import SubjectNames
+from earshot.errors import EarshotError
 from earshot.listeners.security import principal
 
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -157,6 +158,22 @@ def ends(pem: str) -> datetime:
     """The earliest expiry of the certificates in ``pem``. Raises ValueError if there are none."""
     chain = x509.load_pem_x509_certificates(pem.encode())
     return min(certificate.not_valid_after_utc for certificate in chain)
+
+
+def check_validity(pem: str, place: str, now: datetime) -> None:
+    """Raises EarshotError if the authority whose certificate ``pem`` is in ``place`` is not valid
+    ``now``: clients would refuse all certificates that it issues."""
+    authority = read_certificate(pem)
+    if authority.not_before <= now < authority.not_after:
+        return
+    first, last = (f"{time:%Y-%m-%d %H:%M}" for time in (authority.not_before, authority.not_after))
+    raise EarshotError(
+        f"the authority in {place}",
+        observed=f"is valid from {first} to {last} UTC, and by the clock of this machine it is "
+        f"{now:%Y-%m-%d %H:%M}: clients would refuse the certificates that are due",
+        remedy="set the clock of this machine right; if it is right, stop the cluster and use "
+        "another authority (`security.tls.authorities: [2]`; the next number, if 2 was used)",
+    )
 
 
 def is_pair(issued: IssuedCertificate) -> bool:

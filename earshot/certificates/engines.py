@@ -33,14 +33,15 @@ CLIENT_DAYS: Final = 365
 RENEW_DAYS: Final = 30
 """Days before its expiry at which the client's certificate is renewed."""
 ENGINE_DAYS: Final = 3600
-"""Slightly less than the authority's ten years, as a new certificate replaces the instance."""
+"""Long, because a new certificate replaces the instance. The authority is valid for ten years."""
 _UNIT: Final = "docker"
+"""The organizational unit in subjects of certificates."""
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
 @dataclass(frozen=True)
 class EngineStore:
-    """The folder of one group of Docker hosts on this machine."""
+    """The folder on this machine for one group of Docker hosts."""
 
     folder: Path
 
@@ -50,19 +51,20 @@ class EngineStore:
         return self.folder / "client"
 
     @property
-    def _copy(self) -> Path:
+    def _authority_file(self) -> Path:
         return self.folder / "authority.json"
 
-    def authority(self, copy: str | None) -> IssuedCertificate | None:
-        """The authority in ``copy``, or else in this folder; None without either.
+    def authority(self, parameter: str | None) -> IssuedCertificate | None:
+        """The authority in the text of an SSM ``parameter``, or else in this folder; None without
+        either.
 
         Raises EarshotError if the file cannot be read or the text is not an authority.
         """
-        text: str | bytes | None = copy
+        text: str | bytes | None = parameter
         if not text:
-            if not self._copy.exists():
+            if not self._authority_file.exists():
                 return None
-            text = content_of(self._copy, "the authority of the Docker hosts")
+            text = content_of(self._authority_file, "the authority of the Docker hosts")
         try:
             document = json.loads(text)
             issued = IssuedCertificate(str(document["certificate"]), str(document["key"]))
@@ -72,7 +74,8 @@ class EngineStore:
             raise EarshotError(
                 "the authority of the Docker hosts",
                 observed="is damaged",
-                remedy=f"see who has written its SSM parameter or {self._copy}, and put it back",
+                remedy=f"see who has written its SSM parameter or {self._authority_file}, and put "
+                "it back",
             )
         return issued
 
@@ -81,7 +84,7 @@ class EngineStore:
         for folder in (self.folder, self.client):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
-        cache.write(self._copy, written(authority), 0o600)
+        cache.write(self._authority_file, written(authority), 0o600)
         if not self.is_due(authority.certificate, now):
             return
         issued = issue(authority, Subject("deployer", _UNIT), [], CLIENT_DAYS, now)
@@ -95,7 +98,7 @@ class EngineStore:
             shutil.rmtree(self.folder)
 
     def is_due(self, authority: str, now: datetime) -> bool:
-        """True if clients need a new certificate; ``authority`` is the authority's, as PEM."""
+        """True if clients need a new certificate from ``authority``, a certificate as PEM."""
         try:
             ca, certificate, key = ((self.client / name).read_text() for name in _FILES)
             ends = read_certificate(certificate).not_after
@@ -119,5 +122,5 @@ def for_engine(
 
 
 def written(authority: IssuedCertificate) -> str:
-    """``authority`` as text for `EngineStore.authority`."""
+    """``authority`` as the text that `EngineStore.authority` reads."""
     return json.dumps({"certificate": authority.certificate, "key": authority.key})

@@ -30,6 +30,7 @@ from earshot.certificates.authority import (
     Certificate,
     IssuedCertificate,
     Subject,
+    check_validity,
     ends,
     is_issued_by,
     is_pair,
@@ -85,7 +86,10 @@ class Store:
         self.folder = folder
 
     def due(self, target: TargetCertificates, now: datetime) -> list[str]:
-        """The names of files that `fill` would write or remove."""
+        """The names of files that `fill` would write or remove.
+
+        Raises EarshotError if a certificate is due and the stack's authority is not valid ``now``.
+        """
         authorities = {number: self._authority(number) for number in target.authorities}
         issuer = authorities[target.issuer]
         own_certificate = issuer.certificate if issuer else ""
@@ -99,6 +103,9 @@ class Store:
         for name, hosts in target.hosts.items():
             if self._is_due(name, hosts, own_certificate, target, now):
                 due.append(f"{name}.pem")
+                if issuer and (name in target.users or not target.is_of_others):
+                    place = str(self.folder / numbered(AUTHORITY, target.issuer))
+                    check_validity(issuer.certificate, place, now)
         for user, name in target.passwords.items():
             content = self._read(name).strip() if (self.folder / name).exists() else ""
             if not content or content != (target.given_passwords.get(user) or content):

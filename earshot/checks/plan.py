@@ -1,4 +1,4 @@
-"""The check of a cluster's plan, for the policy pack at the gate and `earshot plan --check`."""
+"""The check of a cluster's plan, for the gate, the policy pack and `earshot plan --check`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -143,8 +143,8 @@ def _without_cloud(facts: ClusterFacts, cloud: Cloud | None) -> Iterator[Finding
     around = "what surrounds the instances"
     if instances:
         around += f" of {numbered('node', missing)}"
-    remedy = "pass their groups and Elastic IPs as `cloud`; in an update, run the policy pack, "
-    remedy += "which reads those that the stack creates"
+    remedy = "in an update, run the policy pack, which reads the groups and Elastic IPs that the "
+    remedy += "stack creates; a caller of the library passes them as `cloud`"
     for rule in (kl007_security_groups.RULE, kl009_lasting_address.RULE):
         yield _unknown(rule, around, remedy)
 

@@ -91,8 +91,8 @@ def earshot(
       earshot lint docker-compose.yml  mistakes in the files that you have
 
     [bold]Exit codes[/bold]  0 all well; 1 a rule or a cell failed;
-    2 usage or configuration; 3 inconclusive: something was skipped, or the
-    machine that ran the check is itself broken.
+    2 usage or configuration; 3 inconclusive: something was skipped or could
+    not be decided, and nothing failed.
     """
 
 

@@ -1,1 +1,1 @@
-"""The doctor: every broker through every listener, up to one record, without Spark."""
+"""The doctor: checks every broker through every listener, up to one record, without Spark."""

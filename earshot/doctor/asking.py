@@ -62,7 +62,7 @@ class ReachableAddress:
         with connect(ip, self.address, self.context, end) as connection:
             exchange = Exchange(connection, end)
             if self.login is not None:
-                self.login.show(exchange)
+                self.login.log_in(exchange)
             yield exchange
 
     @property
@@ -77,7 +77,7 @@ class AnsweringBrokers:
     ids: tuple[int, ...] = ()
     """The id of the broker, for each connection on which it answered with one."""
     unanswered_count: int = 0
-    """Connections that ended without an answer."""
+    """Connections to the first IP address that ended without an answer."""
     unknown_reason: str = ""
     """Why the answering broker is unknown; empty if it is known."""
 
@@ -151,7 +151,7 @@ def _ask_again(
             with peer.connect_again(number, end) as exchange:
                 broker_id = answering_broker(exchange, candidate)
         except ExchangeError as error:
-            # other IP addresses of the name have attempts of their own
+            # another IP address of the name may be dead: only the first one counts
             is_first_ip = number % len(peer.ips) == 0
             unanswered_count += is_first_ip and error.failure.error in _CLOSED_ERRORS
             is_silent |= error.failure.error == "timeout"

@@ -88,7 +88,7 @@ def mark_broken_vantage(
     consecutive probes: lookups, then DNS servers.
     """
     doubtful_cells = [
-        cell for cell in report.cells if cell.vantage == vantage and _may_be_the_vantages(cell)
+        cell for cell in report.cells if cell.vantage == vantage and _may_be_vantage_failure(cell)
     ]
     reasons = _reasons(doubtful_cells, place or OwnNetwork(), limit) if doubtful_cells else {}
     if not reasons:
@@ -99,15 +99,15 @@ def mark_broken_vantage(
         else cell
         for cell in report.cells
     )
-    broken_vantage = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
+    changes = {"verdict": Verdict.INCONCLUSIVE, "reason": next(iter(reasons.values()))}
     vantages = tuple(
-        entry.model_copy(update=broken_vantage) if entry.name == vantage else entry
+        entry.model_copy(update=changes) if entry.name == vantage else entry
         for entry in report.vantages
     )
     return report.model_copy(update={"cells": cells, "vantages": vantages})
 
 
-def _may_be_the_vantages(cell: Cell) -> bool:
+def _may_be_vantage_failure(cell: Cell) -> bool:
     if cell.verdict is not Verdict.FAIL or cell.cause is None:
         return False
     if cell.failed_stage is Stage.RESOLVE:

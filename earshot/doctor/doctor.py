@@ -97,7 +97,7 @@ def examine(
             draft.cluster_id = _cluster_id(facts)
         draft.targets = [fact.target for fact in facts]
         draft.brokers = max([0, *map(_broker_count, facts)])
-        if _is_blind(facts):
+        if _resolves_nothing(facts):
             draft.vantage_failure = NOTHING_RESOLVES
         else:
             cluster = target.cluster if isinstance(target, Contract) else draft.cluster_id
@@ -159,11 +159,11 @@ def _seed_note(
         return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
     listed_brokers = result.answer.brokers_text
     advertised = f"broker {listed_brokers}" if listed_brokers else "no broker"
-    listener = f"is listener {name}" if name else "is none of the contract's listeners"
+    listener = f"is listener {name}" if name else "is not a listener of the contract"
     return f"{address} {listener}; it advertises {advertised}"
 
 
-def _is_blind(facts: Sequence[Observation]) -> bool:
+def _resolves_nothing(facts: Sequence[Observation]) -> bool:
     """True if no name resolved and this machine resolves nothing at all."""
     lookups = [fact.contact.lookup for fact in facts if fact.contact is not None]
     return bool(lookups) and not any(lookup.ok for lookup in lookups) and not vantage_resolves()
@@ -284,8 +284,8 @@ class _Examination:
                 waiting[index] = fact
             else:
                 self._decide(index, fact if produce else replace(fact, skip=NOT_ASKED))
-        with contextlib.closing(self._exchange(waiting, cluster)) as exchange:
-            for index, fact in exchange:
+        with contextlib.closing(self._exchange(waiting, cluster)) as exchanged_facts:
+            for index, fact in exchanged_facts:
                 self._decide(index, fact)
         self.draft.notes += _unknown_broker_notes(self.passed_observations)
 

@@ -23,7 +23,7 @@ from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
 
 PAYLOAD: Final = 64
-"""Bytes of a record's value, which is random: no other record has the same checksum."""
+"""Bytes of a record's value, which is random, so that records differ in their checksum."""
 STAGE_LIMIT: Final = 8.0
 """Seconds for the acknowledgements, and again for the reading. Long enough for a broker that has
 just started on a busy machine."""

@@ -117,7 +117,7 @@ def _answer_failure(connection: socket.socket) -> str:
     except OSError as error:
         return _error_text(error)
     _, correlation = _HEAD.unpack(answer)
-    return "" if correlation == _CORRELATION else "was answered by something that is no broker"
+    return "" if correlation == _CORRELATION else "was answered by something other than a broker"
 
 
 def _error_text(error: Exception) -> str:

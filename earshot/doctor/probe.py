@@ -122,7 +122,7 @@ def with_server_answers(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
     resolves it.
 
     The system's resolver stops at the first server that denies a name, even if the next one (of a
-    VPN, for example) resolves it. ``limit`` is in seconds. With a single server nothing is asked.
+    VPN, for example) resolves it. ``limit`` is in seconds. A single server is not asked again.
     """
     is_denied = lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
     servers = configuration().servers if is_denied and "." in lookup.name and limit > 0 else ()
@@ -140,7 +140,7 @@ def with_server_answers(lookup: Lookup, limit: float = EXPLAIN_LIMIT) -> Lookup:
 
 
 def vantage_resolves() -> bool:
-    """False if this vantage resolves nothing, so that a failed lookup proves nothing."""
+    """True if this vantage resolves `CONTROL_NAME`. If not, a failed lookup proves nothing."""
     return resolve([CONTROL_NAME])[CONTROL_NAME].ok
 
 
@@ -164,7 +164,7 @@ def reach(
                 break
             limit = max(0.05, end.left(limit))
         place, start = f"{bracketed(ip)}:{address.port}", time.monotonic()
-        # the C library would connect to a larger number modulo 2^16
+        # the C library would reduce a larger port modulo 2^16
         if not 1 <= address.port <= MAX_PORT:
             attempts.append(Attempt(place, "no-port", 0.0))
             continue
@@ -181,7 +181,8 @@ def reach(
 
 
 def connects(address: Address, limit: float) -> bool:
-    """True if ``address`` accepts a connection; ``limit`` (s): lookup, each attempt."""
+    """True if ``address`` accepts a connection. ``limit`` (in seconds) is for the lookup and for
+    each attempt."""
     return reach(address, resolve([address.host], limit)[address.host], None, limit).connected
 
 

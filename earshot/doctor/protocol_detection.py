@@ -17,7 +17,9 @@ from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from earshot.validation.wire import (
     CONTROLLER_REQUESTS,
+    ILLEGAL_SASL_STATE,
     METADATA,
+    UNSUPPORTED_MECHANISM,
     Exchange,
     ExchangeError,
     foreign_server,
@@ -25,8 +27,6 @@ from earshot.validation.wire import (
     sasl_handshake,
 )
 
-_UNSUPPORTED_MECHANISM: Final = 33
-_ILLEGAL_STATE: Final = 34
 _LONGEST_LIST: Final = 200
 """The maximum number of characters for the mechanisms in a message."""
 CONTROLLER: Final = Failure(
@@ -69,7 +69,7 @@ def detect_protocol(peer: tuple[str, int], limit: float) -> DetectedProtocol:
         if detected is not None:
             return detected
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is confided
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # no secret is sent
     with (
         contextlib.suppress(OSError),
         _connect(peer, end) as connection,
@@ -95,7 +95,7 @@ def _ask(connection: socket.socket, tls: bool, end: Deadline) -> DetectedProtoco
     except ExchangeError as error:
         is_foreign = error.failure.error in ("http", "not-kafka")
         return DetectedProtocol(tls, foreign=error.failure) if is_foreign else None
-    if error not in (_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE):
+    if error not in (UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE):
         return None
     return DetectedProtocol(tls, enabled_mechanisms)
 

@@ -18,9 +18,8 @@ SEND_SECONDS: Final = 1.0
 the brokers create `__consumer_offsets`, which would delay the timed records."""
 
 RECORD_PATIENCE: Final = 4.0
-"""Seconds: where fewer were left for a record, that none came proves nothing. A broker on a busy
-machine needs some of them after the active controller has died, while the topic of the run is new.
-"""
+"""If fewer seconds than this were left for a record, a time-out proves nothing: a broker on a busy
+machine may need them for a new topic, after the active controller has died."""
 
 Cells = dict[int, Observation]
 """Observations, by their index in the report."""
@@ -145,8 +144,8 @@ class Records:
 
 
 def cut_short(facts: Observation, failure: Failure, seconds_left: float) -> Observation | None:
-    """``facts`` as inconclusive if ``failure`` is a time-out after less than RECORD_PATIENCE
-    seconds, else None. ``seconds_left`` is the time that was left."""
+    """``facts`` as inconclusive, if ``failure`` is a time-out and the record had fewer seconds
+    (``seconds_left``) than `RECORD_PATIENCE`; else None."""
     if failure.error != "timeout" or seconds_left >= RECORD_PATIENCE:
         return None
     return replace(

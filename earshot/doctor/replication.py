@@ -309,7 +309,7 @@ def _replication_cause(
         observed=f"{_brokers(leaders)} acknowledged no record within {LIMIT:g} s that "
         f"{follower_text} had to copy",
         expected=f"{follower_text} {verb} from {sources} through {name}",
-        remedy=f"{remedy}; the log of {follower_text} says more (ReplicaFetcher)",
+        remedy=f"{remedy}; the log of {follower_text} has more (ReplicaFetcher)",
     )
 
 

@@ -88,7 +88,7 @@ class AddressResult:
         """Why the answer, or the missing answer, proves nothing; empty if it proves something."""
         contact = self.contact
         if isinstance(self.reply, Failure) and self.reply.error == "too-many":
-            return f"{contact.address} was not looked at: {self.reply.text}"
+            return f"{contact.address} was not checked: {self.reply.text}"
         answers = [contact.security, self.reply]
         is_silent = (
             contact.lookup.diagnosis is Diagnosis.TIMEOUT
@@ -199,9 +199,8 @@ def _with_detected_protocol(
     end: Deadline,
 ) -> tuple[Contact, MetadataAnswer | Failure | None]:
     """``contact`` and ``answer``, with the protocol of the server if it is not ``protocol``."""
-    if (
-        failure.error == "no-login"
-    ):  # the protocol is known, and a probe may fail without a certificate
+    # the protocol is known then, and a probe may fail without a client certificate
+    if failure.error == "no-login":
         return _with_protocol_failure(contact, protocol, DetectedProtocol(protocol.tls, ())), answer
     detect_limit = end.left(DETECT_LIMIT)
     # after these errors the server's protocol is known to be right, or cannot be detected
@@ -238,7 +237,7 @@ def facts_of(
 ) -> list[Observation]:
     """One observation for each target and each unexpected broker. No input or output.
 
-    ``seeds`` holds further answers by listener name, from addresses that the user gave.
+    ``seeds`` maps listener names to further answers, from addresses that the user gave.
     """
     answers: dict[str, list[MetadataAnswer]] = {target.listener: [] for target in targets}
     strange_addresses: set[Address] = set()
@@ -247,14 +246,13 @@ def facts_of(
         if answer is not None and not _other_listener(contract, target, answer):
             answers[target.listener].append(answer)
             if answer.brokers.get(target.broker) != target.address:
-                strange_addresses.add(
-                    answer.asked
-                )  # the cell of this broker reports the difference
+                # the cell of this broker reports the difference
+                strange_addresses.add(answer.asked)
     for name, seed_answers in seeds.items():
         answers.setdefault(name, []).extend(seed_answers)
     contract_cluster = contract.cluster_id if contract is not None else None
     # answers of other listeners decide the cluster id only if this listener has none
-    all_answers = [answer for it in results.values() if (answer := it.answer) is not None]
+    all_answers = [result.answer for result in results.values() if result.answer is not None]
     cluster = (
         contract_cluster
         or majority_cluster(chain(*answers.values()))
@@ -269,7 +267,11 @@ def facts_of(
         for name, group in cluster_answers.items()
     }
     comparable_answers = {
-        name: {it.asked: it for it in group if it.brokers and it.asked not in strange_addresses}
+        name: {
+            answer.asked: answer
+            for answer in group
+            if answer.brokers and answer.asked not in strange_addresses
+        }
         for name, group in cluster_answers.items()
     }
     facts = []
@@ -289,7 +291,9 @@ def facts_of(
             cluster_id=cluster,
             contract_names_cluster=contract_cluster is not None,
             other_listeners=tuple(
-                it for it in listed_ids if it != name and target.broker in listed_ids[it]
+                listener
+                for listener, ids in listed_ids.items()
+                if listener != name and target.broker in ids
             ),
             answering_listener=_other_listener(contract, target, own_answer) if own_answer else "",
             conflicting_answers=tuple(

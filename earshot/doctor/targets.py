@@ -1,4 +1,4 @@
-"""The targets of a run: of a contract, or of answers without one, and those of later answers."""
+"""Derives the targets of a run from the contract, or from the answers if there is no contract."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from earshot.validation.result import Cell
 from earshot.validation.terms import Verdict
 
 NO_ID = -1
-"""The broker id of a seed that named no broker, as librdkafka writes it."""
+"""The broker id of a bootstrap address whose answer lists no broker, as in librdkafka."""
 
 
 def targets_of(contract: Contract) -> list[CellTarget]:
@@ -46,7 +46,7 @@ def targets_reached(contract: Contract, cells: Iterable[Cell]) -> list[CellTarge
 def targets_without_contract(
     seeds: Sequence[Address], protocol: Protocol, answers: Sequence[MetadataAnswer]
 ) -> list[CellTarget]:
-    """Without a contract: a target per broker that ``answers`` advertise.
+    """The targets of a run without a contract: one per broker that ``answers`` advertise.
 
     If the answers of two bootstrap addresses share a broker, both belong to one listener, named
     after both. A bootstrap address without such an answer is a target itself.

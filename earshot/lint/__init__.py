@@ -1,1 +1,1 @@
-"""`earshot lint`: what is wrong in a user's files, with the place of each mistake."""
+"""`earshot lint`: finds the mistakes in a user's files, with their places."""

@@ -104,7 +104,7 @@ def read_baseline(file: Path) -> frozenset[BaselineEntry]:
     rows = document.get("mistakes")
     problems = [f"{key}: unknown key" for key in document if key not in ("version", "mistakes")]
     if document.get("version") != 1 or isinstance(document.get("version"), bool):
-        problems.append("version: allowed is only 1")
+        problems.append("version: must be 1")
     if not isinstance(rows, list):
         problems.append("mistakes: not a list")
     for number, row in enumerate(rows if isinstance(rows, list) else ()):

@@ -144,7 +144,7 @@ def check_compose(
     placed_mistakes = tuple(Mistake(finding, place) for finding, place in places)
     other_files = [name for _, name in files[1:]]
     kind = f"Compose file, with {', '.join(other_files)}" if other_files else "Compose file"
-    open_ends = tuple(f"service {name}: {reasons}" for name, reasons in open_listeners(services))
+    open_ends = tuple(f"service {name}: {reason}" for name, reason in open_listeners(services))
     return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
 
 

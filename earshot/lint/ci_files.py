@@ -87,11 +87,13 @@ def _unusable_brokers(job: str, job_deployment: Deployment) -> Iterator[str]:
     them loopback leads to published ports.
     """
     if JOB not in job_deployment.containers or any(
-        entry.service == JOB for entry in job_deployment.bootstraps
+        bootstrap.service == JOB for bootstrap in job_deployment.bootstraps
     ):
         return
     for broker in job_deployment.brokers:
-        hosts = [entry.advertised and entry.advertised.host for entry in broker.for_clients]
+        hosts = [
+            endpoint.advertised and endpoint.advertised.host for endpoint in broker.for_clients
+        ]
         if hosts and all(host and is_loopback(host) for host in hosts):
             yield (
                 f"job {job}: names no broker; {broker.service} sends a client in its container to "
@@ -129,7 +131,7 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
         if finding.container == container_name
     ]
     placed_mistakes = tuple(
-        Mistake(broker, _place_of(text, file_name, broker)) for broker in unit_findings
+        Mistake(finding, _place_of(text, file_name, finding)) for finding in unit_findings
     )
     unchecked = [
         f"{setting} could not be read"
@@ -161,7 +163,7 @@ def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:
     without_comments = _COMMA.sub(r"\1", _COMMENT.sub(lambda match: match[1] or "", text))
     try:
         document = json.loads(without_comments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     value = document.get("dockerComposeFile") if isinstance(document, dict) else None
     names = value if isinstance(value, list) else [value] if isinstance(value, str) else []

@@ -35,10 +35,10 @@ def explain_client(
     ``files`` are a manifest, or Compose files of which each is merged into those before it. Raises
     EarshotError if a file cannot be read, or has no such client.
     """
-    deployment_model = _in_manifest(files, options) or _in_compose(files, options, variables)
-    walks = [walk(deployment_model, bootstrap) for bootstrap in _clients(deployment_model, client)]
+    model = _in_manifest(files, options) or _in_compose(files, options, variables)
+    walks = [walk(model, bootstrap) for bootstrap in _clients(model, client)]
     if not walks:
-        raise _no_walk(deployment_model, client)
+        raise _no_walk(model, client)
     code = max(
         (_CODES[client_walk.answer] for client_walk in walks), key=lambda code: (code == 1, code)
     )
@@ -64,28 +64,22 @@ def _in_compose(
     return deployment(services_in(text_of(base), base, variables, options, texts))
 
 
-def _clients(deployment: Deployment, client: str) -> list[Bootstrap]:
-    named_clients = [
-        bootstrap for bootstrap in deployment.bootstraps if bootstrap.service == client
-    ]
-    if named_clients or client != MACHINE or client in deployment.containers:
+def _clients(model: Deployment, client: str) -> list[Bootstrap]:
+    named_clients = [bootstrap for bootstrap in model.bootstraps if bootstrap.service == client]
+    if named_clients or client != MACHINE or client in model.containers:
         return named_clients
-    if isinstance(deployment, PodDeployment):
-        return list(deployment.node_port_clients())
-    return list(clients_by_published_ports(deployment))
+    if isinstance(model, PodDeployment):
+        return list(model.node_port_clients())
+    return list(clients_by_published_ports(model))
 
 
-def _no_walk(deployment: Deployment, client: str) -> EarshotError:
+def _no_walk(model: Deployment, client: str) -> EarshotError:
     """The error for ``client`` without a walk, with the clients that have one."""
-    services = (
-        bootstrap.service for bootstrap in deployment.bootstraps if bootstrap.service != OUTSIDE
-    )
-    names = [*dict.fromkeys(services), *([MACHINE] if _clients(deployment, MACHINE) else [])]
+    services = (bootstrap.service for bootstrap in model.bootstraps if bootstrap.service != OUTSIDE)
+    names = [*dict.fromkeys(services), *([MACHINE] if _clients(model, MACHINE) else [])]
     observed = "no client in the file has this name, or its addresses are unknown"
-    if client == MACHINE and client not in deployment.containers:
-        unread_brokers = [
-            broker.service for broker in deployment.brokers if broker.endpoints is None
-        ]
+    if client == MACHINE and client not in model.containers:
+        unread_brokers = [broker.service for broker in model.brokers if broker.endpoints is None]
         observed = "no known port of the machine leads to a listener"
         if unread_brokers:
             observed += f"; the listeners of {', '.join(unread_brokers)} are unknown"
@@ -104,8 +98,8 @@ def _lines(client_walk: Walk) -> Iterator[str]:
             address = "not known" if advertised.trace is None else str(advertised.trace.address)
             if advertised.trace is not None and advertised.broker.container.advertises_address:
                 address = f"its container's address, port {advertised.trace.address.port}"
-            place = f"{advertised.broker.service} at {address}"
-            yield f"    {advertised.listener} advertises {place}: {advertised.answer}"
+            broker = f"{advertised.broker.service} at {address}"
+            yield f"    {advertised.listener} advertises {broker}: {advertised.answer}"
             yield from _hops(advertised.hops, "      ")
 
 

@@ -65,9 +65,8 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
             key = os.path.normpath(file.absolute())
             if not is_folder:
                 given_keys.add(key)
-            if key not in chosen or (
-                chosen[key][1] and not reason
-            ):  # it is named, so it is checked
+            # a file that the user names is checked, even if its folder would skip it
+            if key not in chosen or (chosen[key][1] and not reason):
                 chosen[key] = file, reason
     for key, (file, reason) in list(chosen.items()):
         base = base_of(file)
@@ -149,7 +148,7 @@ def _skip_reason(path: Path) -> str:
     if path.stat().st_size > MAX_BYTES:
         return f"is larger than {MAX_BYTES // 1_000_000} MB"
     if by_name(path.name) is Form.DEVELOPMENT_CONTAINER:
-        return ""  # its Compose file mentions Kafka
+        return ""  # it need not mention Kafka: its Compose files do
     with open_regular(path) as file:
         if _KAFKA_WORD.search(file.read(SEARCHED_BYTES)):
             return _VARIABLES_REASON if by_name(path.name) is Form.VARIABLES else ""

@@ -298,10 +298,10 @@ def _entries(node: yaml.Node | None) -> dict[str, tuple[yaml.Node, yaml.Node]]:
     }
 
 
-def _value(parts: Mapping[str, tuple[yaml.Node, yaml.Node]], key: str) -> yaml.Node:
-    if key not in parts:
+def _value(entries: Mapping[str, tuple[yaml.Node, yaml.Node]], key: str) -> yaml.Node:
+    if key not in entries:
         raise _NotCertainError
-    return parts[key][1]
+    return entries[key][1]
 
 
 def _port_of(node: yaml.ScalarNode) -> object:

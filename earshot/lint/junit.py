@@ -65,9 +65,9 @@ def _details(mistake: Mistake) -> str:
     return visible("\n".join(f"{label}: {fact}" for label, fact in facts.items()))
 
 
-def _error(file: str, why: str, type: str) -> ET.Element:
+def _error(file: str, reason: str, type: str) -> ET.Element:
     case = _case(file, "can be checked")
-    ET.SubElement(case, "error", message=visible(why), type=type)
+    ET.SubElement(case, "error", message=visible(reason), type=type)
     return case
 
 

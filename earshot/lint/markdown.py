@@ -7,7 +7,7 @@ from earshot.lint.text import open_listeners, unchecked
 from earshot.report.markdown import MARKS, escape
 from earshot.validation.terms import Verdict
 
-_HEAD = ("line", "", "rule", "of what", "observed", "expected", "fix")
+_HEAD = ("line", "", "rule", "subject", "observed", "expected", "fix")
 _MARKS = {
     "error": MARKS[Verdict.FAIL],
     "warning": "\N{WARNING SIGN}",

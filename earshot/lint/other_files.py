@@ -77,7 +77,7 @@ def user_data(text: str, file_name: str, release: Release) -> FileReport:
         Mistake(finding, in_properties(text, file_name, finding)) for finding in findings
     )
     unchecked = tuple(
-        dict.fromkeys(text for file in properties_files for text in _unknown_values(file))
+        dict.fromkeys(reason for file in properties_files for reason in _unknown_values(file))
     )
     open_ends = tuple(open_in_user_data(properties_files))
     return FileReport(file_name, "user data", placed_mistakes, unchecked, open_listeners=open_ends)
@@ -147,8 +147,7 @@ def check_manifest(
         if finding.container in containers
     ]
     placed_mistakes = tuple(
-        Mistake(kafka_resource, place)
-        for kafka_resource, place in at_paths(text, file_name, mistakes)
+        Mistake(finding, place) for finding, place in at_paths(text, file_name, mistakes)
     )
     kind_of_file = "Kubernetes manifest" if has_pods else "Strimzi Kafka"
     open_ends = [
@@ -156,25 +155,22 @@ def check_manifest(
         for kafka_resource in kafkas
         if kafka_resource.open
     ]
-    at_run_time = {
-        kafka_resource.name: kafka_resource.at_run_time for kafka_resource in manifest.brokers
-    }
+    at_run_time = {broker.name: broker.at_run_time for broker in manifest.brokers}
     open_ends += [
         f"container {name}: {reason}" for name, reason in open_listeners(services, at_run_time)
     ]
-    unknown_addresses = [
-        f"Kafka {kafka_resource.kafka.name}: {text}"
+    notes = [
+        f"Kafka {kafka_resource.kafka.name}: {unknown_address}"
         for kafka_resource in kafkas
         for listener in kafka_resource.kafka.listeners
-        if (text := listener.address_of_node)
+        if (unknown_address := listener.address_of_node)
     ]
-    unknown_addresses += [
+    notes += [
         f"kind {kind} is unknown to Kubernetes, and read as {known_kind}"
-        for _, kafka_resource in resources(documents)
-        if (known_kind := KIND_OF.get((kind := str(kafka_resource.get("kind"))).lower(), kind))
-        != kind
+        for _, resource in resources(documents)
+        if (known_kind := KIND_OF.get((kind := str(resource.get("kind"))).lower(), kind)) != kind
     ]
-    unchecked = (*_unknown_in_pods(manifest), *unknown_addresses)
+    unchecked = (*_unknown_in_pods(manifest), *notes)
     return FileReport(
         file_name, kind_of_file, placed_mistakes, unchecked, open_listeners=tuple(open_ends)
     )

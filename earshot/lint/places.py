@@ -33,7 +33,7 @@ def in_files(
         if all_findings
     ]
     for finding in all_findings:
-        files_with_setting = [node for node in reversed(parsed_files) if _is_set(node[0], finding)]
+        files_with_setting = [file for file in reversed(parsed_files) if _is_set(file[0], finding)]
         places = [
             _place(services, finding, file_name)
             for services, file_name in (*files_with_setting, *parsed_files)

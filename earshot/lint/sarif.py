@@ -89,7 +89,7 @@ def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
         "message": {"text": visible(text)},
         "locations": [_location(outcome, place.file, place.line, place.column)],
         "partialFingerprints": {FINGERPRINT: BaselineEntry.of(mistake, outcome.root).fingerprint},
-        # 3.27.23: all results must have it; an empty list means not suppressed
+        # 3.27.23: either all results have it, or none; an empty list means not suppressed
         "suppressions": [_suppression(mistake.ignored)] if mistake.ignored else [],
     }
 

@@ -82,7 +82,7 @@ def _value_of_a_secret(lines: Sequence[str], index: int) -> re.Match[str] | None
 def _within_a_secret(lines: Sequence[str], index: int) -> bool:
     """True if the line continues a value whose name, on a line above, is that of a secret."""
     has_own_key = _KEY_OR_ITEM.match(lines[index]) is not None
-    for line_above, is_parent in _lines_it_continues(lines, index):
+    for line_above, is_parent in _enclosing_lines(lines, index):
         match = before_secret(line_above, MAX_CHARACTERS)
         if match is None:
             continue
@@ -92,16 +92,15 @@ def _within_a_secret(lines: Sequence[str], index: int) -> bool:
     return False
 
 
-def _lines_it_continues(lines: Sequence[str], index: int) -> Iterator[tuple[str, bool]]:
+def _enclosing_lines(lines: Sequence[str], index: int) -> Iterator[tuple[str, bool]]:
     """Yields the lines above that line ``index`` belongs to, nearest first, with True for its
     parent."""
     depth, is_parent = _depth(lines[index]), True
     is_adjacent = True
     for line_above in reversed(lines[:index]):
         is_continued = is_adjacent and line_above.rstrip().endswith(("\\", ":"))
-        is_adjacent = is_adjacent and line_above.rstrip().endswith(
-            "\\"
-        )  # in properties, the line before may be continued too
+        # in properties, the line before may be continued too
+        is_adjacent = is_adjacent and line_above.rstrip().endswith("\\")
         if not line_above.strip() or line_above.lstrip().startswith("#"):
             continue
         if _depth(line_above) < depth or is_continued:

@@ -26,6 +26,7 @@ _ALLOWED = {
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
+    "finite_number": "a finite number",
     "greater_than": "more than {gt}",
     "less_than": "less than {lt}",
     "string_type": "text (put it in quotes)",
@@ -72,9 +73,9 @@ def refuse(problems: Iterable[str]) -> None:
         raise ValueError("\n".join(lines))
 
 
-def repeated(names: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Those of ``names`` that are there more than once, and how often."""
-    return ((name, times) for name, times in Counter(names).items() if times > 1)
+def repeated(values: Iterable[T]) -> Iterator[tuple[T, int]]:
+    """The ``values`` that occur more than once, with their number."""
+    return ((value, count) for value, count in Counter(values).items() if count > 1)
 
 
 def reraised(check: Callable[[T], V], value: T) -> V:

@@ -1,1 +1,1 @@
-"""Names: their kinds, what clients at each location make of them, lookups, and evidence."""
+"""Names: their kinds, whether they resolve for clients at each location, lookups, and evidence."""

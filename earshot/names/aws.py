@@ -20,7 +20,7 @@ from earshot.names.reachability import location_of
 from earshot.placements import ClientLocation
 
 FIRST_REGION = "us-east-1"
-"""Its names contain no region."""
+"""The region whose names do not contain it."""
 _REGION = re.compile(r"(?:us-gov|[a-z]{2})-[a-z]+-[0-9]+", re.ASCII)
 _ADDRESS = r"(?P<address>\d+-\d+-\d+-\d+)"
 _PLACE = r"(?P<region>[a-z0-9-]+)\.compute"
@@ -71,10 +71,10 @@ def read_name(host: str) -> Ec2Name | None:
             region = match["region"] or FIRST_REGION
             make = private_name if kind is NameKind.EC2_PRIVATE else public_name
             try:
-                written = make(address, region)
+                name_made = make(address, region)
             except AddressError:
                 return None
-            return Ec2Name(kind, address, region) if written == name else None
+            return Ec2Name(kind, address, region) if name_made == name else None
     return None
 
 
@@ -82,8 +82,8 @@ def check_region(text: str) -> str:
     """``text``, if it is a region with names of a known form. Raises AddressError otherwise."""
     if not _REGION.fullmatch(text):
         allowed = "a region of AWS's commercial, GovCloud or China partition, as in us-west-2"
-        what, observed = f"region {text!r}", "is none whose names are known"
-        raise AddressError(what, observed=observed, allowed=allowed)
+        observed = "is not a region whose names are known"
+        raise AddressError(f"region {text!r}", observed=observed, allowed=allowed)
     return text
 
 
@@ -91,7 +91,7 @@ def _dashed(address: str) -> str:
     try:
         return str(IPv4Address(address)).replace(".", "-")
     except ValueError:
-        observed = "is no IPv4 address, and EC2 writes no other into its names"
+        observed = "is not an IPv4 address, and EC2's names contain no other"
         allowed = "an IPv4 address"
         raise AddressError(f"address {address!r}", observed=observed, allowed=allowed) from None
 
@@ -142,7 +142,7 @@ def resolution(
     """
     name = read_name(host)
     if name is None:
-        return Resolution("", f"{host} is no name that EC2 gives")
+        return Resolution("", f"{host} is not a name of EC2")
     private = name.kind is NameKind.EC2_PRIVATE
     address = interface.private if private else interface.public
     outside = location in (ClientLocation.OUTSIDE, ClientLocation.PEERED_VPC)

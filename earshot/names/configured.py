@@ -87,17 +87,17 @@ def configuration(platform: str = sys.platform) -> Configuration:
     system = read_resolv_conf(_text(RESOLV_CONF))
     behind = nameservers(BEHIND_STUB)
     if behind and _STUBS & set(system.servers):
-        others = [server for server in system.servers if server not in _STUBS]
-        system = Configuration(_usable([*behind, *others]), system.search)
+        other_servers = [server for server in system.servers if server not in _STUBS]
+        system = Configuration(_usable([*behind, *other_servers]), system.search)
     if platform == "darwin":
-        more = read_scutil(_scutil())
-        servers, search = (*system.servers, *more.servers), (*system.search, *more.search)
+        mac = read_scutil(_scutil())
+        servers, search = (*system.servers, *mac.servers), (*system.search, *mac.search)
         system = Configuration(_usable(servers), _domains(search))
     return system
 
 
 def _usable(servers: Iterable[str]) -> tuple[str, ...]:
-    """The distinct ``servers`` that are addresses, as resolvers ignore others."""
+    """The distinct ``servers`` that are IP addresses: resolvers ignore others."""
     servers_kept = []
     for text in dict.fromkeys(servers):
         try:
@@ -121,7 +121,7 @@ def _text(file: Path) -> str:
 
 def _scutil() -> str:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["/usr/sbin/scutil", "--dns"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -132,4 +132,4 @@ def _scutil() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout
+    return process.stdout

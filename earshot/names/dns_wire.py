@@ -53,19 +53,21 @@ def addresses(
     question, is truncated, or reports a server failure. Raises `dns.resolver.NXDOMAIN` and
     `NoAnswer`."""
     with contextlib.suppress(struct.error):
-        texts = _usual(request, received, kind)
+        texts = _plain_addresses(request, received, kind)
         if texts is not None:
             return texts
-    return _any(request, received)
+    return _addresses_of_message(request, received)
 
 
-def _usual(request: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Sequence[str] | None:
+def _plain_addresses(
+    request: bytes, received: bytes, kind: dns.rdatatype.RdataType
+) -> Sequence[str] | None:
     """The addresses of an answer without other records; None for other answers."""
     id, flags, questions, answers, _, _ = _HEADER.unpack_from(received)
     expected = (*_HEADER.unpack_from(request)[:1], 1, request[_HEADER.size :])
-    belongs = (id, questions, received[_HEADER.size : len(request)]) == expected
+    is_for_request = (id, questions, received[_HEADER.size : len(request)]) == expected
     code = flags & _CODE
-    if not belongs or flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
+    if not is_for_request or flags & (_IS_ANSWER | _TRUNCATED) != _IS_ANSWER:
         return None
     if not answers and code == dns.rcode.NXDOMAIN:
         raise dns.resolver.NXDOMAIN
@@ -74,18 +76,19 @@ def _usual(request: bytes, received: bytes, kind: dns.rdatatype.RdataType) -> Se
     if not answers:
         raise dns.resolver.NoAnswer
     family, length = _FAMILIES[kind]
-    at, addresses_read = len(request), []
+    offset, addresses_read = len(request), []
     for _ in range(answers):
-        owner, record_kind, network, _, size = _RECORD.unpack_from(received, at)
-        at += _RECORD.size + length
+        owner, record_kind, network, _, size = _RECORD.unpack_from(received, offset)
+        offset += _RECORD.size + length
         shape = (_ASKED_NAME, kind, dns.rdataclass.IN, length)
-        if (owner, record_kind, network, size) != shape or at > len(received):
+        if (owner, record_kind, network, size) != shape or offset > len(received):
             return None
-        addresses_read.append(socket.inet_ntop(family, received[at - length : at]))
+        addresses_read.append(socket.inet_ntop(family, received[offset - length : offset]))
     return addresses_read
 
 
-def _any(request: bytes, received: bytes) -> Sequence[str] | None:
+def _addresses_of_message(request: bytes, received: bytes) -> Sequence[str] | None:
+    """The addresses of an answer in any form, decoded by dnspython."""
     try:
         answer = dns.message.from_wire(received, raise_on_truncation=True)
         is_response = dns.message.from_wire(request).is_response(answer)

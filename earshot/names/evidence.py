@@ -28,13 +28,13 @@ class EvidenceKind(StrEnum):
     LIVE = "live"
     """Looked up just now with that scope's resolver."""
     DECLARED = "declared"
-    """A resource of the stack creates the name; no resolver of the scope can be asked from here."""
+    """A resource of the stack creates the name, and no resolver of the scope answered from here."""
     NONE = "none"
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about one name for one listener and scope."""
+    """The evidence for one name, for one listener and scope."""
 
     kind: EvidenceKind
     lookup: Lookup | None
@@ -42,7 +42,7 @@ class Evidence:
     declared: tuple[str, ...] = ()
     """Addresses that the declaring resource gives the name, if they are known."""
     hint: str = ""
-    """What resolves instead of a name that does not."""
+    """A longer name that resolves, if the name does not."""
     note: str = ""
     """Not empty if a waiver of the name has expired."""
 
@@ -63,8 +63,8 @@ class Declaration:
     addresses: tuple[str, ...] = ()
     """The addresses that the name will have, if the resource says so."""
     elsewhere: bool = False
-    """Whether the name is for networks whose resolvers cannot be asked from here, such as another
-    VPC's: answers of other resolvers do not count for it."""
+    """True if the name is for networks whose resolvers cannot be asked from here, such as another
+    VPC's. Answers of other resolvers do not count then."""
 
 
 def gather(
@@ -79,8 +79,8 @@ def gather(
     All names are looked up together, once per resolver, within ``policy.timeout`` seconds. If
     ``policy.retry`` is set, lookups are repeated for up to that many seconds. Names without dots
     are then looked up with this machine's search domains, within ``policy.timeout`` once more.
-    ``asked`` contains the system's resolvers by default; a resolver that did not answer is not
-    asked again with the same ``asked``. A name without an answer and without a declaration gets
+    ``asked`` provides the resolvers (default: the real ones). It remembers those that did not
+    answer, and does not use them again. A name without an answer and without a declaration gets
     evidence of kind none, with the reason.
     """
     declared = declared or {}
@@ -104,8 +104,8 @@ def gather(
         for key in keys
     }
     evidence = {
-        key: replace(reason_for, note=policy.expired(key[2]))
-        for key, reason_for in evidence.items()
+        key: replace(name_evidence, note=policy.expired(key[2]))
+        for key, name_evidence in evidence.items()
     }
     if Scope.EXTERNAL not in policy.resolvers:
         evidence |= _with_search(evidence, resolvers[Scope.EXTERNAL], asked, policy.timeout)
@@ -123,22 +123,22 @@ def _with_search(
     For clients here `getaddrinfo` decides, and appends them itself; clients elsewhere
     append their own.
     """
-    short = [
+    short_keys = [
         key
-        for key, reason_for in evidence.items()
+        for key, name_evidence in evidence.items()
         if key[1] is Scope.EXTERNAL
         and "." not in key[2]
-        and reason_for.kind is EvidenceKind.NONE
-        and reason_for.lookup is not None
-        and reason_for.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
+        and name_evidence.kind is EvidenceKind.NONE
+        and name_evidence.lookup is not None
+        and name_evidence.lookup.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.NO_ANSWER)
     ]
-    domains = asked.search() if short and resolver is not None else ()
+    domains = asked.search() if short_keys and resolver is not None else ()
     if resolver is None or not domains:
         return {}
-    full = [(key, domain, f"{key[2]}.{domain}") for key in short for domain in domains]
-    lookups = look_up([(name, resolver) for _, _, name in full], seconds)
+    full_names = [(key, domain, f"{key[2]}.{domain}") for key in short_keys for domain in domains]
+    lookups = look_up([(name, resolver) for _, _, name in full_names], seconds)
     hinted: dict[EvidenceKey, Evidence] = {}
-    for key, domain, name in full:
+    for key, domain, name in full_names:
         if lookups[name.lower(), resolver.label].ok:
             hint = f"{name} does resolve, but only this machine is known to append {domain}"
             hinted.setdefault(key, replace(evidence[key], hint=hint))

@@ -46,7 +46,7 @@ _NETWORKS = {
 }
 # documentation networks count as public: examples and tests use them as public addresses
 _RANGES = tuple(
-    # as numbers, for thousands of addresses are checked at once
+    # as numbers, because thousands of addresses are checked at once
     (network.version, int(network.network_address), int(network.broadcast_address), kind)
     for kind, texts in _NETWORKS.items()
     for network in map(ipaddress.ip_network, texts.split())

@@ -57,10 +57,10 @@ class Lookup:
         failed = (lookup for lookup in self.each if not lookup.ok) if self.ok else ()
         return tuple(f"{failure.resolver}: {failure.diagnosis}" for failure in failed)
 
-    def said_by(self, address: str) -> tuple[str, ...]:
+    def servers_with(self, address: str) -> tuple[str, ...]:
         """The servers that returned ``address``; empty if all did."""
-        saying = tuple(lookup.resolver for lookup in self.each if address in lookup.addresses)
-        return saying if len(saying) < len(self.each) else ()
+        servers = tuple(lookup.resolver for lookup in self.each if address in lookup.addresses)
+        return servers if len(servers) < len(self.each) else ()
 
 
 class Resolver(Protocol):
@@ -75,7 +75,7 @@ class Resolver(Protocol):
 
 
 def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
-    """The results ``each`` of several servers (at least one), as one lookup. Pure.
+    """The results ``each`` of several servers (at least one), as one lookup.
 
     One server that resolves the name is enough, as servers of other networks may have more names.
     If none does, an answer about the name counts more than a missing one.
@@ -97,7 +97,7 @@ def combined(name: str, resolver: str, each: Sequence[Lookup]) -> Lookup:
 
 
 _FAILURES = (Diagnosis.NO_ANSWER, Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT)
-"""Failures, the one with most information about a name first."""
+"""Failures, those with the most information about a name first."""
 LITERAL = "none (an address)"
 """The resolver of an address, which needs no lookup."""
 _WORKERS = 128
@@ -134,11 +134,11 @@ def look_up(
     queries: dict[tuple[str, str], tuple[str, Resolver]] = {}
     for name, resolver in questions:
         queries.setdefault((name.lower(), resolver.label), (name, resolver))
-    begun = clock()
+    start = clock()
     lookups = _round(queries, seconds)
     pause = _FIRST_PAUSE
     while failed := {key: queries[key] for key, lookup in lookups.items() if not lookup.ok}:
-        remaining = begun + retry - clock()
+        remaining = start + retry - clock()
         if remaining <= pause:
             break
         sleep(pause)
@@ -169,9 +169,8 @@ def _round(queries: Mapping[_Key, tuple[str, Resolver]], seconds: float) -> dict
         for questions in by_resolver.values()
         for number in range(min(_WORKERS, questions.qsize()))
     ]
-    for _, questions in sorted(
-        workers, key=lambda worker: worker[0]
-    ):  # each resolver begins at once
+    # sorted, so that each resolver begins at once
+    for _, questions in sorted(workers, key=lambda worker: worker[0]):
         # a daemon, as getaddrinfo has no time limit and must not keep the process alive
         threading.Thread(target=_work, args=(questions, answers, deadline), daemon=True).start()
     for _ in range(missing):

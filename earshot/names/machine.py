@@ -51,25 +51,27 @@ def own_addresses() -> tuple[str, ...]:
     """The addresses of all interfaces that psutil lists, and loopback."""
     addresses = dict.fromkeys(("127.0.0.1", "::1"))
     rows = (row for rows in psutil.net_if_addrs().values() for row in rows)
-    listed = (row.address for row in rows if row.family in (socket.AF_INET, socket.AF_INET6))
-    addresses |= dict.fromkeys(str(ip) for text in listed if (ip := ip_of(text)) is not None)
+    texts = (row.address for row in rows if row.family in (socket.AF_INET, socket.AF_INET6))
+    addresses |= dict.fromkeys(str(ip) for text in texts if (ip := ip_of(text)) is not None)
     return tuple(sorted(addresses, key=lambda text: (":" in text, text)))
 
 
-def _own_address(name: str, answer: Lookup, own: Sequence[str]) -> tuple[str, str]:
+def _own_address(name: str, answer: Lookup, own_addresses: Sequence[str]) -> tuple[str, str]:
     """The address to bind for ``name``, and an empty reason; or an empty address and the reason."""
     if not answer.ok:
         return "", f"its own name {name} does not resolve here: {answer.diagnosis}"
     # without link-local addresses, which cannot be bound without their zone
-    mine = [
+    bindable_addresses = [
         text
         for text in answer.addresses
-        if text in own or kind_of(text) is NameKind.LOOPBACK_ADDRESS
+        if text in own_addresses or kind_of(text) is NameKind.LOOPBACK_ADDRESS
         if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
     ]
-    if not mine:
+    if not bindable_addresses:
         resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
-        return "", f"{resolved}, which is none of its addresses that can be bound"
+        return "", f"{resolved}, which is not one of its addresses that can be bound"
     # loopback first, which is not reachable from the network; then IPv4, like `localhost`
-    mine.sort(key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text))
-    return mine[0], ""
+    bindable_addresses.sort(
+        key=lambda text: (kind_of(text) is not NameKind.LOOPBACK_ADDRESS, ":" in text)
+    )
+    return bindable_addresses[0], ""

@@ -30,17 +30,17 @@ _LATE_FAMILY = 1.0
 _LATE_SERVER = 1.0
 """Seconds for the other servers once one has resolved a name."""
 _MUTE = 2.0
-"""Seconds without any answer after which a server is not waited for, if others answer."""
+"""Seconds of silence after which a server is not waited for, if others answer."""
 _LOOK_AGAIN = 0.25
 """Seconds between two checks whether a server has answered for other names."""
 
 
 class DnsResolver:
-    """Given DNS servers, all queried at the same time: one that resolves a name is enough.
+    """Queries all given DNS servers at the same time. One that resolves a name is enough.
 
     A client's own resolver believes the first server that denies a name; but which server is its
     first depends on the client's location, and the servers here are a sample of all servers.
-    A name is taken as it is: no search domain is appended, no hosts file is read.
+    No search domain is appended, and no hosts file is read.
     """
 
     def __init__(self, servers: Iterable[str]) -> None:
@@ -62,7 +62,7 @@ class DnsResolver:
         """
         if len(self._servers) == 1:
             return self._servers[0].resolve(name, seconds)
-        begun = time.monotonic()
+        start = time.monotonic()
         futures: dict[Future[Lookup], _Server] = {}
         for server in self._servers:
             future: Future[Lookup] = Future()
@@ -70,24 +70,24 @@ class DnsResolver:
             arguments = (future, server, name, seconds)
             # a daemon, so that a silent server does not keep the process alive
             threading.Thread(target=_answer, args=arguments, daemon=True).start()
-        waiting: set[Future[Lookup]] = set(futures)
-        resolved: float | None = None
-        while waiting and (remaining := begun + seconds - time.monotonic()) > 0:
-            done, waiting = wait(waiting, min(remaining, _LOOK_AGAIN), FIRST_COMPLETED)
+        open_futures: set[Future[Lookup]] = set(futures)
+        resolved_at: float | None = None
+        while open_futures and (remaining := start + seconds - time.monotonic()) > 0:
+            finished, open_futures = wait(
+                open_futures, min(remaining, _LOOK_AGAIN), FIRST_COMPLETED
+            )
             now = time.monotonic()
-            if resolved is None and any(future_lookup.result().ok for future_lookup in done):
-                resolved = now
-            if resolved is not None and now - resolved >= min(_LATE_SERVER, seconds / 4):
+            if resolved_at is None and any(future.result().ok for future in finished):
+                resolved_at = now
+            if resolved_at is not None and now - resolved_at >= min(_LATE_SERVER, seconds / 4):
                 break
-            answered = any(server.has_answered for server in self._servers)
-            if answered and all(futures[future_lookup].is_mute(now) for future_lookup in waiting):
+            any_answered = any(server.has_answered for server in self._servers)
+            if any_answered and all(futures[future].is_mute(now) for future in open_futures):
                 break
-        took = time.monotonic() - begun
+        elapsed = time.monotonic() - start
         each = [
-            future_lookup.result()
-            if future_lookup.done()
-            else unanswered(name, futures[future_lookup].label, took)
-            for future_lookup in futures
+            future.result() if future.done() else unanswered(name, server.label, elapsed)
+            for future, server in futures.items()
         ]
         return combined(name, self.label, each)
 
@@ -120,17 +120,17 @@ class _Server:
         )
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        """The addresses of both families; one of them is enough."""
-        begun = time.monotonic()
+        """The addresses of both families. One family with an address is enough."""
+        start = time.monotonic()
         if self._first_asked is None:
-            self._first_asked, self._patience = begun, min(_MUTE, seconds / 2)
+            self._first_asked, self._patience = start, min(_MUTE, seconds / 2)
         first = self._ask(name, "A", seconds)
         if first.diagnosis in (Diagnosis.NXDOMAIN, Diagnosis.TIMEOUT):
             return first
-        remaining = seconds - (time.monotonic() - begun)
+        remaining = seconds - (time.monotonic() - start)
         # some servers never answer for AAAA: with an address, wait only a second for it
         second = self._ask(name, "AAAA", min(remaining, _LATE_FAMILY) if first.ok else remaining)
-        took = time.monotonic() - begun
+        elapsed = time.monotonic() - start
         # a failure has more information than a missing family
         worse = second if first.diagnosis is Diagnosis.NO_ANSWER else first
         diagnosis = Diagnosis.OK if first.ok or second.ok else worse.diagnosis
@@ -138,24 +138,24 @@ class _Server:
         failed = (lookup.detail for lookup in (first, second) if not lookup.ok)
         detail = "; ".join(dict.fromkeys(filter(None, failed)))
         answered = first.answered or second.answered
-        return Lookup(name, self.label, diagnosis, addresses, took, detail, answered)
+        return Lookup(name, self.label, diagnosis, addresses, elapsed, detail, answered)
 
     def _ask(self, name: str, family: str, seconds: float) -> Lookup:
-        lookup = self._asked(name, family, seconds)
+        lookup = self._lookup(name, family, seconds)
         self.has_answered = self.has_answered or lookup.answered
         return lookup
 
-    def _asked(self, name: str, family: str, seconds: float) -> Lookup:
+    def _lookup(self, name: str, family: str, seconds: float) -> Lookup:
         if seconds <= 0:
             return unanswered(name, self.label, max(seconds, 0.0))
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
-            lookup = self._at_once(name, family, seconds)
-            if lookup is None:
-                lookup = self._patiently(name, family, begun + seconds - time.monotonic())
-            took = time.monotonic() - begun
-            addresses = tuple(str(ipaddress.ip_address(text)) for text in lookup)
-            return Lookup(name, self.label, Diagnosis.OK, addresses, took)
+            texts = self._query_once(name, family, seconds)
+            if texts is None:
+                texts = self._query_with_retries(name, family, start + seconds - time.monotonic())
+            elapsed = time.monotonic() - start
+            addresses = tuple(str(ipaddress.ip_address(text)) for text in texts)
+            return Lookup(name, self.label, Diagnosis.OK, addresses, elapsed)
         except dns.resolver.NXDOMAIN:
             diagnosis, detail, answered = Diagnosis.NXDOMAIN, "the name does not exist", True
         except dns.resolver.NoAnswer:
@@ -166,29 +166,29 @@ class _Server:
         except dns.exception.DNSException as error:
             detail, answered = _failures(error)
             diagnosis = Diagnosis.SERVER_FAILURE
-        took = time.monotonic() - begun
-        return Lookup(name, self.label, diagnosis, (), took, detail, answered)
+        elapsed = time.monotonic() - start
+        return Lookup(name, self.label, diagnosis, (), elapsed, detail, answered)
 
-    def _at_once(self, name: str, family: str, seconds: float) -> Sequence[str] | None:
-        """The addresses in the first answer over UDP, or None where more has to be asked.
+    def _query_once(self, name: str, family: str, seconds: float) -> Sequence[str] | None:
+        """The addresses in the first answer over UDP; None if there is none, or it is incomplete.
 
-        Of thousands of names nearly all are answered at once, in a fraction of the time that
-        `dns.resolver` takes. Raises as that does where the answer is that there are none.
+        For thousands of names this takes a fraction of the time of `dns.resolver`. Raises its
+        exceptions if the answer has no addresses.
         """
         kind = dns.rdatatype.from_text(family)
         question = dns_wire.question(name, kind)
         server = (self._address.host, self._address.port)
         try:
-            with socket.socket(self._kind, socket.SOCK_DGRAM) as asking:
-                asking.settimeout(_first_wait(seconds))
-                asking.sendto(question, server)
-                answer, sender = asking.recvfrom(65_535)
+            with socket.socket(self._kind, socket.SOCK_DGRAM) as connection:
+                connection.settimeout(_first_wait(seconds))
+                connection.sendto(question, server)
+                answer, sender = connection.recvfrom(65_535)
         except OSError:
             return None
         return dns_wire.addresses(question, answer, kind) if sender[:2] == server else None
 
-    def _patiently(self, name: str, family: str, seconds: float) -> Sequence[str]:
-        """The same, asked again after silence, and over TCP what was too long."""
+    def _query_with_retries(self, name: str, family: str, seconds: float) -> Sequence[str]:
+        """The addresses by `dns.resolver`, with retries, and over TCP if the answer is too long."""
         resolver = dns.resolver.Resolver(configure=False)
         resolver.nameservers = [dns.nameserver.Do53Nameserver(*self._address)]
         resolver.timeout = _first_wait(seconds)
@@ -199,12 +199,12 @@ class _Server:
 
 
 def _first_wait(seconds: float) -> float:
-    """Seconds until a question is asked again."""
+    """Seconds before the first retry."""
     return max(min(2.0, seconds / 2), 0.001)
 
 
 def _failures(error: dns.exception.DNSException) -> tuple[str, bool]:
-    """What the server did at each attempt, and whether it answered at all."""
+    """The failures of all attempts as text, and True if the server answered at all."""
     reasons, answered = [], False
     for _, _, _, reason, response in error.kwargs.get("errors", ()):
         if response is not None:

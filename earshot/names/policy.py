@@ -26,15 +26,15 @@ SYSTEM = "system"
 
 
 class WaivedName(Frozen):
-    """Why a name is accepted without evidence, and the last day of that."""
+    """Why a name is accepted without evidence, and the last day of the waiver."""
 
     reason: str
     until: date | None = None
-    """None means always."""
+    """None for always."""
 
     @field_validator("reason")
     @classmethod
-    def _given(cls, value: str) -> str:
+    def _has_reason(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("a waived name needs a reason")
         return value.strip()
@@ -58,25 +58,29 @@ class WaivedName(Frozen):
 
 
 class ResolverPolicy(Frozen):
-    """Resolvers per scope, limits in time, and names that need not resolve here.
+    """Resolvers per scope, time limits, and names that need not resolve here.
 
-    Where a scope has no entry: `host`, and on placement `local` also `internal` and `controller`,
-    ask this machine (`system`: the hosts file counts, for that is what clients here see);
-    `external` asks the DNS servers that this machine is configured with, and never its hosts
-    file, which is no evidence for other machines; `internal` and `controller` of other placements
-    ask no resolver, for this machine is not on the broker network.
+    Defaults of a scope without resolvers:
 
-    Of several servers one that resolves a name is enough, be it the first or not: they are a
-    sample of what clients ask. A search domain of this machine counts for clients here alone.
+    - `host`, and on placement `local` also `internal` and `controller`: `system`, this machine's
+      own lookup with its hosts file, which clients here use.
+    - `external`: the DNS servers that this machine is configured with. The hosts file is not used,
+      because it is not evidence for other machines.
+    - `internal` and `controller` of other placements: no resolver, because this machine is not in
+      the brokers' network.
+
+    One server that resolves a name is enough, as the servers are a sample of those that clients
+    use. A search domain of this machine counts only for clients here.
     """
 
     resolvers: dict[Scope, tuple[str, ...]] = Field(default_factory=dict)
-    """By scope: DNS servers (`ip`, `ip:port`, `[ipv6]:port`), or the one word `system`; all of
-    them are asked, at the same time."""
+    """DNS servers by scope (`ip`, `ip:port`, `[ipv6]:port`), or only the word `system`. All servers
+    are queried at the same time."""
     timeout: float = Field(default=5.0, gt=0, le=600, strict=True)
     """Seconds for all lookups together."""
     retry: float = Field(default=0.0, ge=0, le=3600, strict=True)
-    """Seconds for which a name that does not resolve is asked again, while its record spreads."""
+    """Seconds for which the lookup of a name that does not resolve is repeated: a new record may
+    take time to spread."""
     waived: dict[str, WaivedName] = Field(default_factory=dict)
     """Names that are accepted without evidence: the reason, or a map of `reason` and `until`."""
 
@@ -94,13 +98,13 @@ class ResolverPolicy(Frozen):
     def _servers(cls, value: dict[Scope, tuple[str, ...]]) -> dict[Scope, tuple[str, ...]]:
         for scope, servers in value.items():
             if SYSTEM in servers and len(servers) > 1:
-                listed = ", ".join(servers)
+                server_texts = ", ".join(servers)
                 raise ValueError(
-                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {listed}"
+                    f"{scope}: `{SYSTEM}` cannot be combined with servers, found {server_texts}"
                 )
             for text in servers:
                 if text != SYSTEM:
-                    _said(scope, parse_server, text)
+                    _check_entry(scope, parse_server, text)
         return value
 
     @field_validator("waived", mode="before")
@@ -117,7 +121,7 @@ class ResolverPolicy(Frozen):
     @classmethod
     def _names(cls, value: dict[str, WaivedName]) -> dict[str, WaivedName]:
         for name in value:
-            _said("waived", check_host, name)
+            _check_entry("waived", check_host, name)
         if len({name.lower() for name in value}) < len(value):
             raise ValueError(f"found {', '.join(value)}; allowed: each name once, in any case")
         return {name.lower(): waiver for name, waiver in value.items()}
@@ -140,7 +144,7 @@ class ResolverPolicy(Frozen):
 
 
 def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
-    """The policy that a configuration of `names` describes; ValueError with every problem of it."""
+    """The policy in ``document``, the value of `names`. Raises ValueError with all problems."""
     try:
         return ResolverPolicy.model_validate(document)
     except ValidationError as error:
@@ -148,7 +152,7 @@ def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
 
 
 class SystemResolvers:
-    """The real resolvers for one run; tests use another one.
+    """The real resolvers for one run. Tests use a double.
 
     A resolver that has not answered for any name is not used again in later batches.
     """
@@ -163,16 +167,17 @@ class SystemResolvers:
     ) -> dict[tuple[str, str], Lookup]:
         """`names.lookup.look_up` within the limits of ``policy``."""
         pairs = list(questions)
-        speaking = [
+        open_questions = [
             (name, resolver) for name, resolver in pairs if resolver.label not in self._silent
         ]
-        lookups = look_up(speaking, policy.timeout, policy.retry)
+        lookups = look_up(open_questions, policy.timeout, policy.retry)
         answering = {lookup.resolver for lookup in lookups.values() if lookup.answered}
         labels = {label for name, label in lookups if literal(name) is None}
         self._silent.update(labels - answering)
-        silent = [(name, resolver.label) for name, resolver in pairs]
+        labelled_names = [(name, resolver.label) for name, resolver in pairs]
         return {
-            (name.lower(), label): unanswered(name, label, policy.timeout) for name, label in silent
+            (name.lower(), label): unanswered(name, label, policy.timeout)
+            for name, label in labelled_names
         } | lookups
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
@@ -206,7 +211,7 @@ class SystemResolvers:
         return DnsResolver(servers)
 
 
-def _said(key: str, check: Any, text: str) -> None:
+def _check_entry(key: str, check: Any, text: str) -> None:
     try:
         check(text)
     except AddressError as error:

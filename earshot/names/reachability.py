@@ -17,7 +17,7 @@ from earshot.placements import ClientLocation, internal_location
 
 
 class Expectation(StrEnum):
-    """Whether a host resolves, or whether it leads to the broker."""
+    """The answer to whether a host resolves, or whether it leads to the broker."""
 
     YES = "yes"
     NO = "no"
@@ -117,5 +117,5 @@ def location_of(scope: Scope, placement: str) -> ClientLocation:
 
 
 def outlook(kind: NameKind, location: ClientLocation) -> Reachability:
-    """What ``location`` makes of ``kind``."""
+    """The prediction for hosts of ``kind`` at ``location``."""
     return TABLE[kind].outlooks[location]

@@ -34,19 +34,19 @@ class SystemResolver:
 
     def resolve(self, name: str, seconds: float) -> Lookup:
         """Ignores ``seconds``, as getaddrinfo has no time limit; the batch has one."""
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             if "\0" in name:  # the C library would look up only the text before it
-                raise ValueError("it holds a null character")
+                raise ValueError("it contains a null character")
             rows = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except OSError as error:  # gaierror, or a failure of the system
             diagnosis = _SYSTEM_FAILURES.get(error.errno or 0, Diagnosis.SERVER_FAILURE)
-            took = time.monotonic() - begun
-            return Lookup(name, self.label, diagnosis, (), took, error.strerror or str(error))
+            elapsed = time.monotonic() - start
+            return Lookup(name, self.label, diagnosis, (), elapsed, error.strerror or str(error))
         except ValueError as error:  # IDNA cannot encode the name, so it cannot exist
             return Lookup(name, self.label, Diagnosis.NXDOMAIN, (), 0.0, str(error))
         addresses = dict.fromkeys(str(row[4][0]) for row in rows)
-        return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - begun)
+        return Lookup(name, self.label, Diagnosis.OK, tuple(addresses), time.monotonic() - start)
 
 
 def parse_server(text: str) -> Address:
@@ -65,6 +65,6 @@ def parse_server(text: str) -> Address:
     except ValueError:
         raise AddressError(
             f"DNS server {text!r}",
-            observed="is no IP address",
+            observed="is not an IP address",
             allowed="ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353",
         ) from None

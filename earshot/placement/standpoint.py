@@ -16,7 +16,8 @@ from earshot.reading import content_of
 from earshot.validation.contract import Contract
 
 FILE: Final = "vantages.json"
-"""The file name, in the folder of a stack's contract."""
+"""The name of the file with all standpoints, in the folder of a stack's contract; the value of the
+option `--vantages`."""
 BASE: Final = "debian:bookworm-slim"
 HOST_NETWORK: Final = "host"
 OWN_NETWORK: Final = ""

@@ -1,4 +1,4 @@
-"""Reports: one result, many formats. `render` chooses the writer and loads no other."""
+"""The formats of a report. `render` imports only the module of the chosen format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What a report can be written as; each is a module here with a function of that name."""
+    """A report format. Each has a module in this package with a function of its name."""
 
     TEXT = "text"
     JSON = "json"
@@ -24,7 +24,7 @@ class Format(StrEnum):
 def render(report: Report, format: Format | str, terminal: Terminal | None = None) -> str:
     """``report`` as ``format``. ``terminal`` has the style of text (default: plain ASCII).
 
-    Raises ValueError for a format that there is not.
+    Raises ValueError for an unknown format.
     """
     if Format(format) is Format.TEXT:
         from earshot.report.text import text

@@ -1,7 +1,4 @@
-"""A report in the order that every format shows it: matrices, deliveries, replication, problems.
-
-Formats differ in ink only; what belongs together is decided here, once.
-"""
+"""Groups the content of a report for all formats: matrices, deliveries, replication, problems."""
 
 from __future__ import annotations
 
@@ -27,14 +24,15 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 gravity = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.SKIP, Verdict.PASS).index
-"""The gravest has the lowest number."""
+"""The rank of a verdict; the worst has the lowest number."""
 MAX_ADDRESSES = 10
-"""Cells with one cause whose addresses are all written out; of more, the first ones are."""
+"""The maximum number of further cells of a problem that are listed with their address. Beyond it
+only the first ones are."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """What one vantage saw: listeners by brokers."""
+    """The cells of one vantage, by listener and broker."""
 
     vantage: Vantage
     listeners: tuple[str, ...]
@@ -42,7 +40,7 @@ class Matrix:
     cells: Mapping[tuple[str, int], Cell]
 
     def cell(self, listener: str, broker: int) -> Cell | None:
-        """None where the broker was not looked at through this listener."""
+        """The cell of ``broker`` through ``listener``; None if it was not checked."""
         return self.cells.get((listener, broker))
 
     def scopes(self, listener: str) -> tuple[Scope, ...]:
@@ -50,24 +48,25 @@ class Matrix:
 
 
 Facts = tuple[tuple[str, str], ...]
-"""Why something did not pass: label and text, in reading order; only what is known."""
+"""Labels and texts that explain why a result did not pass, in reading order."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Cells of one vantage and listener, or pairs of brokers, that did not pass for one cause."""
+    """Cells of a vantage and listener, or pairs of brokers, that share a cause and did not pass."""
 
     verdict: Verdict
     title: str
     facts: Facts
     stages: tuple[StageResult, ...] = ()
     cells: tuple[Cell, ...] = ()
-    """The first cell represents all: their causes differ only in broker and address."""
+    """Title, facts and stages are those of the first cell: the others differ only in broker and
+    address."""
 
 
 def _problem_of_cells(cells: list[Cell]) -> Problem:
     first_cell, *other_cells = cells
-    # `EXTERNAL, broker 2 (host:9093), from host`: the cell that represents all
+    # `EXTERNAL, broker 2 (host:9093), from host`
     title = f"{first_cell.listener}, {cell_name(first_cell)}, from {first_cell.vantage}"
     shown_cells = other_cells if len(other_cells) <= MAX_ADDRESSES else other_cells[:SHOWN]
     likewise = [cell_name(cell) for cell in shown_cells]
@@ -101,7 +100,7 @@ def facts(result: Cell | Replication) -> Facts:
 
 
 def broker_name(id: int) -> str:
-    """`broker 2`; an address without an answer has no broker's id (a negative one)."""
+    """`broker 2`, or `unknown broker` for a negative id, which an address without an answer has."""
     return f"broker {id}" if id >= 0 else "unknown broker"
 
 
@@ -112,7 +111,7 @@ def cell_name(cell: Cell) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """What was written through one listener and read through another, over all brokers."""
+    """The deliveries from one listener to another, for all brokers."""
 
     written_through: str
     read_through: str
@@ -124,7 +123,7 @@ class Pair:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Records by fate; what went wrong is listed only where it did."""
+        """The number of records by outcome, without the `ODDITIES` that are 0."""
         sums = {
             name: sum(getattr(delivery, name) for delivery in self.deliveries)
             for name in ("acknowledged", "read", "lost", *ODDITIES)
@@ -138,7 +137,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Copies:
-    """Brokers that copy the records of one leader, all with the same verdict."""
+    """The followers of one leader whose replication has the same verdict."""
 
     leader: int
     followers: tuple[int, ...]
@@ -176,15 +175,15 @@ def vantages(report: Report) -> tuple[Vantage, ...]:
 
 
 def problems(report: Report) -> tuple[Problem, ...]:
-    """Every cell that did not pass, the gravest first; cells of one cause are together."""
-    failed_cells = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
-    return _gravest_first(map(_problem_of_cells, grouped(failed_cells, _cause_key).values()))
+    """Problems for all cells that did not pass, one per cause, the worst first."""
+    cells_not_passed = (cell for cell in report.cells if cell.verdict != Verdict.PASS)
+    return _gravest_first(map(_problem_of_cells, grouped(cells_not_passed, _cause_key).values()))
 
 
 def shortcomings(report: Report) -> tuple[Problem, ...]:
-    """What did not pass of the cells and of replication, the gravest first."""
-    failed_pairs = (pair for pair in report.replication if pair.verdict != Verdict.PASS)
-    groups = grouped(failed_pairs, lambda pair: (pair.verdict, pair.cause, pair.reason))
+    """Problems for all cells and replication results that did not pass, the worst first."""
+    pairs_not_passed = (pair for pair in report.replication if pair.verdict != Verdict.PASS)
+    groups = grouped(pairs_not_passed, lambda pair: (pair.verdict, pair.cause, pair.reason))
     return _gravest_first([*problems(report), *map(_problem_of_pairs, groups.values())])
 
 
@@ -193,11 +192,11 @@ def _gravest_first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _cause_key(cell: Cell) -> tuple[str, ...]:
-    """What cells of one cause share; of their facts, what names neither listener, address, host,
-    port nor broker."""
+    """Equal for cells with the same cause: contains their facts without the names of listener,
+    address, host, port and broker."""
     text = "\n".join(text for _, text in facts(cell))
     host, port = cell.address
-    # a listener without a name is called by its bootstrap address, which may be a broker's own
+    # a listener without a name has its bootstrap address as name, which may be a broker's own
     for own_text in filter(None, (cell.listener, str(cell.address), host)):
         text = text.replace(own_text, "{address}")
     text = re.sub(rf"\b({broker_name(cell.broker)}|{port})\b", "{own}", text)
@@ -205,7 +204,7 @@ def _cause_key(cell: Cell) -> tuple[str, ...]:
 
 
 def pairs(report: Report) -> tuple[Pair, ...]:
-    """Deliveries by the listeners they took."""
+    """The deliveries, grouped by the listeners that they were written and read through."""
     groups = grouped(
         report.delivery, lambda delivery: (delivery.written_through, delivery.read_through)
     )
@@ -215,7 +214,7 @@ def pairs(report: Report) -> tuple[Pair, ...]:
 
 
 def copies(report: Report) -> tuple[Copies, ...]:
-    """The followers of each leader."""
+    """The followers of each leader, by verdict."""
     groups = grouped(report.replication, lambda pair: (pair.leader, pair.verdict))
     return tuple(
         Copies(leader, tuple(sorted(pair.follower for pair in pairs)), verdict)
@@ -224,7 +223,7 @@ def copies(report: Report) -> tuple[Copies, ...]:
 
 
 def between_brokers(report: Report) -> str:
-    """`through INTERNAL`, or where no contract names that listener, `between brokers`."""
+    """`through INTERNAL`, or `between brokers` if the listener's name is unknown."""
     listener = next((pair.listener for pair in report.replication), "")
     return f"through {listener}" if listener else "between brokers"
 
@@ -238,5 +237,5 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The gravest of ``verdicts``; of none, a pass was never shown: skip."""
+    """The worst of ``verdicts``; skip if there is none."""
     return min(verdicts, key=gravity, default=Verdict.SKIP)

@@ -1,4 +1,4 @@
-"""The report as one HTML file: nothing to fetch, no script, light and dark."""
+"""Writes a report as one HTML file: without external resources or scripts, light and dark."""
 
 from functools import cache
 
@@ -26,13 +26,13 @@ MARKS = {
     Verdict.INCONCLUSIVE: "?",
 }
 WORDED = ("headline", "subject", "occasion", "moment", "tally", "outcome", "standpoint", "fates")
-"""What the template takes from `wording`, as filters."""
+"""The functions of `wording` that the template uses as filters."""
 WIDE = 8
-"""With more brokers than this they are one below the other."""
+"""With more brokers than this, a matrix has a row per broker instead of a column."""
 
 
 def html(report: Report) -> str:
-    """``report`` as a page of its own; every text in it is escaped."""
+    """``report`` as an HTML page. All texts are escaped."""
     return _template().render(
         report=report,
         topology=geometry.topology(report),
@@ -50,7 +50,7 @@ def html(report: Report) -> str:
 
 
 def _finalize(value: object) -> object:
-    # what a macro returns is markup already, and its own values came by here
+    # a macro returns markup, whose values have been finalized before
     if isinstance(value, (Address, str)) and not hasattr(value, "__html__"):
         return visible(str(value))
     return value

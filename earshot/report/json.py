@@ -1,4 +1,4 @@
-"""The report as a JSON document: the model itself, and the way back."""
+"""Writes a report as JSON, and reads it back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from earshot.validation.result import Report
 
 
 def json(report: Report) -> str:
-    """``report`` as its model writes it; `read_report` reads exactly this.
+    """``report`` as the JSON of its model, which `read_report` reads.
 
     In ASCII, so that text from a broker cannot reverse a line or hide a part of it.
     """
@@ -21,7 +21,7 @@ def json(report: Report) -> str:
 
 
 def read_report(text: str | bytes, source: str) -> Report:
-    """The report in ``text``; ``source`` names it. Raises EarshotError."""
+    """The report in ``text``. Raises EarshotError, with ``source`` as the text's name."""
     try:
         return Report.model_validate_json(text)
     except ValidationError as error:

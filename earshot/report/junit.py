@@ -1,12 +1,12 @@
-"""The report as JUnit XML: a case per cell, delivery pair, replication, and vantage that looked.
+"""Writes a report as JUnit XML: a case per cell, delivery pair and replication, and cases for
+vantages that reached addresses or did not pass.
 
-There is no binding JUnit schema. The shape here is the common core that Ant's JUnit task wrote
-first and that CI services document: `testsuites` > `testsuite` > `testcase` with at most one of
-`failure`, `error`, `skipped`. It was laid out with GitLab, Jenkins and the usual GitHub actions
-in mind, from their documentation.
+There is no official JUnit schema. The format is the common part that Ant's JUnit task introduced
+and that GitLab, Jenkins and the usual GitHub actions document: `testsuites` > `testsuite` >
+`testcase` with at most one of `failure`, `error`, `skipped`.
 
-A fail is a `failure`; an inconclusive result is an `error`, because those services count a
-skipped case as harmless and an inconclusive run has not passed; a skip keeps its reason.
+A fail is a `failure`. An inconclusive result is an `error`, because CI services treat skipped cases
+as harmless. A skip is `skipped`, with its reason.
 """
 
 import xml.etree.ElementTree as ET
@@ -21,15 +21,15 @@ _TAGS = {Verdict.FAIL: "failure", Verdict.INCONCLUSIVE: "error", Verdict.SKIP: "
 
 
 def junit(report: Report) -> str:
-    """``report`` as one XML document; times in seconds, the timestamp in UTC without zone."""
+    """``report`` as one XML document, with times in seconds, and timestamps in UTC without zone."""
     root = ET.Element("testsuites", name=f"earshot {report.kind}")
     for matrix in digest.matrices(report):
         _suite(root, report, matrix.vantage.name, matrix.vantage.where, list(_cells(matrix)))
-    other_cases = [
+    other_vantages = [
         vantage for vantage in report.vantages if vantage.verdict != Verdict.PASS or vantage.reached
     ]
-    if other_cases:
-        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in other_cases])
+    if other_vantages:
+        _suite(root, report, "vantages", "", [_vantage(vantage) for vantage in other_vantages])
     if report.delivery:
         _suite(root, report, "delivery", "", [_delivery(pair) for pair in digest.pairs(report)])
     if report.replication:

@@ -1,4 +1,4 @@
-"""The report as GitHub-flavoured Markdown, for the summary page of a CI run."""
+"""Writes a report as GitHub-flavoured Markdown, for the summary page of a CI run."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ def markdown(report: Report) -> str:
 
 
 def escape(text: str) -> str:
-    """``text`` on one line, with nothing in it that Markdown or HTML would act upon."""
+    """``text`` on one line, escaped for Markdown and HTML."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 

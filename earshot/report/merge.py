@@ -1,4 +1,4 @@
-"""Several reports as one: the same cluster, seen from several vantages."""
+"""Merges reports of one cluster, which may be from several vantages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from earshot.validation.terms import Verdict
 
 @dataclass(frozen=True)
 class Source:
-    """A report and the file it came from."""
+    """A report and its file."""
 
     name: str
     report: Report
@@ -79,13 +79,9 @@ def _refuse_strangers(sources: Sequence[Source]) -> None:
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     kept_sources: list[Source] = []
     notes = []
-    for source in sorted(sources, key=lambda source_kept: aware(source_kept.report.started)):
+    for source in sorted(sources, key=lambda source: aware(source.report.started)):
         standpoints = _standpoints(source.report)
-        for older in [
-            source_kept
-            for source_kept in kept_sources
-            if _standpoints(source_kept.report) & standpoints
-        ]:
+        for older in [kept for kept in kept_sources if _standpoints(kept.report) & standpoints]:
             repeated_names = {name for name, _ in _standpoints(older.report) & standpoints}
             older_report = _without_vantages(older.report, repeated_names, source.report)
             index = kept_sources.index(older)
@@ -101,17 +97,16 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
             )
         kept_sources.append(source)
     order = {source.name: i for i, source in enumerate(sources)}
-    return [
-        source_kept.report
-        for source_kept in sorted(kept_sources, key=lambda source_kept: order[source_kept.name])
-    ], notes
+    kept_sources.sort(key=lambda source: order[source.name])
+    return [source.report for source in kept_sources], notes
 
 
 def _without_vantages(report: Report, names: Set[str], later: Report) -> Report:
-    """``report`` without the vantages called ``names``, as in ``later``.
+    """``report`` without the vantages ``names``, which the report ``later`` replaces.
 
-    A delivery does not say where it was seen from: it stays where another vantage of the report
-    looked at its listeners. Replication does not either: it stays where ``later`` shows nothing.
+    Deliveries do not name their vantage: one is kept if another vantage of ``report`` has cells of
+    its listeners. Replication results do not either: one is kept unless ``later`` has a conclusive
+    result for the pair.
     """
     decided_pairs = (pair for pair in later.replication if pair.verdict is not Verdict.INCONCLUSIVE)
     decided_ids = {(pair.leader, pair.follower) for pair in decided_pairs}

@@ -17,12 +17,12 @@ _MARKS = {
     Verdict.SKIP: ("--", "\N{EN DASH}", "2"),
     Verdict.INCONCLUSIVE: ("??", "?", "33"),
 }
-"""In ASCII, as a sign, and the colour's code."""
+"""The ASCII text, the sign and the ANSI colour code of each verdict."""
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """What a stream can show; the default is a log file's."""
+    """The capabilities of an output stream. The defaults suit a log file."""
 
     colour: bool = False
     signs: bool = False
@@ -30,7 +30,7 @@ class Terminal:
 
     @classmethod
     def of(cls, stream: TextIO) -> Terminal:
-        """What ``stream`` can show; `NO_COLOR` (no-color.org) and `TERM=dumb` count."""
+        """The capabilities of ``stream``. Respects `NO_COLOR` (no-color.org) and `TERM=dumb`."""
         if not stream.isatty() or os.environ.get("TERM") == "dumb":
             return cls()
         try:
@@ -56,7 +56,7 @@ class Terminal:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text.strip() else text
 
     def lines(self, text: str) -> list[str]:
-        """``text``, which is one line, wrapped to the width; a long word stays whole."""
+        """``text`` (one line) wrapped to the width. Long words are not broken."""
         return textwrap.wrap(
             text,
             self.width,
@@ -66,18 +66,21 @@ class Terminal:
         )
 
     def field(self, label: str, text: str, label_width: int) -> str:
-        """`  label  text`, wrapped under itself; a long word stays whole, to be copied."""
-        room = max(30, self.width - label_width - 4)
+        """`  label  text`, with the text wrapped. Long words are not broken, so that they can be
+        copied."""
+        text_width = max(30, self.width - label_width - 4)
         lines: list[str] = []
         for paragraph in visible(text).splitlines() or [""]:
-            wrapped = textwrap.wrap(paragraph, room, break_long_words=False, break_on_hyphens=False)
+            wrapped = textwrap.wrap(
+                paragraph, text_width, break_long_words=False, break_on_hyphens=False
+            )
             lines += wrapped or [""]
         indent = "\n" + " " * (label_width + 4)
         return f"  {label:<{label_width}}  {indent.join(lines)}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """``rows`` as lines, each column as wide as its widest text; no blanks at line ends."""
+    """``rows`` as lines. Each column is as wide as its widest text; lines do not end in blanks."""
     widths = column_widths(rows)
     return [
         "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=False)).rstrip()
@@ -86,6 +89,6 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The widest text of each column; rows may be shorter than others."""
+    """The width of each column. Rows may have different lengths."""
     count = max((len(row) for row in rows), default=0)
     return [max(len(row[i]) for row in rows if i < len(row)) for i in range(count)]

@@ -1,4 +1,4 @@
-"""The report for a terminal or a log: a matrix one reads at a glance, then each problem."""
+"""Writes a report as text for a terminal or a log: a matrix per vantage, then each problem."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from earshot.validation.terms import Verdict
 
 LABELS = len("observed")
 EXAMPLES = 3
-"""Examples of a delivery shown here; the other formats hold them all."""
+"""The maximum number of examples per delivery. The other formats contain all."""
 
 Entry = tuple[str, Verdict | None]
 """One field of a matrix and the verdict that colours it."""
 
 
 def text(report: Report, terminal: Terminal | None = None) -> str:
-    """``report`` for ``terminal``; without one in plain ASCII of 100 columns."""
+    """``report`` as text for ``terminal`` (default: plain ASCII, 100 columns)."""
     terminal = terminal or Terminal()
     head = terminal.lines(one_line(wording.headline(report)))
     about = (wording.subject(report), wording.occasion(report))
@@ -37,8 +37,8 @@ def text(report: Report, terminal: Terminal | None = None) -> str:
 def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
     place = one_line(f"from {wording.standpoint(matrix.vantage)}")
     yield from map(terminal.bold, terminal.lines(place))
-    for brokers_down in (False, True):
-        rows = _rows(matrix, terminal, brokers_down)
+    for has_broker_rows in (False, True):
+        rows = _rows(matrix, terminal, has_broker_rows)
         widths = column_widths([[text for text, _ in row] for row in rows])
         if sum(widths) + 2 * len(widths) <= terminal.width:
             break
@@ -50,7 +50,7 @@ def _matrix(matrix: digest.Matrix, terminal: Terminal) -> Iterator[str]:
         yield ("  " + "  ".join(inked)).rstrip()
 
 
-def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list[list[Entry]]:
+def _rows(matrix: digest.Matrix, terminal: Terminal, has_broker_rows: bool) -> list[list[Entry]]:
     names: list[Entry] = [(one_line(listener), None) for listener in matrix.listeners]
     scopes: list[Entry] = [
         ("+".join(matrix.scopes(listener)), None) for listener in matrix.listeners
@@ -60,7 +60,7 @@ def _rows(matrix: digest.Matrix, terminal: Terminal, brokers_down: bool) -> list
         [_entry(matrix.cell(name, broker), terminal) for name in matrix.listeners]
         for broker in matrix.brokers
     ]
-    if brokers_down:
+    if has_broker_rows:
         return [
             [("", None), *names],
             *([broker, *row] for broker, row in zip(brokers, columns, strict=True)),

@@ -24,9 +24,9 @@ TOP = 34
 COLUMNS = (10, (WIDTH - BOX_WIDTH) // 2, WIDTH - BOX_WIDTH - 10)
 TITLES = ("vantages", "listeners", "brokers")
 LETTERS = 26
-"""What fits into a box in its typeface."""
+"""The maximum number of characters in a box."""
 MAX_BOXES = 16
-"""With more brokers than this, those without a fault share one box."""
+"""With more brokers than this, those that passed share one box."""
 
 Group = tuple[int, ...]
 """The brokers of one box."""
@@ -36,7 +36,7 @@ Links = dict[tuple[str, Group], list[Verdict]]
 
 @dataclass(frozen=True)
 class Box:
-    """One node; `full` is its text before it was cut to fit."""
+    """One node. `full` is its text before it was shortened."""
 
     x: int
     y: int
@@ -56,7 +56,7 @@ class Box:
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """From the right edge of one box to the left edge of another."""
+    """A line from the right edge of one box to the left edge of another."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -72,7 +72,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class Topology:
-    """Everything the picture shows; an empty report has no boxes."""
+    """The content of the picture. An empty report has no boxes."""
 
     boxes: tuple[Box, ...]
     lines: tuple[DrawnLine, ...]
@@ -81,16 +81,16 @@ class Topology:
 
 def topology(report: Report) -> Topology:
     """The picture of ``report``."""
-    lookers = vantages(report)
+    report_vantages = vantages(report)
     listeners = list(dict.fromkeys(cell.listener for cell in report.cells))
     groups = _broker_groups(report.cells)
-    tallest = max(len(lookers), len(listeners), len(groups), 1)
+    tallest = max(len(report_vantages), len(listeners), len(groups), 1)
     middle = TOP + tallest * STEP // 2
 
     verdicts_by_vantage = {
-        vantage.name: _worst_verdicts(vantage, report.cells) for vantage in lookers
+        vantage.name: _worst_verdicts(vantage, report.cells) for vantage in report_vantages
     }
-    first_boxes = {
+    vantage_boxes = {
         vantage.name: _box(
             0,
             y,
@@ -98,51 +98,57 @@ def topology(report: Report) -> Topology:
             vantage.where,
             [vantage.verdict, *verdicts_by_vantage[vantage.name].values()],
         )
-        for vantage, y in _spread(lookers, middle)
+        for vantage, y in _spread(report_vantages, middle)
     }
     links = _links(report.cells, groups)
     scopes = {cell.listener: " + ".join(cell.scopes) for cell in reversed(report.cells)}
-    second = {
+    listener_boxes = {
         name: _box(1, y, name, scopes[name], _ends(links, 0, name))
         for name, y in _spread(listeners, middle)
     }
-    third = {
+    broker_boxes = {
         group: _box(2, y, _group_name(group), "", _ends(links, 1, group))
         for group, y in _spread(groups, middle)
     }
     lines = [
-        DrawnLine(first_boxes[name].right, second[listener].left, verdict, f"{name} to {listener}")
-        for name, met in verdicts_by_vantage.items()
-        for listener, verdict in met.items()
-        if listener in second
+        DrawnLine(
+            vantage_boxes[name].right,
+            listener_boxes[listener].left,
+            verdict,
+            f"{name} to {listener}",
+        )
+        for name, verdicts in verdicts_by_vantage.items()
+        for listener, verdict in verdicts.items()
+        if listener in listener_boxes
     ]
-    for (listener, group), met in links.items():
-        name = f"{listener} to {_group_name(group)}: {counted('cell', met)}"
-        lines.append(DrawnLine(second[listener].right, third[group].left, worst(met), name))
+    for (listener, group), cell_verdicts in links.items():
+        name = f"{listener} to {_group_name(group)}: {counted('cell', cell_verdicts)}"
+        ends = listener_boxes[listener].right, broker_boxes[group].left
+        lines.append(DrawnLine(*ends, worst(cell_verdicts), name))
     lines.sort(key=lambda line: line.verdict == Verdict.FAIL)  # faults are drawn last, on top
-    boxes = (*first_boxes.values(), *second.values(), *third.values())
+    boxes = (*vantage_boxes.values(), *listener_boxes.values(), *broker_boxes.values())
     return Topology(boxes, tuple(lines), TOP + tallest * STEP)
 
 
 def _worst_verdicts(vantage: Vantage, cells: Iterable[Cell]) -> dict[str, Verdict]:
-    """The worst that ``vantage`` met per listener, in its cells or while it connected."""
-    met: dict[str, list[Verdict]] = defaultdict(list)
+    """The worst verdict per listener, of the cells and the connections of ``vantage``."""
+    by_listener: dict[str, list[Verdict]] = defaultdict(list)
     for cell in cells:
         if cell.vantage == vantage.name:
-            met[cell.listener].append(cell.verdict)
+            by_listener[cell.listener].append(cell.verdict)
     for target in vantage.reached:
-        met[target.listener].append(Verdict.PASS if target.reached else Verdict.FAIL)
-    return {listener: worst(verdicts) for listener, verdicts in met.items()}
+        by_listener[target.listener].append(Verdict.PASS if target.reached else Verdict.FAIL)
+    return {listener: worst(verdicts) for listener, verdicts in by_listener.items()}
 
 
 def _broker_groups(cells: Sequence[Cell]) -> list[Group]:
     brokers = {cell.broker for cell in cells}
     if len(brokers) <= MAX_BOXES:
         return [(broker,) for broker in sorted(brokers)]
-    faulty = {cell.broker for cell in cells if cell.verdict != Verdict.PASS}
-    fine = tuple(sorted(brokers - faulty))
-    groups: list[Group] = [(broker,) for broker in sorted(faulty)]
-    return [*groups, fine] if fine else groups
+    faulty_brokers = {cell.broker for cell in cells if cell.verdict != Verdict.PASS}
+    passed_brokers = tuple(sorted(brokers - faulty_brokers))
+    groups: list[Group] = [(broker,) for broker in sorted(faulty_brokers)]
+    return [*groups, passed_brokers] if passed_brokers else groups
 
 
 def _group_name(ids: Group) -> str:
@@ -150,15 +156,17 @@ def _group_name(ids: Group) -> str:
 
 
 def _links(cells: Iterable[Cell], groups: Iterable[Group]) -> Links:
-    home = {broker: group for group in groups for broker in group}
+    group_of = {broker: group for group in groups for broker in group}
     links: Links = {}
     for cell in cells:
-        links.setdefault((cell.listener, home[cell.broker]), []).append(cell.verdict)
+        links.setdefault((cell.listener, group_of[cell.broker]), []).append(cell.verdict)
     return links
 
 
 def _ends(links: Links, end: int, name: str | Group) -> list[Verdict]:
-    return [verdict for link, met in links.items() if link[end] == name for verdict in met]
+    return [
+        verdict for link, verdicts in links.items() if link[end] == name for verdict in verdicts
+    ]
 
 
 def _spread(items: Sequence[T], middle: int) -> list[tuple[T, int]]:

@@ -1,4 +1,4 @@
-"""Text made safe to print."""
+"""Makes text safe to print."""
 
 import unicodedata
 
@@ -15,6 +15,7 @@ def one_line(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    # Cc: control, Cf: direction marks and the like, Cs: lone surrogates; the last two are no XML
+    # Cc: control, Cf: direction marks and the like, Cs: lone surrogates, which XML does not allow;
+    # nor does it allow U+FFFE and U+FFFF
     hidden = unicodedata.category(char) in ("Cc", "Cf", "Cs") or char in "\ufffe\uffff"
     return f"\\u{ord(char):04x}" if hidden and char not in "\n\t" else char

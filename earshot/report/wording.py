@@ -1,4 +1,4 @@
-"""The words that all formats share: headline, tally, date, stages."""
+"""The texts that all formats share: headline, counts, times, vantages."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def headline(report: Report) -> str:
 
 
 def tally(report: Report) -> str:
-    """How many cells passed, of how many, and what became of the others."""
+    """The verdicts of cells, deliveries and replications, counted; vantages that did not pass."""
     texts = [counted("cell", (cell.verdict for cell in report.cells))]
     if report.delivery:
         texts.append(counted("delivery", (pair.verdict for pair in pairs(report)), "deliveries"))
@@ -34,8 +34,7 @@ def tally(report: Report) -> str:
 
 
 def _replications(report: Report) -> str:
-    """`6 of 6 replications passed`, and how many pairs of brokers there are where not all were
-    tried."""
+    """`6 of 6 replications passed`, with the number of broker pairs if some were not checked."""
     text = counted("replication", (pair.verdict for pair in report.replication))
     brokers = {id for pair in report.replication for id in (pair.leader, pair.follower)}
     tried_count, pair_count = len(report.replication), len(brokers) * (len(brokers) - 1)
@@ -43,18 +42,18 @@ def _replications(report: Report) -> str:
 
 
 def counted(noun: str, verdicts: Iterable[Verdict], plural: str = "") -> str:
-    """`4 of 6 cells passed, 2 failed`; silence is not success, so `no cell was looked at`."""
+    """`4 of 6 cells passed, 2 failed`, or `no cell was checked`."""
     counts = Counter(verdicts)
     total = sum(counts.values())
     if not total:
-        return f"no {noun} was looked at"
+        return f"no {noun} was checked"
     name = noun if total == 1 else plural or f"{noun}s"
     other_counts = [f"{counts[v]} {WORDS[v]}" for v in Verdict if v != Verdict.PASS and counts[v]]
     return ", ".join([f"{counts[Verdict.PASS]} of {total} {name} passed", *other_counts])
 
 
 def subject(report: Report) -> str:
-    """What was looked at: `cluster local (id 4L6g3nShT-eMCtK--X86sw), placement local, …`."""
+    """The cluster: `cluster local (id 4L6g3nShT-eMCtK--X86sw), placement local, …`."""
     texts = [f"cluster {' '.join(report.cluster.split())}"]
     if report.cluster_id not in ("", report.cluster):
         texts[0] += f" (id {report.cluster_id})"
@@ -66,7 +65,7 @@ def subject(report: Report) -> str:
 
 
 def occasion(report: Report) -> str:
-    """When it was, how long it took, and the run that its records name."""
+    """The start, the duration and the id of the run."""
     return f"{moment(report.started)}, {report.seconds:.2f} s, run {report.run}"
 
 
@@ -76,12 +75,13 @@ def moment(when: datetime) -> str:
 
 
 def aware(when: datetime) -> datetime:
-    """``when`` in UTC; a time without zone is one in UTC already."""
+    """``when`` in UTC. A time without a zone counts as UTC."""
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 
 def outcome(cell: Cell) -> str:
-    """What a matrix shows beside the mark: latency of a pass, stage of a failure."""
+    """The text next to the mark in a matrix: the latency of a pass, the stage of a failure, or the
+    verdict."""
     if cell.verdict == Verdict.FAIL and cell.failed_stage:
         return str(cell.failed_stage)
     if cell.verdict == Verdict.PASS:
@@ -106,7 +106,7 @@ def reached_text(vantage: Vantage) -> str:
 
 
 def unreached(vantage: Vantage) -> tuple[str, ...]:
-    """One line for each address that this vantage could not connect to."""
+    """One line for each address to which this vantage could not connect."""
     return tuple(
         f"{target.listener}, {broker_name(target.broker)} ({target.address}): "
         f"{'resolved to ' + ', '.join(target.resolved) if target.resolved else 'not resolved'}; "
@@ -117,5 +117,5 @@ def unreached(vantage: Vantage) -> tuple[str, ...]:
 
 
 def fates(pair: Pair) -> str:
-    """`1500 acknowledged, 1500 read, 0 lost`, and whatever else happened to records."""
+    """`1500 acknowledged, 1500 read, 0 lost`, and other counts that are not 0."""
     return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in pair.counts.items())

@@ -66,7 +66,7 @@ def _owner_text(stranger: str, owners: dict[Ip | None, str]) -> str:
 
 def _with_servers(address: str, evidence: Evidence) -> str:
     """``address``, with the DNS servers that returned it if others returned others."""
-    servers = evidence.lookup.said_by(address) if evidence.lookup is not None else ()
+    servers = evidence.lookup.servers_with(address) if evidence.lookup is not None else ()
     return f"{address} (from {', '.join(servers)})" if servers else address
 
 

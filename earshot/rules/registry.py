@@ -204,9 +204,10 @@ class Rule:
     """The facts without which the rule is skipped."""
     applied_at: tuple[AppliedAt, ...] = (AppliedAt.PLAN,)
     objections: Check | None = None
-    """The check of one node's settings, for advice."""
+    """The check of one node's settings, for a rule that gives security advice."""
     weight: int = 0
-    """The advice with the greatest weight is shown for a file."""
+    """Distinct for each rule with ``objections``. A file shows only one piece of advice, that of
+    the rule with the greatest weight."""
     compares_names: bool = False
     """The rule is skipped if the containers' names are unknown."""
     reads_hosts: bool = False

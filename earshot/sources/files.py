@@ -1,6 +1,5 @@
 """Reads a source file, files next to it, and its `.env`."""
 
-import errno
 import io
 import re
 from collections.abc import Callable, Mapping
@@ -49,10 +48,7 @@ def beside(file: Path) -> Callable[[str], str]:
     """A reader of paths that are relative to ``file``; it raises OSError."""
 
     def read(path: str) -> str:
-        named = file.parent / path
-        if "\0" in path:
-            raise OSError(errno.EINVAL, "no file has such a name")
-        with open_regular(named) as opened:  # a device or a pipe may never end
+        with open_regular(file.parent / path) as opened:  # a device or a pipe may never end
             return _decoded(read_all(opened), "utf-8")
 
     return read

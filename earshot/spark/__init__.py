@@ -1,1 +1,1 @@
-"""The Spark job: produce and consume through every listener, and what its executors see."""
+"""The Spark job: produces and consumes through every listener, and probes from its executors."""

@@ -15,7 +15,8 @@ RESOLV_CONF = "/etc/resolv.conf"
 LONGEST_ID = 255
 """The maximum length (bytes) of a cluster id. Kafka's own ids have 22."""
 Address = tuple[str, int, str, int, bool]
-"""Listener, broker id, host, port, and True if the listener is PLAINTEXT (then it is asked)."""
+"""(listener, broker id, host, port, is PLAINTEXT). Only PLAINTEXT listeners are asked for their
+cluster id."""
 
 
 def prober(addresses: list[Address], seconds: float) -> Callable[[Iterable[Any]], Iterator[Any]]:

@@ -84,9 +84,8 @@ def _await_executors(context: SparkContext, end: Deadline) -> int:
     scala: Any = context._jsc
     count, last_change = 0, time.monotonic()
     while end.left():
-        current_count: int = (
-            scala.sc().getExecutorMemoryStatus().size() - 1
-        )  # the driver counts too
+        # without the driver, which has a status too
+        current_count: int = scala.sc().getExecutorMemoryStatus().size() - 1
         if current_count != count:
             count, last_change = current_count, time.monotonic()
         if count and (0 < instances <= count or time.monotonic() - last_change >= patience):
@@ -107,11 +106,11 @@ def is_reached(route: Route, executors: Collection[Vantage]) -> bool:
 def vantage_of(row: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
     """The vantage of one executor. ``row`` is the result of `executor_probe` for ``routes``."""
     addresses = {route.key: route.address for route in routes}
-    addresses_reached = []
+    reached_addresses = []
     for address in row["reached"]:
         fields = {key: address[key] for key in ("listener", "broker", "error", "cluster_id")}
         fields |= {"resolved": tuple(address["resolved"]), "reached": not address["error"]}
-        addresses_reached.append(
+        reached_addresses.append(
             ReachedAddress(address=addresses[address["listener"], address["broker"]], **fields)
         )
     return Vantage(
@@ -119,5 +118,5 @@ def vantage_of(row: Mapping[str, Any], routes: Sequence[Route]) -> Vantage:
         kind="executor",
         where=row["host"],
         resolvers=tuple(row["resolvers"]),
-        reached=tuple(addresses_reached),
+        reached=tuple(reached_addresses),
     )

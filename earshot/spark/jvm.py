@@ -101,7 +101,7 @@ class Jvm:
         lines_kept = [
             line.strip() for line in text.splitlines() if not line.startswith(_NOISE_PREFIXES)
         ]
-        return "; ".join([line for line in lines_kept if line][-lines:]) or "it said nothing"
+        return "; ".join([line for line in lines_kept if line][-lines:]) or "its log is empty"
 
     def exit(self, seconds: float) -> bool:
         """Asks the JVM to exit. True if it exits with 0 within ``seconds``.

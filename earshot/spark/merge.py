@@ -91,7 +91,7 @@ def _driver_cell(cell: Cell, proofs: _Proofs) -> Cell:
     if key not in proofs.acknowledged:
         observed = "no Spark executor could reach it"
         if key in proofs.other_cluster_keys:
-            observed = "an executor met another cluster there"
+            observed = "an executor reached another cluster there"
         reason = f"{observed}, so Spark proved nothing"
         return _copy(cell, Verdict.INCONCLUSIVE, reason=reason)
     details = {
@@ -150,7 +150,7 @@ def _executor_cell(
     key = (cell.listener, cell.broker)
     stage_problem = proofs.problems.get(key)
     if stage_problem is not None and stage_problem[1].failure is RouteFailure.OTHER_CLUSTER:
-        reason = "the driver met another cluster there"
+        reason = "the driver reached another cluster there"
     elif (spark_cell := _cell_failed_by_spark(cell, proofs)) is not None:
         return spark_cell
     elif key in proofs.acknowledged:
@@ -160,7 +160,7 @@ def _executor_cell(
         ]
         return _copy(cell, Verdict.PASS, stages=tuple(stages))
     elif key in proofs.other_cluster_keys:
-        reason = "another executor met another cluster there"
+        reason = "another executor reached another cluster there"
     else:
         reason = "the driver could not prove it"
     return _copy(cell, Verdict.SKIP, reason=f"{reason}, so the job left it out")

@@ -52,7 +52,7 @@ def record_frame(spark: SparkSession, run: str, shares: Sequence[Share]) -> Data
 
 
 def _payload(origin: Column, sequence: Column) -> Column:
-    """The value of a record, which follows from its headers: no change of it can go unseen."""
+    """The value of a record, computed from its headers, so that every change of it is detected."""
     from pyspark.sql import functions as f
 
     return f.rpad(f.concat_ws("/", origin, sequence, f.lit("")), PAYLOAD, "earshot.")
@@ -73,8 +73,8 @@ def parsed_records(rows: DataFrame, run: str) -> DataFrame:
     from pyspark.sql import functions as f
 
     def header(name: str) -> Column:
-        at = HEADERS.index(name)
-        return f.get(f.col("headers"), f.lit(at))["value"].cast("string")
+        index = HEADERS.index(name)
+        return f.get(f.col("headers"), f.lit(index))["value"].cast("string")
 
     written_value = _payload(header("origin"), header("sequence")).cast("binary")
     return rows.select(
@@ -185,10 +185,10 @@ def exact_tallies(
         origin_text, counts = row["origin"], ("distinct", "descents", "corrupt")
         if origin_text is None:
             return _stray_tally(row["own"], row, reader)
-        count_rows = {name: row[name] for name in counts} | {
+        fields = {name: row[name] for name in counts} | {
             "missing": missing_sequences.get(origin_text, ())
         }
-        return Tally(reader, by_origin[origin_text], row["partition"], row["records"], **count_rows)
+        return Tally(reader, by_origin[origin_text], row["partition"], row["records"], **fields)
 
     return tuple(map(tally, count_rows))
 

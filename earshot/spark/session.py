@@ -251,7 +251,7 @@ def _submitted_session(settings: SparkSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("earshot")
-    submit_conf = pyspark.SparkConf()  # what the user's spark-submit says
+    submit_conf = pyspark.SparkConf()  # the properties of the user's spark-submit
     master = submit_conf.get("spark.master", "") or ""
     user_conf = {**dict(submit_conf.getAll()), **settings.conf}
     own_conf = SMALL_JOB | (_authentication(user_conf) if _is_local(master) else CLUSTER_OPTIONS)

@@ -10,11 +10,20 @@ from functools import cached_property
 from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.names.kinds import ip_of
-from earshot.topology.broker import Bootstrap, Broker
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
 from earshot.topology.names import GATEWAYS, Names
 from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
+
+
+@dataclass(frozen=True)
+class ClosedEntrance:
+    """A port for clients that leads to a listener on the loopback of its broker."""
+
+    name: str
+    broker: Broker
+    endpoint: Endpoint
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,10 @@ class Deployment:
     def host_of(self, broker: Broker, port: int) -> str | None:
         """A name at which other nodes reach ``broker`` at ``port``, or None."""
         return broker.service
+
+    def closed_entrances(self) -> Iterator[ClosedEntrance]:
+        """Entrances without a client in the file; KL017 reports those that are published ports."""
+        return iter(())
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""

@@ -98,6 +98,19 @@ class PodWays:
                 legs.append(self.by_service(service, pod, target, place))
         return legs
 
+    def loopback_listeners(
+        self, service: ClusterService, port: ServicePort
+    ) -> Iterator[ReachedListener]:
+        """The listeners behind ``port`` that accept connections from their own pod only."""
+        for pod in self.selected(service):
+            target = pod.ports.get(port.target) if isinstance(port.target, str) else port.target
+            if target is None or self._other_containers(pod):
+                continue
+            for broker in self._brokers_in(pod):
+                for endpoint in broker.for_clients:
+                    if endpoint.bind.port == target and is_loopback(endpoint.bind.host):
+                        yield ReachedListener(broker, endpoint)
+
     def by_service(self, service: ClusterService, pod: Pod, port: int, place: str) -> Leg:
         """The way to one pod of ``service``, with its readiness."""
         leg = self.way_to_pod(pod, port, place)
@@ -180,6 +193,7 @@ class PodWays:
 
     def _listens(self, pod: Pod, port: int, place: str, *, loopback: bool) -> tuple[Outcome, str]:
         brokers = self._brokers_in(pod)
+        others = self._other_containers(pod, place)
         for broker in brokers:
             for endpoint in broker.endpoints or ():
                 if endpoint.bind.port != port:
@@ -189,16 +203,13 @@ class PodWays:
                     return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
                 if is_loopback(host) and loopback:
                     return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
-                if is_loopback(host):
+                if is_loopback(host) and not others:
                     return Failure.REFUSED, f"{endpoint.name} listens on {endpoint.bind} alone"
                 fact = f"on which address {endpoint.bind} is"
+                if is_loopback(host):
+                    fact = f"whether {others[0]} listens at port {port} of {pod.workload} as well"
                 return Unknown(fact), fact
         is_known_whole = all(broker.endpoints is not None for broker in brokers)
-        others = [
-            container
-            for container in pod.containers
-            if container not in self.brokers and container != place
-        ]
         if others or not is_known_whole or not (brokers or place in pod.containers):
             fact = f"what listens at port {port} of {pod.workload}"
             return Unknown(fact), fact
@@ -206,6 +217,14 @@ class PodWays:
             fact = f"what else listens at port {port} of the node of {pod.workload}"
             return Unknown(fact), fact
         return Failure.REFUSED, f"nothing listens at port {port} of {pod.workload}"
+
+    def _other_containers(self, pod: Pod, place: str = "") -> list[str]:
+        """The containers of ``pod`` but brokers and the client at ``place``."""
+        return [
+            container
+            for container in pod.containers
+            if container not in self.brokers and container != place
+        ]
 
     def _brokers_in(self, pod: Pod) -> list[Broker]:
         return [

@@ -16,7 +16,7 @@ from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, in_cluster
 from earshot.topology.container import is_loopback
-from earshot.topology.model import Deployment
+from earshot.topology.model import ClosedEntrance, Deployment
 from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.pod_ways import Leg, PodWays, best
 from earshot.topology.walk import walk
@@ -114,6 +114,24 @@ class PodDeployment(Deployment):
                 (client.service, client.addresses): client for client in working or clients
             }
         yield from bootstraps.values()
+
+    def closed_entrances(self) -> Iterator[ClosedEntrance]:
+        """The Service ports that lead to a listener on a pod's loopback, which refuses them.
+
+        Ports that clients of the file bootstrap to are left out: their connection fails.
+        """
+        client_addresses = {
+            (service.name, service.namespace, address.port)
+            for client in self.bootstraps
+            for address in client.addresses
+            for service in self.services_of(client.service, address.host)
+        }
+        for service in self.services:
+            for port in () if service.is_external_name else service.ports or ():
+                if (service.name, service.namespace, port.port) not in client_addresses:
+                    name = f"port {port.port} of the Service {service.name}"
+                    for arrival in self._pod_ways.loopback_listeners(service, port):
+                        yield ClosedEntrance(name, arrival.broker, arrival.endpoint)
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)

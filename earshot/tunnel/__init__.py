@@ -1,1 +1,1 @@
-"""A private cluster on this machine: a local address for each broker, through one machine."""
+"""A tunnel to a private cluster, through one machine: a local address for each broker."""

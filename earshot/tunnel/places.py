@@ -1,4 +1,4 @@
-"""The addresses of this machine that lead to brokers: ports of 127.0.0.1, or loopback addresses."""
+"""The local addresses of a tunnel: ports of 127.0.0.1, or loopback addresses."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from earshot.tunnel.rewriting import RewriteError
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_BROKERS: Final = 2000
-"""Addresses of brokers, each with a socket of this machine."""
+"""The maximum number of brokers' addresses, each of which needs a listening socket."""
 BACKLOG: Final = 128
 HOSTS: Final = Path("/etc/hosts")
 
-OpenConnection = Callable[[socket.socket, Address], None]
-"""Is called with a socket that listens and the broker's address that it is for."""
+OnListening = Callable[[socket.socket, Address], None]
+"""Called with a listening socket, and the address of the broker behind it."""
 
 
 @dataclass
 class Ports:
-    """A port of 127.0.0.1 for each address of a broker: ``first`` is the bootstrap's."""
+    """Assigns a port of 127.0.0.1 to each broker's address. Port ``first`` is for bootstrap."""
 
     first: int
-    opened: OpenConnection
+    on_listening: OnListening
     most: int = MOST_BROKERS
-    """Addresses of brokers; fewer where this process may open few files."""
-    given: dict[Address, Address] = field(default_factory=dict)
+    """The maximum number of addresses, lower if this process may open few files."""
+    local_addresses: dict[Address, Address] = field(default_factory=dict)
 
     def local(self, address: Address) -> Address:
-        """The local address of a broker, made where it is new. Raises RewriteError."""
-        if address not in self.given:
-            if len(self.given) >= self.most:
+        """The local address for a broker's ``address``, added if it is new. Raises RewriteError."""
+        if address not in self.local_addresses:
+            if len(self.local_addresses) >= self.most:
                 raise RewriteError(f"the cluster has more than {self.most:,} addresses")
             try:
                 self.add(address)
             except EarshotError as fault:
                 raise RewriteError(str(fault)) from None
-        return self.given[address]
+        return self.local_addresses[address]
 
     def add(self, address: Address) -> None:
-        """Listen for one more address. Raises EarshotError where its port is not free."""
-        if address not in self.given:
-            local_address = Address(LOOPBACK, self.first + 1 + len(self.given))
-            self.opened(bound(local_address), address)
-            self.given[address] = local_address
+        """Listens for a broker's ``address``, if it is new. Raises EarshotError like `bound`."""
+        if address not in self.local_addresses:
+            local_address = Address(LOOPBACK, self.first + 1 + len(self.local_addresses))
+            self.on_listening(bound(local_address), address)
+            self.local_addresses[address] = local_address
 
 
 def loopback_addresses(addresses: Sequence[Address], seed: str) -> dict[str, str]:
-    """By host of ``addresses``, an address of the loopback network of its own.
+    """Assigns a loopback address to each host in ``addresses``. Returns them by host.
 
-    The same for the same ``seed``, so that what clients remember stays right. Raises EarshotError
-    for hosts that no file of hosts can give another address.
+    The same ``seed`` gives the same addresses, so that those cached by clients stay valid. Raises
+    EarshotError for hosts that a hosts file cannot map: IP addresses and `localhost`.
     """
     hosts = list(dict.fromkeys(address.host.lower() for address in addresses))
     for host in hosts:
@@ -77,13 +77,13 @@ def loopback_addresses(addresses: Sequence[Address], seed: str) -> dict[str, str
 
 
 def write_hosts(file: Path, names: Mapping[str, str]) -> None:
-    """This machine's file of hosts, and ``names`` before it."""
+    """Writes ``names`` (IP address by host) and this machine's hosts file to ``file``."""
     hosts_lines = "".join(f"{address}\t{host}\n" for host, address in names.items())
     file.write_text(hosts_lines + (HOSTS.read_text(errors="replace") if HOSTS.exists() else ""))
 
 
 def bound(address: Address) -> socket.socket:
-    """A socket that listens there. Raises EarshotError."""
+    """A socket that listens at ``address``. Raises EarshotError."""
     if address.port > MAX_PORT:
         raise EarshotError("--port", observed="there are more brokers than ports after it")
     listening_socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -98,7 +98,7 @@ def bound(address: Address) -> socket.socket:
             remedy = "a port below 1024 needs root here"
         raise EarshotError(
             f"{address} of this machine",
-            observed=f"cannot be listened at: {fault.strerror}",
+            observed=f"cannot be bound: {fault.strerror}",
             remedy=remedy,
         ) from None
     listening_socket.setblocking(False)

@@ -1,4 +1,4 @@
-"""One client's connection and the broker's: bytes as they are, or Kafka's answers rewritten."""
+"""Relays a client's connection to a broker: bytes unchanged, or with Kafka's answers rewritten."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from earshot.tunnel.rewriting import (
 from earshot.tunnel.via import Stream, Via, ViaError
 
 MOST_BYTES: Final = 2**26
-"""Bytes of an answer that is read as a whole: the metadata of 100,000 partitions has a tenth."""
+"""The maximum size of an answer that is read as a whole: 10 times the metadata of 100,000
+partitions."""
 MOST_PENDING: Final = 1000
-"""Requests of one client whose answers are waited for and rewritten."""
+"""The maximum number of unanswered requests of a client whose answers are rewritten."""
 CHUNK: Final = 2**18
 ANSWER_SECONDS: Final = 10.0
-"""For the first answer of a broker."""
+"""Time limit for the first answer of a broker."""
 
 _HEADER: Final = 8
 _TLS: Final = b"\x16\x03"
@@ -45,7 +46,8 @@ class RelayError(Exception):
 async def relay_unchanged(
     via: Via, address: Address, reader: StreamReader, writer: StreamWriter
 ) -> None:
-    """Bytes both ways until one side ends. Raises RelayError where the broker is not reached."""
+    """Relays bytes both ways until one side ends. Raises RelayError if the broker cannot be
+    reached."""
     await _relay_both_ways(via, address, writer, lambda stream: (
         _copied(reader, stream.writer), _copied(stream.reader, writer)
     ))  # fmt: skip
@@ -68,7 +70,7 @@ async def relay_rewriting(
 async def connection_failure(via: Via, address: Address, *, tls: bool) -> str:
     """Why no broker answers at ``address``, with or without ``tls``; empty if one does.
 
-    A way may accept a connection before it has one itself, so only an answer counts.
+    A `Via` may accept a connection before it is connected to the broker, so only an answer counts.
     """
     try:
         stream = await via.open(address)
@@ -79,12 +81,12 @@ async def connection_failure(via: Via, address: Address, *, tls: bool) -> str:
             if tls:
                 stream.writer.write(_hello(address.host))
                 if await stream.reader.readexactly(len(_TLS)) not in _TLS_ANSWERS:
-                    return "what answers does not speak TLS"
+                    return "the server does not speak TLS"
                 return ""
             request = API_VERSIONS.to_bytes(2, "big") + b"\0\0" + _CORRELATION + b"\0\x07earshot"
             stream.writer.write(len(request).to_bytes(4, "big") + request)
             if (await stream.reader.readexactly(_HEADER))[4:] != _CORRELATION:
-                return "what answers is no Kafka listener without TLS"
+                return "the server is not a Kafka listener without TLS"
             return ""
     except TimeoutError:
         return f"no answer within {ANSWER_SECONDS:g} s"
@@ -121,7 +123,7 @@ async def _relay_both_ways(
             except RewriteError as fault:
                 raise RelayError(str(fault)) from None
             except OSError:
-                pass  # a side that is gone
+                pass  # one side closed its connection
         if (
             tasks[1] in finished_tasks
             and not writer.is_closing()
@@ -136,7 +138,7 @@ async def _relay_both_ways(
 
 
 async def _complaint(stream: Stream) -> str:
-    """What the command said, once it has ended; empty where it ended well."""
+    """The error of the stream's command, after a short wait for its end; empty if it succeeded."""
     if stream.process is None:
         return ""
     with contextlib.suppress(TimeoutError):
@@ -155,7 +157,7 @@ async def _copied(reader: StreamReader, writer: StreamWriter) -> None:
 
 
 async def _copy_rest(reader: StreamReader, writer: StreamWriter, size: int) -> bool:
-    """Copies the next ``size`` bytes; whether they came."""
+    """Copies the next ``size`` bytes. False if the stream ends before."""
     while size > 0:
         data = await reader.read(min(size, CHUNK))
         if not data:
@@ -167,7 +169,7 @@ async def _copy_rest(reader: StreamReader, writer: StreamWriter, size: int) -> b
 
 
 async def _frame_start(reader: StreamReader, size: int) -> bytes | None:
-    """The first bytes of a frame; None where the other side has ended before one."""
+    """The first ``size`` bytes of a frame; None if the peer closed the connection."""
     try:
         return await reader.readexactly(size)
     except asyncio.IncompleteReadError:
@@ -191,7 +193,7 @@ async def _relay_requests(
         if key in REWRITTEN:
             if len(pending) >= MOST_PENDING:
                 raise RewriteError(f"the client waits for more than {MOST_PENDING} answers")
-            # a broker answers a version of ApiVersions that it does not know in version 0
+            # a broker answers an unknown version of ApiVersions in version 0
             supported_version = min(version, NEWEST[key])
             pending[int.from_bytes(start[8:12], "big")] = (key, supported_version)
         writer.write(start)

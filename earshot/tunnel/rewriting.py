@@ -1,9 +1,9 @@
-"""Kafka's answers with local addresses in place of the brokers' own.
+"""Replaces the brokers' addresses in Kafka's answers with local ones.
 
-Three answers hold addresses that clients connect to: of Metadata, FindCoordinator and
-DescribeCluster. From newer versions on, so do those of requests for data. A client learns from
-ApiVersions which versions it may use, so that answer leaves out what this module does not rewrite.
-What comes after the addresses is copied. Formats: https://kafka.apache.org/protocol.
+The answers to Metadata, FindCoordinator and DescribeCluster contain addresses that clients connect
+to. In newer versions, so do those to Produce and Fetch. Clients learn the usable versions from
+ApiVersions, so versions that this module does not rewrite are removed from that answer. The bytes
+after the addresses are copied. Formats: https://kafka.apache.org/protocol.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ NEWEST: Final[Mapping[int, int]] = {
 }
 """The newest version of a request that clients may use."""
 OLDEST: Final[Mapping[int, int]] = {
-    SASL_HANDSHAKE: 1,  # after version 0, a login is no request of Kafka's any more (KIP-152)
+    SASL_HANDSHAKE: 1,  # after version 0, the login does not use Kafka's requests (KIP-152)
 }
+"""The oldest version of a request that clients may use."""
 LEFT_OUT: Final = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
 """Requests whose answers name leaders in every version (KIP-932)."""
 LAST_KEY: Final = 92
-"""The last request of Kafka 4.1: the answers of later ones may have addresses."""
+"""The last request of Kafka 4.1. Answers to later ones might contain addresses."""
 FLEXIBLE_FROM: Final[Mapping[int, int]] = {
     METADATA: 9,
     FIND_COORDINATOR: 3,
@@ -50,12 +51,13 @@ FLEXIBLE_FROM: Final[Mapping[int, int]] = {
 """The first version whose texts and lists are compact, and that has tagged fields (KIP-482)."""
 
 MOST_FIELDS: Final = 200_000
-"""Fields of an answer that are read, in a tenth of a second: 2,000 brokers have a tenth of them."""
+"""The maximum number of fields read of an answer: 10 times those of 2,000 brokers."""
 
 _UNSUPPORTED_VERSION: Final = 35
 _LONGEST_VARINT: Final = 5
 
 Local = Callable[[Address], Address]
+"""Returns the local address for a broker's address."""
 
 
 class RewriteError(Exception):
@@ -63,14 +65,12 @@ class RewriteError(Exception):
 
 
 def rewritten(key: int, version: int, frame: bytes, local: Local) -> bytes:
-    """The answer ``frame`` (header included, size excluded) to a request of `REWRITTEN`.
-
-    ``local`` gives the address on this machine for one of a broker. Raises RewriteError.
-    """
+    """``frame`` with local addresses. It is the answer to a request of `REWRITTEN`, with its header
+    and without its size. Raises RewriteError."""
     if version > NEWEST[key]:
         raise RewriteError(f"version {version} of request {key} is not known")
     if key == API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION.to_bytes(2, "big"):
-        version = 0  # a broker answers so whatever version was asked for (KIP-511)
+        version = 0  # the answer to an unsupported version (KIP-511)
     answer = _Answer(frame, local, compact=version >= FLEXIBLE_FROM[key])
     answer.skip(4)
     if key == API_VERSIONS:  # its header has no tagged fields in any version (KIP-511)
@@ -134,7 +134,7 @@ def _cluster(answer: _Answer, version: int) -> None:
 
 
 def _offer(answer: _Answer) -> None:
-    """Put the versions that clients may use in place of those that the broker has."""
+    """Limits the broker's versions to those that clients may use."""
     start = answer.position
     entries: list[bytes] = []
     for _ in range(answer.count()):
@@ -150,7 +150,7 @@ def _offer(answer: _Answer) -> None:
 
 
 class _Answer:
-    """An answer that is read from its beginning, and its changes. Raises RewriteError."""
+    """An answer with a read position, and its changes. Raises RewriteError."""
 
     def __init__(self, content: bytes, local: Local, *, compact: bool) -> None:
         self._content, self._local, self._compact = content, local, compact

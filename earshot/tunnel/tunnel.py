@@ -1,4 +1,4 @@
-"""A tunnel to one listener of a cluster: local sockets, and what is behind each of them."""
+"""A tunnel to one listener of a cluster: listens locally, and relays connections to the brokers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from earshot.tunnel.relay import RelayError, connection_failure, relay_rewriting
 from earshot.tunnel.via import BUFFER, Via
 
 MOST_CONNECTIONS: Final = 500
-"""At a time: with ssh and kubectl each is a process."""
+"""The maximum number of open connections. With ssh and kubectl each is a process."""
 FILES_OF_CONNECTION: Final = 6
-"""Its socket, and three pipes of a command, two ends each at first."""
+"""The files that one connection needs: its socket, and the pipes of its command."""
 SPARE_FILES: Final = 64
 CHECKED_AT_ONCE: Final = 8
 
@@ -37,7 +37,7 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Route:
-    """A local address and the broker's address behind it; without one, the first that answers."""
+    """A local address, and the broker's address behind it; None for bootstrap at any broker."""
 
     local: Address
     broker: Address | None
@@ -45,7 +45,7 @@ class Route:
 
 @dataclass
 class Tunnel:
-    """A tunnel that runs."""
+    """A running tunnel."""
 
     via: Via
     brokers: Sequence[Address]
@@ -53,9 +53,9 @@ class Tunnel:
     bootstrap: str = ""
     routes: list[Route] = field(default_factory=list)
     hosts: Path | None = None
-    """A file of hosts with the brokers' names, where their names are kept."""
+    """The hosts file with the brokers' names, if clients use these names."""
     problems: Mapping[Address, str] = field(default_factory=dict)
-    """By a broker's address, why it is not reached."""
+    """Why a broker cannot be reached, by its address."""
     _ports: Ports | None = None
     _bootstrap_order: list[Address] = field(default_factory=list)
     """The brokers in the order in which they are asked as bootstrap."""
@@ -68,9 +68,8 @@ class Tunnel:
 
     def __post_init__(self) -> None:
         self._files = files_to_open()
-        self._bootstrap_order = list(
-            dict.fromkeys(self.brokers)
-        )  # clients may come before all have answered
+        # clients may connect before all brokers have answered
+        self._bootstrap_order = list(dict.fromkeys(self.brokers))
 
     async def with_ports(self, first_port: int) -> None:
         """Listens at a port of 127.0.0.1 for each broker, and rewrites answers."""
@@ -83,7 +82,7 @@ class Tunnel:
         await self._check_brokers(tls=False)
 
     async def with_addresses(self, folder: Path, seed: str, *, tls: bool) -> None:
-        """Listens at the brokers' own ports of loopback addresses, and passes bytes."""
+        """Listens at the brokers' own ports of loopback addresses, and relays bytes unchanged."""
         names = loopback_addresses(self.brokers, seed)
         for broker in dict.fromkeys(self.brokers):
             local_address = Address(names[broker.host.lower()], broker.port)
@@ -112,10 +111,14 @@ class Tunnel:
 
         brokers = list(dict.fromkeys(self.brokers))
         failures = await asyncio.gather(*map(failure_of, brokers))
-        self.problems = {broker: why for broker, why in zip(brokers, failures, strict=True) if why}
+        self.problems = {
+            broker: failure for broker, failure in zip(brokers, failures, strict=True) if failure
+        }
         self._bootstrap_order = sorted(brokers, key=lambda broker: broker in self.problems)
         if len(self.problems) == len(brokers):
-            problems = "; ".join(f"{broker}: {why}" for broker, why in self.problems.items())
+            problems = "; ".join(
+                f"{broker}: {failure}" for broker, failure in self.problems.items()
+            )
             raise EarshotError(
                 f"--via {self.via.text}",
                 observed=f"no broker is reached from there: {problems}",
@@ -159,26 +162,26 @@ class Tunnel:
                 await relay_unchanged(self.via, target, reader, writer)
         except RelayError as fault:
             self._say(f"{target}: {fault}")
-            if broker is None:  # the client tries again, and meets another broker
+            if broker is None:  # the client retries, and gets another broker
                 self._bootstrap_order.append(
                     self._bootstrap_order.pop(self._bootstrap_order.index(target))
                 )
 
     def _is_full(self) -> bool:
-        """Whether one connection more is too many, for us or for the files that we may open."""
+        """True if another connection would exceed `MOST_CONNECTIONS` or the limit of open files."""
         number = len(self._connections)
         files = SPARE_FILES + len(self.routes) + (number + 1) * FILES_OF_CONNECTION
         return number >= MOST_CONNECTIONS or files > self._files
 
     def _say(self, text: str) -> None:
-        """Each text once: clients try again and again."""
+        """Passes ``text`` to `note` once: clients retry again and again."""
         if text not in self._noted:
             self._noted.add(text)
             self.note(text)
 
 
 def files_to_open() -> int:
-    """The files that this process may open, its limit raised to what a full tunnel needs."""
+    """Raises this process's limit of open files to the need of a full tunnel. Returns the limit."""
     file_count = SPARE_FILES + MOST_BROKERS + MOST_CONNECTIONS * FILES_OF_CONNECTION
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < file_count:
@@ -200,18 +203,19 @@ async def tunnel(
     seed: str = "",
     tls: bool = False,
 ) -> AsyncIterator[Tunnel]:
-    """A tunnel to ``brokers``: at ports from ``first`` on, or without it at loopback addresses,
-    which follow from ``seed``; only there brokers may have ``tls``.
+    """Opens a tunnel to ``brokers``, and closes it at the end.
 
-    ``folder`` is private. Raises EarshotError.
+    With ``first`` it listens at ports from ``first`` on. Without it listens at loopback addresses,
+    which depend on ``seed``; only then the listener may use ``tls``. ``folder`` is private. Raises
+    EarshotError.
     """
-    opened_tunnel = Tunnel(via, brokers, note)
+    new_tunnel = Tunnel(via, brokers, note)
     try:
         await via.start(folder)
         if first is not None:
-            await opened_tunnel.with_ports(first)
+            await new_tunnel.with_ports(first)
         else:
-            await opened_tunnel.with_addresses(folder, seed, tls=tls)
-        yield opened_tunnel
+            await new_tunnel.with_addresses(folder, seed, tls=tls)
+        yield new_tunnel
     finally:
-        await opened_tunnel.close()
+        await new_tunnel.close()

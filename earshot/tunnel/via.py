@@ -1,8 +1,8 @@
-"""The machine that a tunnel goes through: how a connection from there is made.
+"""Makes a tunnel's connections to brokers, from another machine.
 
-`ssh://[USER@]HOST[:PORT]` is this machine's own ssh, `kubectl:NAMESPACE/POD` runs bash in a pod,
-`ssm:INSTANCE` is a port forwarding session of AWS. With ssh and kubectl a connection is the
-standard input and output of a command: no other port of this machine is open.
+`ssh://[USER@]HOST[:PORT]` uses this machine's ssh, `kubectl:NAMESPACE/POD` runs bash in a pod,
+`ssm:INSTANCE` opens a port forwarding session of AWS. With ssh and kubectl a connection is the
+standard input and output of a command, so that no further port of this machine is open.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from earshot.errors import EarshotError
 from earshot.listeners.address import Address, bracketed
 
 START_SECONDS: Final = 30.0
-"""For a login; ssh may ask for a password meanwhile."""
+"""Time limit for a login, in which ssh may ask for a password."""
 END_SECONDS: Final = 0.5
 BUFFER: Final = 2**20
 MOST_LINES: Final = 5
-"""Of a command's standard error that are kept."""
+"""The number of lines kept of a command's standard error."""
 MOST_REASONS: Final = 50
 FORMS: Final = "ssh://[USER@]HOST[:PORT], kubectl:NAMESPACE/POD or ssm:INSTANCE"
 
@@ -54,7 +54,7 @@ ends.
 `wait -n` of bash 5.2 misses a child that ended before it: a broker that closes at once."""
 _OPEN_FAILED: Final = "open failed: "
 _REFUSED: Final = "refused by peer"
-"""ssh's words about a connection through a login: of the login itself, and of the connection."""
+"""ssh's messages for a refused connection: of the login's process, and of the connection's."""
 _SESSION: Final = "AWS-StartPortForwardingSessionToRemoteHost"
 
 
@@ -75,7 +75,7 @@ class Stream:
     """The reason behind a complaint of that command."""
 
     async def close(self) -> None:
-        """Ends it, and its command."""
+        """Closes the connection and ends its command."""
         with contextlib.suppress(OSError):
             self.writer.close()
         if self.process is not None:
@@ -83,24 +83,25 @@ class Stream:
 
 
 class Via(ABC):
-    """A way to brokers. ``text`` is what the user wrote."""
+    """A way to brokers. ``text`` is the value of `--via`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     async def start(self, folder: Path) -> None:  # noqa: B027 - not every way has a login
-        """Log in. ``folder`` is private and has room for a socket. Raises EarshotError."""
+        """Logs in. ``folder`` is private, and its path short enough for a socket. Raises
+        EarshotError."""
 
     @abstractmethod
     async def open(self, address: Address) -> Stream:
         """A connection to ``address`` as that machine names it. Raises ViaError."""
 
     async def close(self) -> None:  # noqa: B027 - nor an end
-        """End what `start` and `open` have started."""
+        """Ends the processes that `start` and `open` have started."""
 
 
 class _Commands(Via):
-    """A connection is a command of its own."""
+    """A way with a command per connection."""
 
     def command(self, address: Address) -> Sequence[str]:
         raise NotImplementedError
@@ -113,7 +114,7 @@ class _Commands(Via):
                 stdout=PIPE,
                 stderr=PIPE,
                 limit=BUFFER,
-                start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+                start_new_session=True,  # Ctrl-C must not reach the command
             )
         except (OSError, ValueError) as fault:  # ValueError: a host with a null byte
             raise ViaError(getattr(fault, "strerror", None) or str(fault)) from None
@@ -124,8 +125,8 @@ class _Commands(Via):
         return stream
 
     def explained(self, since: float, complaint: str) -> str:
-        """The reason behind the ``complaint`` of a command that was started at ``since`` (s, of the
-        monotonic clock)."""
+        """The reason behind ``complaint``, of a command that was started at ``since`` (s, monotonic
+        clock)."""
         return complaint
 
 
@@ -147,7 +148,7 @@ class SshVia(_Commands):
         self._options: list[str] = []
         self._login: Process | None = None
         self._reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
-        """Of connections that failed: when (s, monotonic clock), and why."""
+        """The failures of connections: the time (s, monotonic clock) and the reason."""
 
     async def start(self, folder: Path) -> None:
         control = folder / "ssh"
@@ -184,7 +185,8 @@ class SshVia(_Commands):
         return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._destination]
 
     def explained(self, since: float, complaint: str) -> str:
-        """Of a connection that the login refused, ssh tells the reason there, and not which one."""
+        """The reasons that the login's process reported since then: it does not say for which
+        connection."""
         if _REFUSED not in complaint:
             return complaint
         return (
@@ -270,7 +272,7 @@ class SsmVia(Via):
 
 
 def read_via(text: str) -> Via:
-    """The way that ``text`` names. Raises EarshotError."""
+    """The way for ``text``, the value of `--via`. Raises EarshotError."""
     for prefix, kind in (("ssh://", SshVia), ("kubectl:", KubectlVia), ("ssm:", SsmVia)):
         if text.startswith(prefix):
             way: Via = kind(text)
@@ -298,14 +300,14 @@ _tasks: Final[set[asyncio.Task[None]]] = set()
 
 
 def _start(work: Coroutine[None, None, None]) -> None:
-    """Runs ``work`` beside everything else; asyncio keeps no reference to a task."""
+    """Runs ``work`` as a task, and keeps a reference to it, which asyncio does not."""
     task = asyncio.get_running_loop().create_task(work)
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
 
 
 async def _listen(process: Process, on_line: Callable[[str], None]) -> None:
-    """Tells each line of the standard error."""
+    """Calls ``on_line`` with each line of the standard error."""
     assert process.stderr is not None
     with contextlib.suppress(ValueError, OSError):
         while line := await process.stderr.readline():
@@ -320,7 +322,7 @@ async def _drained(reader: asyncio.StreamReader) -> None:
 
 
 async def _end(process: Process, *, with_group: bool = True) -> None:
-    """Ends a command, and what it has started: `aws` leaves the port to a child of its own."""
+    """Ends a command and its children: `aws` runs a session in a child process."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):

@@ -1,1 +1,1 @@
-"""Validation: the contract, the doctor, the Spark job and the verdict on what came back."""
+"""The shared parts of doctor and validation: contract, requests to brokers, results, verdicts."""

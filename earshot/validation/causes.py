@@ -63,14 +63,14 @@ _CONTAINER = (NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST
 _VPC = (NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE)
 _RESOLVES = "{host} resolves for the clients of {listener}"
 _ADVERTISE = (
-    "let {who} advertise to {listener} a name that its clients resolve: `advertised` of "
+    "let {broker} advertise to {listener} a name that its clients resolve: `advertised` of "
     "the listener in the stack file, or advertised.listeners"
 )
 _CONNECTS = "{address} accepts a connection"
-_ACCEPTS = "{who} answers a metadata request on {address}"
+_ACCEPTS = "{broker} answers a metadata request on {address}"
 _AGREES = "the client and {listener} agree on security"
-_ACKNOWLEDGES = "{who} acknowledges a record (acks=all)"
-_RETURNS = "{who} returns the same record"
+_ACKNOWLEDGES = "{broker} acknowledges a record (acks=all)"
+_RETURNS = "{broker} returns the same record"
 
 _bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
     partial(CauseRow, stage) for stage in Stage
@@ -86,7 +86,7 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _resolve(ANY, "unresolvable", "{host} resolves on this machine",
         "correct the bootstrap address, or run this where {host} resolves", for_user_address=True),
     _resolve("no-name", "no-host-name", "one name or IP address, and one port",
-        "correct what {who} advertises to {listener}: `advertised` of the listener in the "
+        "correct what {broker} advertises to {listener}: `advertised` of the listener in the "
         "stack file, or advertised.listeners (each entry is NAME://HOST:PORT)"),
     _resolve(ANY, "unresolvable", _RESOLVES, "connect from that network, or " + _ADVERTISE,
         names=_CONTAINER),
@@ -100,64 +100,65 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "correct the bootstrap address, or start the broker that should listen there",
         for_user_address=True),
     _tcp("refused", "refused", _CONNECTS,
-        "start {who}; if it runs in a container or on another machine, it must not advertise "
+        "start {broker}; if it runs in a container or on another machine, it must not advertise "
         "{host}, which leads every client to itself",
         names=(*_LOOPBACK, NameKind.ANY_ADDRESS)),
     _tcp("refused", "refused", _CONNECTS,
-        "start {who}; if it runs, see that {listener} binds port {port} on an interface "
+        "start {broker}; if it runs, see that {listener} binds port {port} on an interface "
         "behind {host} and that the port is published there"),
     _tcp("no-port", "no-port", "a port from 1 to 65535",
-        "correct what {who} advertises to {listener}: `advertised` of the listener in the "
+        "correct what {broker} advertises to {listener}: `advertised` of the listener in the "
         "stack file, or advertised.listeners"),
     _tcp("timeout", "timeout", _CONNECTS,
         "connect from inside the broker's network, or " + _ADVERTISE,
         names=(NameKind.PRIVATE_ADDRESS, *_VPC), scopes=(Scope.EXTERNAL, Scope.HOST)),
     _tcp("timeout", "timeout", _CONNECTS,
-        "open port {port} for this machine in the firewall or security group of {who}, and, "
+        "open port {port} for this machine in the firewall or security group of {broker}, and, "
         "between networks, check the routes in both directions: packets are dropped without an "
         "answer"),
     _tcp("no-route", "no-route", _CONNECTS,
-        "{host} leads to an address this machine cannot route to (IPv6 only, or another "
+        "{host} has an address that this machine cannot route to (IPv6 only, or another "
         "network): connect from there, or " + _ADVERTISE),
     _tcp(ANY, "unreachable", _CONNECTS, "check the network between this machine and {address}"),
-    _security("misrouted", "misrouted", "every connection to {address} reaches {who}",
-        "see what {address} is forwarded to: it must lead only to {who}; if it does, give {who} "
-        "its own certificate for {host}"),
+    _security("misrouted", "misrouted", "every connection to {address} reaches {broker}",
+        "see what {address} is forwarded to: it must lead only to {broker}; if it does, give "
+        "{broker} its own certificate for {host}"),
     _security("certificate-name", "certificate-name",
         "a certificate whose subjectAltName has {host}",
-        "issue {who}'s certificate for {host}, or advertise a name in the certificate"),
+        "issue {broker}'s certificate for {host}, or advertise a name in the certificate"),
     _security("certificate-expired", "certificate-expired", "a certificate that is still valid",
-        "renew {who}'s certificate"),
+        "renew {broker}'s certificate"),
     _security("certificate-not-yet-valid", "certificate-not-yet-valid",
         "a certificate whose validity has begun",
-        "compare the clock of this machine with that of the machine that issued {who}'s "
+        "compare the clock of this machine with that of the machine that issued {broker}'s "
         "certificate"),
     _security("certificate-untrusted", "certificate-untrusted",
         "a certificate of an authority that this client trusts",
         "give the authority's certificate: ssl.truststore.location=FILE and "
         "ssl.truststore.type=PEM in the client properties; if something forwards {address}, let "
-        "TLS end at {who}, not there"),
-    _security("authentication", "authentication", "{who} accepts these credentials",
+        "TLS end at {broker}, not there"),
+    _security("authentication", "authentication", "{broker} accepts these credentials",
         "if no broker ever accepted them, check sasl.mechanism and sasl.jaas.config in the client "
         "properties; if they worked before, the cluster has lost the user or its password was "
         "changed: create the user again (a stack with `security`: `pulumi up`)"),
-    _security("lost-users", "lost-users", "{who} accepts these credentials, as other brokers do",
-        "create the users again (a stack with `security`: `pulumi up`): {who} has lost them, which "
-        "happens to a broker that restarts after the deletion of a user (KAFKA-20774)"),
+    _security("lost-users", "lost-users",
+        "{broker} accepts these credentials, as other brokers do",
+        "create the users again (a stack with `security`: `pulumi up`): {broker} has lost them, "
+        "which happens to a broker that restarts after the deletion of a user (KAFKA-20774)"),
     _security("client-certificate", "client-certificate",
-        "{who} accepts the certificate of this client",
-        "use a certificate of an authority that {who} trusts: ssl.keystore.location=FILE and "
+        "{broker} accepts the certificate of this client",
+        "use a certificate of an authority that {broker} trusts: ssl.keystore.location=FILE and "
         "ssl.keystore.type=PEM in the client properties"),
     _security("mechanism", "mechanism", "a mechanism that {listener} has enabled",
-        "set sasl.mechanism, and the login module in sasl.jaas.config, to a mechanism that {who} "
-        "lists; or enable it there (sasl.enabled.mechanisms)"),
+        "set sasl.mechanism, and the login module in sasl.jaas.config, to a mechanism that "
+        "{broker} lists; or enable it there (sasl.enabled.mechanisms)"),
     _security("protocol", "protocol", _AGREES,
-        "see listener.security.protocol.map of {who}: {address} has another protocol than "
+        "see listener.security.protocol.map of {broker}: {address} has another protocol than "
         "expected; a gateway that routes by name also closes connections if it does not "
         "know {host}"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
-        "{who}'s log"),
+        "{broker}'s log"),
     _bootstrap("protocol", "protocol", _ACCEPTS,
         "set security.protocol to that of {listener}: the connection was closed, which a listener "
         "with TLS or SASL does"),
@@ -172,16 +173,16 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see that a Kafka broker listens on {address} with this client's security protocol; "
         "its log has more"),
     _metadata("drift", "drift", "{address}, as the contract says",
-        "run `pulumi up` to bring {who} back to the plan, or put the change into the stack "
+        "run `pulumi up` to bring {broker} back to the plan, or put the change into the stack "
         "file"),
-    _metadata("missing", "missing", "{who} at {address}",
-        "add the listener {listener} to {who} (`pulumi up` restores it): without it, clients "
-        "of {listener} get LISTENER_NOT_FOUND for the partitions that {who} leads"),
+    _metadata("missing", "missing", "{broker} at {address}",
+        "add the listener {listener} to {broker} (`pulumi up` restores it): without it, clients "
+        "of {listener} get LISTENER_NOT_FOUND for the partitions that {broker} leads"),
     _metadata("unlisted", "unlisted", "the cluster's brokers, with their addresses",
         "see the log of the broker there: it answers, but lists no broker that clients can "
         "use (it is fenced, still starting, or shutting down)", for_user_address=True),
-    _metadata("unlisted", "unlisted", "{who} at {address}",
-        "see the log of {who}: it answers, but the cluster does not list it (it is fenced, "
+    _metadata("unlisted", "unlisted", "{broker} at {address}",
+        "see the log of {broker}: it answers, but the cluster does not list it (it is fenced, "
         "still starting, or shutting down)"),
     _metadata("shared", "shared-address", "a host:port of its own for every broker",
         "advertise another host or port for one of them: clients reach only one broker "
@@ -193,24 +194,24 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _metadata("no-cluster", "no-cluster-id", "a cluster id, which Kafka returns since 0.10.1",
         "see what listens at {address}, or forwards it: it is not a broker of this cluster, or "
         "a proxy changes its answers"),
-    _metadata("disputed", "disputed-broker", "all brokers list {who} at {address} to {listener}",
+    _metadata("disputed", "disputed-broker", "all brokers list {broker} at {address} to {listener}",
         "see the logs of the brokers that do not list it so: they do not get the cluster's "
         "metadata (fenced, cut off from the controllers), or belong to another cluster; clients "
-        "that bootstrap there do not find {who}"),
+        "that bootstrap there do not find {broker}"),
     _metadata("foreign", "foreign-cluster", "every address leads to one cluster",
         "see what {address} is mapped or forwarded to: another cluster answers there"),
     _metadata("crossed", "crossed-listeners", "the advertised addresses of {listener}",
         "see what {address} is mapped or forwarded to: it should lead to the port that "
         "{listener} binds"),
-    _metadata("misrouted", "misrouted", "every connection to {address} reaches {who}",
+    _metadata("misrouted", "misrouted", "every connection to {address} reaches {broker}",
         "see what {address} is mapped or forwarded to, and which addresses the name {host} has: "
         "an advertised address must lead only to its own broker"),
-    _metadata("unsteady", "unsteady", "{who} answers on every connection to {address}",
+    _metadata("unsteady", "unsteady", "{broker} answers on every connection to {address}",
         "see what forwards {address} (one of its targets may be dead), and the connection limits "
-        "of {who} (max.connections)"),
-    _metadata("unexpected", "unexpected", "no {who} at {listener}: the contract has none there",
+        "of {broker} (max.connections)"),
+    _metadata("unexpected", "unexpected", "no {broker} at {listener}: the contract has none there",
         "export the contract again (`pulumi up`), or remove that broker from {listener}"),
-    _produce("misrouted", "misrouted", "{address} leads to {who}",
+    _produce("misrouted", "misrouted", "{address} leads to {broker}",
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
     _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",
         "see that a majority of the controllers runs and that brokers reach them: until then, "
@@ -220,13 +221,13 @@ TABLE: Final[tuple[CauseRow, ...]] = (
     _produce("authorization", "authorization", _ACKNOWLEDGES,
         "allow this user Write on topics that begin with __earshot-"),
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
-        "see the log and the load of {who}: it answers, but does not accept a record in time"),
+        "see the log and the load of {broker}: it answers, but does not accept a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
-        "check the network between this client and {who}: a record came back changed"),
+        "check the network between this client and {broker}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot"),
     _consume(ANY, "not-returned", _RETURNS,
-        "see the log of {who}: it acknowledged the record and does not return it"),
+        "see the log of {broker}: it acknowledged the record and does not return it"),
 )
 # fmt: on
 
@@ -250,7 +251,7 @@ def explain(
     )
     fields = {
         "listener": listener,
-        "who": broker_text(broker),
+        "broker": broker_text(broker),
         "address": address,
         "host": address.host,
         "port": address.port,

@@ -97,7 +97,7 @@ def _partitions(answer: Answer) -> list[Partition]:
     def ids() -> tuple[int, ...]:
         return tuple(answer.number(4) for _ in range(answer.count(4)))
 
-    answer.number(2)  # its error; the partitions have the same
+    answer.number(2)  # its error: not needed, the partitions show their state
     name = answer.text()
     answer.number(1)
     partitions = []

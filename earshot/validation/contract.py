@@ -5,7 +5,6 @@ It contains no secret.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
@@ -15,7 +14,7 @@ from pydantic_core import from_json
 from earshot.errors import EarshotError, SpecError
 from earshot.listeners.address import Address, parse_address
 from earshot.listeners.model import ClusterPlan, Frozen, Host, Listener, ListenerName, Port
-from earshot.listeners.problems import describe, refuse
+from earshot.listeners.problems import describe, refuse, repeated
 from earshot.listeners.terms import CLIENT_SCOPES, Protocol, Scope
 
 MOST_LISTENERS = 100
@@ -91,10 +90,10 @@ class Contract(Frozen):
             [listener.name for listener in self.listeners],
             [broker.id for broker in self.brokers],
         )
-        problems = [f"listeners: {name} occurs twice" for name in _repeated_values(names)]
-        problems += [f"brokers: the id {id} occurs twice" for id in _repeated_values(ids)]
+        problems = [f"listeners: {name} occurs twice" for name, _ in repeated(names)]
+        problems += [f"brokers: the id {id} occurs twice" for id, _ in repeated(ids)]
         problems += [
-            f"brokers: {broker.id} advertises {name}, which is none of the listeners "
+            f"brokers: {broker.id} advertises {name}, which is not one of the listeners "
             + ", ".join(names)
             for broker in self.brokers
             for name in broker.advertised
@@ -216,10 +215,6 @@ def _bootstrap(listeners: Sequence[Listener]) -> str:
     if front is not None and front.bootstrap is not None:
         return str(front.bootstrap.address)
     return ",".join(str(listener.advertised) for listener in listeners)
-
-
-def _repeated_values(values: Iterable[object]) -> list[object]:
-    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def read_contract(text: str, source: str) -> Contract:

@@ -13,14 +13,19 @@ from functools import lru_cache
 from typing import Any, Final
 
 from earshot.listeners.listed import clipped
-from earshot.validation.wire import SASL_AUTHENTICATE, Exchange, ExchangeError, sasl_handshake
+from earshot.validation.wire import (
+    ILLEGAL_SASL_STATE,
+    SASL_AUTHENTICATE,
+    UNSUPPORTED_MECHANISM,
+    Exchange,
+    ExchangeError,
+    sasl_handshake,
+)
 
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS: Final = range(4096, 100_001)
 """The allowed SCRAM iterations. Kafka's clients refuse fewer, and its brokers use at most 16,384; a
 million take a second of CPU."""
-_UNSUPPORTED_MECHANISM: Final = 33
-_NO_LOGIN: Final = 34
 _LONGEST_TEXT: Final = 200
 
 
@@ -42,12 +47,12 @@ class Login:
             mechanism, *(str(values.get(f"sasl.{key}", "")) for key in ("username", "password"))
         )
 
-    def show(self, exchange: Exchange) -> None:
+    def log_in(self, exchange: Exchange) -> None:
         """Logs in on ``exchange``. Raises ExchangeError."""
         error, enabled_mechanisms = sasl_handshake(exchange, self.mechanism)
-        if error == _NO_LOGIN:
+        if error == ILLEGAL_SASL_STATE:
             raise ExchangeError("no-login", "the listener does not use SASL")
-        if error == _UNSUPPORTED_MECHANISM:
+        if error == UNSUPPORTED_MECHANISM:
             names = clipped(", ".join(enabled_mechanisms), _LONGEST_TEXT) or "none"
             text = f"{self.mechanism} is not enabled; supported mechanisms: {names}"
             raise ExchangeError("mechanism", text)
@@ -99,7 +104,9 @@ def _send(exchange: Exchange, data: bytes) -> bytes:
 
 
 def _fields(message: str) -> dict[str, str]:
-    return {field[0]: field[2:] for field in message.split(",") if field[1:2] == "="}
+    """The attributes of a SCRAM message by their letter."""
+    attributes = message.split(",")
+    return {attribute[0]: attribute[2:] for attribute in attributes if attribute[1:2] == "="}
 
 
 def _decoded(text: str) -> bytes:

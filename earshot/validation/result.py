@@ -1,10 +1,10 @@
 """The results of a validation: cells, vantages, and the delivery of records.
 
-Report formats print this model, and the JSON report contains it.
+The JSON report is this model, and the other formats print it.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, FailFast, Field, PlainSerializer, PlainValidator
@@ -23,6 +23,18 @@ MOST_NAME = 300
 Text = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_TEXT))]
 """A sentence, shortened if it is long: it may contain text from a peer."""
 Name = Annotated[str, AfterValidator(lambda text: clipped(text, MOST_NAME))]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+"""A number that JSON has: neither infinite nor NaN."""
+
+
+def _check_moment(value: datetime) -> datetime:
+    try:
+        if value.tzinfo is not None:
+            value.astimezone(UTC)
+    except OverflowError:
+        observed = f"found {value.isoformat()}"
+        raise ValueError(f"{observed}; allowed: a time in the years 1 to 9999 of UTC") from None
+    return value
 
 
 def _read_observed(value: Any) -> Address:
@@ -50,7 +62,7 @@ class StageResult(Frozen):
     stage: Stage
     verdict: Verdict
     detail: Text = ""
-    seconds: float | None = None
+    seconds: Number | None = None
 
 
 class Cause(Frozen):
@@ -77,7 +89,7 @@ class Cell(Frozen):
     cause: Cause | None = None
     reason: Text = ""
     """Why the cell was skipped or is inconclusive."""
-    latency_ms: float | None = None
+    latency_ms: Number | None = None
     """The shortest time from sending to acknowledgement (acks=all), of the doctor's records after
     the first."""
 
@@ -169,8 +181,8 @@ class Report(Frozen):
     """Kafka's id of the cluster: the contract's, else that of most answers; empty if unknown."""
     placement: Name = ""
     kafka_version: Name = ""
-    started: datetime
-    seconds: float
+    started: Annotated[datetime, AfterValidator(_check_moment)]
+    seconds: Number
     cells: tuple[Cell, ...] = Field(max_length=MOST_CELLS)
     vantages: tuple[Vantage, ...] = Field(default=(), max_length=1000)
     delivery: tuple[Delivery, ...] = Field(default=(), max_length=MOST_CELLS)
@@ -188,7 +200,7 @@ class Report(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """0: passed, 1: a cell failed, 3: inconclusive."""
+        """0: everything passed; 1: a result failed; 3: inconclusive."""
         return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, 3)
 
 

@@ -81,9 +81,7 @@ def end_offsets(
             None,
         )
         if error is None:
-            return {
-                partition.partition: future.result().offset for partition, future in futures.items()
-            }
+            return {place.partition: future.result().offset for place, future in futures.items()}
         failure = failure_of(error)
         if failure.error not in _NOT_YET_KNOWN:
             break

@@ -1,8 +1,8 @@
 """Kafka's protocol over one connection, with limits for untrusted answers.
 
 A peer may not be Kafka, or may be malicious. librdkafka starts a thread for each broker in an
-answer, so a peer is asked by this module first. The bytes, entries and time of every answer are
-limited. An answer beyond a limit, or with a wrong format, is a Failure with one sentence.
+answer, so this module asks a peer before librdkafka does. It limits the bytes, the entries and the
+time of every answer, and raises ExchangeError beyond a limit or for a wrong format.
 
 Formats: https://kafka.apache.org/protocol. Every release from 1.1 supports the versions in use.
 """
@@ -45,6 +45,10 @@ _SHOWN_BYTES: Final = 60
 _BROKER_RESOURCE: Final = 4
 _VARINT_BITS: Final = 35
 """Five bytes of seven bits."""
+UNSUPPORTED_MECHANISM: Final = 33
+"""Kafka's error code for a SASL mechanism that is not enabled."""
+ILLEGAL_SASL_STATE: Final = 34
+"""Kafka's error code for a SaslHandshake at a listener without SASL."""
 _OWN_ID: Final = re.compile(r"expected (\d{1,10})\b", re.ASCII)
 _NEVER_SENT: Final = "it answers a request that was not sent"
 
@@ -58,7 +62,7 @@ class ExchangeError(Exception):
 
 
 class Connection(Protocol):
-    """A socket, or an object with its methods."""
+    """A socket, or an object with the same methods."""
 
     def settimeout(self, seconds: float, /) -> None: ...
 
@@ -98,7 +102,7 @@ class Exchange:
         head = self._receive(4)
         (size,) = struct.unpack(">i", head)
         if not 4 <= size <= self._max_bytes:
-            raise self._no_kafka(head, size)
+            raise self._not_kafka(head, size)
         return self._receive(size)
 
     def _receive(self, count: int) -> bytes:
@@ -125,7 +129,7 @@ class Exchange:
                 raise ExchangeError("disconnected", "it closed the connection without an answer")
             return chunk
 
-    def _no_kafka(self, head: bytes, size: int) -> ExchangeError:
+    def _not_kafka(self, head: bytes, size: int) -> ExchangeError:
         """The error for an answer that begins with ``head``, which is not a valid length."""
         if head[:2] in (b"\x15\x03", b"\x16\x03"):  # an alert, or a handshake
             return ExchangeError("protocol", "it answers in TLS")

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from pulumi_python_host.orphans import end_orphans
 
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 IDLE = "exec 3<>{pipe}\nread -r line <&3\n"
 """Waits without a child: while a shell forks, two processes have its command line."""
 
@@ -85,7 +85,7 @@ def test_one_that_ignores_the_first_signal_is_killed(machine: Machine) -> None:
     machine.plugin.write_text(f"#!/bin/sh\ntrap '' TERM\nwhile :; do\n{machine.idle}done\n")
     child = machine.start(machine.plugin)
     machine.end()
-    assert child.poll() is not None or child.wait(1) is not None
+    assert child.poll() is not None or child.wait(60) is not None
     assert machine.plugins() == []
 
 

@@ -70,6 +70,28 @@ def test_folders_above_it_are_made(tmp_path: Path) -> None:
     assert made.due(WANTED, NOW) == []
 
 
+@pytest.mark.parametrize(
+    ("days", "validity"),
+    [
+        (-395, "is valid from 2026-05-03 23:55 to 2036-05-01 00:00 UTC, and by the clock of this"),
+        (4000, "machine it is 2037-04-16 00:00: clients would refuse the certificates that are"),
+    ],
+)
+def test_an_authority_that_is_not_valid_issues_nothing(
+    store: Store, days: int, validity: str
+) -> None:
+    """Its clock was wrong, or ten years are over: no client would accept the certificates."""
+    now = NOW + timedelta(days=days)
+    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    for act in (store.fill, store.due, store.unchanged):
+        error = raised(EarshotError, act, WANTED, now)
+        assert validity in str(error) and "`security.tls.authorities: [2]`" in str(error)
+    assert before == {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    other = replace(WANTED, authorities=(2,))
+    store.fill(other, now)
+    assert store.due(other, now) == []
+
+
 def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
     found = {
         name: x509.load_pem_x509_certificate((store.folder / name).read_bytes())
@@ -241,10 +263,10 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
     for content in ("", "no PEM", (other.folder / file).read_text()):
         (store.folder / file).write_text(content)
         assert str(raised(EarshotError, store.due, WANTED, NOW)) == (
-            f"the authority in {store.folder}: ca.pem is not a certificate for the key in ca.key, or "
-            "one of them is damaged\n  fix: put both files back from a copy; or stop the cluster "
-            f"(`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
-            "regenerated"
+            f"the authority in {store.folder}: ca.pem is not a certificate for the key in ca.key, "
+            "or one of them is damaged\n  fix: put both files back from a copy; or stop the "
+            f"cluster (`pulumi destroy`), remove {store.folder}, and all certificates and passwords "
+            "are regenerated"
         )
 
 

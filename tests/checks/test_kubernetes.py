@@ -276,3 +276,71 @@ def test_whether_a_client_asks_for_a_service_of_the_file() -> None:
     assert uses_own_service(read(client("kafka:9092"), SERVICE))
     assert not uses_own_service(read(client("elsewhere:9092"), SERVICE))
     assert not uses_own_service(read(client("kafka:9092")))
+
+
+OWN_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: kafka, labels: {app: kafka}}
+spec:
+  containers:
+    - name: kafka
+      image: apache/kafka:4.1.1
+      ports: [{name: outer, containerPort: 9092}]
+      env:
+        - {name: KAFKA_NODE_ID, value: "1"}
+        - {name: KAFKA_PROCESS_ROLES, value: "broker,controller"}
+        - {name: KAFKA_LISTENERS, value: "CONTROLLER://localhost:9093,MAIN://127.0.0.1:9092"}
+        - {name: KAFKA_ADVERTISED_LISTENERS, value: "MAIN://kafka:9092"}
+        - {name: KAFKA_INTER_BROKER_LISTENER_NAME, value: MAIN}
+        - {name: KAFKA_CONTROLLER_LISTENER_NAMES, value: CONTROLLER}
+        - {name: KAFKA_LISTENER_SECURITY_PROTOCOL_MAP, value: "CONTROLLER:PLAINTEXT,MAIN:PLAINTEXT"}
+        - {name: KAFKA_CONTROLLER_QUORUM_VOTERS, value: "1@localhost:9093"}
+        - {name: KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR, value: "1"}
+"""
+SELECTING = SERVICE.replace("{ports:", "{selector: {app: kafka}, ports:")
+ON_ALL = "write MAIN://0.0.0.0:9092 into listeners, and keep what it advertises [KL015] "
+
+
+@pytest.mark.parametrize(
+    "ports",
+    ["{port: 9092}", "{port: 9092, targetPort: outer}", "{port: 80, targetPort: 9092}"],
+)
+@pytest.mark.parametrize("headless", [False, True])
+def test_a_service_does_not_lead_to_a_listener_on_loopback(ports: str, headless: bool) -> None:
+    service = SELECTING.replace("{port: 9092}", ports)
+    if headless:
+        service = service.replace("spec: {", "spec: {clusterIP: None, ")
+    (line,) = found(OWN_POD, service)
+    number = 80 if "80" in ports else 9092
+    assert line.startswith(
+        f"container kafka/kafka, listener MAIN: port {number} of the Service kafka leads to "
+        "MAIN, which listens on 127.0.0.1:9092 alone: no client connects - expected a listener on "
+        f"all interfaces of the pod - {ON_ALL}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("broker_pod", "service"),
+    [
+        (OWN_POD.replace("127.0.0.1:9092", ":9092"), SELECTING),
+        (OWN_POD, SELECTING.replace("9092", "9093")),  # a port of the controller
+        (OWN_POD, SELECTING.replace("9092", "9404")),  # what an agent may serve
+        (OWN_POD, SERVICE),
+        # a proxy may listen on the pod's address, and pass on to loopback
+        (
+            OWN_POD.replace(
+                "    - name: kafka", "    - {name: proxy, image: p}\n    - name: kafka"
+            ),
+            SELECTING,
+        ),
+    ],
+)
+def test_a_service_may_lead_to_a_broker(broker_pod: str, service: str) -> None:
+    assert found(broker_pod, service) == []
+
+
+def test_a_client_of_a_listener_on_loopback_is_its_one_finding() -> None:
+    (line,) = found(OWN_POD, SELECTING, client("kafka:9092"))
+    assert line.startswith("container app/main: KAFKA_BOOTSTRAP_SERVERS leads to no broker")
+    assert ON_ALL in line

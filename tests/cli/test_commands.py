@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +29,7 @@ from earshot.rules.examples import example_of
 from earshot.validation.contract import Contract, read_contract
 from earshot.validation.result import Report
 from tests.config import aws_documents
+from tests.doubles.closed_port import closed_port
 from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
@@ -709,11 +709,9 @@ class TestDoctor:
         assert (asked, Path(read).read_text()) == ([], before)
 
 
-def test_doctor_of_a_port_where_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as held:  # bound, and never listening
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
-        assert run(["doctor", "--bootstrap", f"127.0.0.1:{port}", "--format", "json"]) == 1
+def test_doctor_of_a_closed_port(capsys: pytest.CaptureFixture[str]) -> None:
+    with closed_port() as address:
+        assert run(["doctor", "--bootstrap", str(address), "--format", "json"]) == 1
     report = read_report(capsys.readouterr().out, "stdout")
     assert [cell.cause.kind for cell in report.cells if cell.cause] == ["refused"]
 

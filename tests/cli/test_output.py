@@ -58,7 +58,7 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
     reader.start()
     save(pipe, "é\n")
-    reader.join(10)
+    reader.join(60)
     assert read == ["é\n"]
     assert pipe.is_fifo()
 

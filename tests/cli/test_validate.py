@@ -1,6 +1,5 @@
 """`earshot validate` around the validation itself, for which a double stands here."""
 
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
+from tests.doubles.closed_port import closed_port
 from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
@@ -229,18 +229,16 @@ def test_who_never_said_its_id_is_no_broker_of_the_contract() -> None:
     assert {item.protocol for item in contract.listeners} == {Protocol.SSL}
     unsaid = report.model_copy(update={"cluster_id": ""})
     assert discovery.contract_of(unsaid, Protocol.SSL)[0].cluster_id is None
-    nobody = report.model_copy(update={"cells": (report.cells[1],)})
-    error = raised(discovery.NoBrokerAnswered, discovery.contract_of, nobody, Protocol.SSL)
-    assert error.report == nobody
+    unanswered = report.model_copy(update={"cells": (report.cells[1],)})
+    error = raised(discovery.NoBrokerAnswered, discovery.contract_of, unanswered, Protocol.SSL)
+    assert error.report == unanswered
 
 
-def test_where_nobody_answers_the_doctors_report_says_why(
+def test_if_no_address_answers_the_doctors_report_says_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.socket() as mute:  # bound, and nobody listens
-        mute.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{mute.getsockname()[1]}"
-        assert run(["validate", "--bootstrap", address]) == 1
+    with closed_port() as address:
+        assert run(["validate", "--bootstrap", str(address)]) == 1
     printed = capsys.readouterr().out
     assert f"{address} refused the connection" in printed
     assert "correct the bootstrap address" in printed

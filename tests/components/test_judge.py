@@ -196,6 +196,13 @@ def test_an_input_that_is_wholly_unknown_waits_for_the_update(key: str) -> None:
     assert judge(inputs(**{key: UNKNOWN}))["approved"] is UNKNOWN
 
 
+@pytest.mark.parametrize(
+    "policy", [{"KL011": UNKNOWN}, {"names": {"waived": {"kafka.nobody.invalid": UNKNOWN}}}]
+)
+def test_a_policy_of_which_a_part_is_unknown_waits_for_the_update(policy: Any) -> None:
+    assert judge(inputs("kafka.nobody.invalid", policy=policy))["approved"] is UNKNOWN
+
+
 def test_variables_of_a_container_do_not_show() -> None:
     planted = "Pl4ntedS3cret"
     container = {

@@ -18,20 +18,20 @@ import time
 from earshot_pulumi import owner
 owner.exit_with_parent()
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 PARENT = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
 CHILDREN = """
 import subprocess, sys, threading, time
 from earshot_pulumi import owner
-sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
 own, broker = subprocess.Popen(sleep), subprocess.Popen(sleep, start_new_session=True)
 print(own.pid, broker.pid, flush=True)
 owner.end(0)
@@ -44,8 +44,8 @@ def test_children_end_with_it_but_not_what_has_a_session_of_its_own() -> None:
     ) as plugin:
         assert plugin.stdout is not None
         own, broker = map(psutil.Process, map(int, plugin.stdout.readline().split()))
-        assert plugin.wait(20) == 0
-        psutil.wait_procs([own], 20)
+        assert plugin.wait(120) == 0
+        psutil.wait_procs([own], 120)
         try:
             assert not own.is_running() or own.status() == psutil.STATUS_ZOMBIE
             assert broker.is_running()
@@ -64,7 +64,7 @@ def test_it_ends_with_its_parent(send: signal.Signals) -> None:
         assert parent.stdout.readline() == "ready\n"
         os.kill(parent.pid, send)
         parent.wait()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < end, "the child outlives its parent"
             time.sleep(0.1)
@@ -92,12 +92,12 @@ def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
     writer = None
     while writer is None:
         assert child.poll() is None
-        with contextlib.suppress(OSError):  # as long as nobody reads
+        with contextlib.suppress(OSError):  # until the command reads
             writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
         time.sleep(0.02)
     child.stdin.close()
     try:
-        assert child.wait(20) == 128 + signal.SIGTERM
+        assert child.wait(120) == 128 + signal.SIGTERM
         assert "Traceback" not in child.stderr.read()
     finally:
         os.close(writer)
@@ -107,10 +107,12 @@ def test_a_guarded_command_ends_with_its_standard_input(tmp_path: Path) -> None:
 
 def test_a_guarded_command_runs_like_any_other() -> None:
     command = [sys.executable, "-m", "earshot.cli.ends_with_stdin", "rules"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
-        assert it.stdout is not None
-        assert "KL011" in it.stdout.read()
-        assert it.wait() == 0
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert "KL011" in child.stdout.read()
+        assert child.wait() == 0
 
 
 def test_it_watches_its_parent_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,11 @@ from tests.doubles.answers import contract
 from tests.doubles.peer import Reply, broker, forwarder, kafka, listening, reply, text
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 60.0)
+
+
 def peer_at(address: Address) -> ReachableAddress:
     return ReachableAddress(address, ("127.0.0.1",), None, None)
 
@@ -56,7 +61,7 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
     advertised: dict[int, Address] = {}
     with behind(advertised) as (first, second):
         advertised |= {1: first.address, 2: second.address}
-        said, who = ask_address(peer_at(second.address), Deadline(5))
+        said, who = ask_address(peer_at(second.address), Deadline(60))
     assert isinstance(said, MetadataAnswer) and said.brokers == advertised
     assert who == AnsweringBrokers((2,) * CONNECTIONS)
     assert second.connections == CONNECTIONS and second.keys.count(3) == 1
@@ -70,7 +75,7 @@ def test_a_forwarder_to_two_brokers_is_found_out() -> None:
         forwarder(first.address, second.address) as way,
     ):
         advertised |= {1: way.address, 2: second.address}
-        _, who = ask_address(peer_at(way.address), Deadline(5))
+        _, who = ask_address(peer_at(way.address), Deadline(60))
         expected = contract(EXTERNAL=[str(way.address), str(second.address)])
         report = examine(expected, produce=False)
     assert who.ids == (1, 2, 1, 2, 1)
@@ -123,16 +128,16 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
 def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 0.5)
+    monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 1.0)
     done = threading.Event()
 
     def serve(connection: socket.socket, peer: doubles.Peer) -> None:
         if peer.connections:
-            done.wait(20)
+            done.wait(60)
         kafka(broker(1, {1: peer.address}))(connection, peer)
 
     with listening(serve) as peer:
-        _, who = ask_address(peer_at(peer.address), Deadline(5))
+        _, who = ask_address(peer_at(peer.address), Deadline(60))
         done.set()
     assert who == AnsweringBrokers((1,), 0, FIRST_ONLY)
 
@@ -149,7 +154,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
         kafka({3: reply(doubles.metadata({1: peer.address})), **replies})(connection, peer)
 
     with listening(serve) as peer:
-        said, who = ask_address(peer_at(peer.address), Deadline(5))
+        said, who = ask_address(peer_at(peer.address), Deadline(60))
         assert peer.connections == 1
         report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
     assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown_reason=NOT_TOLD)
@@ -158,7 +163,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
 
 def test_a_broker_that_lists_nobody_is_not_asked_who_it_is() -> None:
     with listening(kafka({3: reply(doubles.metadata({}))})) as peer:
-        said, who = ask_address(peer_at(peer.address), Deadline(5))
+        said, who = ask_address(peer_at(peer.address), Deadline(60))
     assert isinstance(said, MetadataAnswer) and said.brokers == {} and who == NOT_ASKED
     assert peer.keys == [3]
 
@@ -169,10 +174,10 @@ def test_a_connection_that_is_closed_is_tried_once_more() -> None:
             kafka(broker(1, {1: peer.address}))(connection, peer)
 
     with listening(serve) as peer:
-        said, _ = ask_address(peer_at(peer.address), Deadline(5))
+        said, _ = ask_address(peer_at(peer.address), Deadline(60))
     assert isinstance(said, MetadataAnswer)
     with listening(kafka({})) as peer:
-        said, who = ask_address(peer_at(peer.address), Deadline(5))
+        said, who = ask_address(peer_at(peer.address), Deadline(60))
     assert isinstance(said, Failure) and (said.error, who) == ("disconnected", NOT_ASKED)
     assert peer.connections == 2
 
@@ -190,12 +195,12 @@ def test_every_address_of_a_name_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(asking, "metadata", lambda ip: ("C", {1: Address("k", 1)}))
     monkeypatch.setattr(asking, "answering_broker", lambda ip, broker: int(ip[-1]))
     two = ReachableAddress(Address("k", 1), ("192.0.2.1", "192.0.2.2"), None, None)
-    _, who = ask_address(two, Deadline(5))
+    _, who = ask_address(two, Deadline(60))
     assert who.ids == (1, 2, 1, 2, 1)
     seven = ReachableAddress(
         Address("k", 1), tuple(f"192.0.2.{n}" for n in range(1, 8)), None, None
     )
-    _, who = ask_address(seven, Deadline(5))
+    _, who = ask_address(seven, Deadline(60))
     assert who.ids == (1, 2, 3, 4, 5, 6, 7)
 
 
@@ -203,7 +208,7 @@ def test_connections_that_reach_no_leader_are_counted(monkeypatch: pytest.Monkey
     leading: Iterator[bool | None] = itertools.cycle([True, False, None])
     monkeypatch.setattr(asking, "leads_partition", lambda *given: next(leading))
     with listening(kafka({})) as peer:
-        assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(5)) == (2, 4)
+        assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(60)) == (2, 4)
         assert wrong_brokers(peer_at(peer.address), "t", 0, Deadline(0)) == (0, 0)
 
 
@@ -221,7 +226,7 @@ def test_ten_thousand_brokers_start_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     for report in (alone, known):
         (cell,) = report.cells
         assert report.exit_code == 3
-        assert cell.reason == f"{peer.address} was not looked at: {text}"
+        assert cell.reason == f"{peer.address} was not checked: {text}"
 
 
 def test_a_long_host_is_shown_short() -> None:

@@ -30,19 +30,18 @@ from earshot.validation.metadata import NO_CLUSTER_ID
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.answers import address, answer, contract
+from tests.doubles.closed_port import closed_port
 
 
 @pytest.fixture
-def closed() -> Iterator[int]:
-    """A port that nobody else gets and nobody listens on."""
-    with socket.socket() as item:
-        item.bind(("127.0.0.1", 0))
-        yield item.getsockname()[1]
+def closed() -> Iterator[Address]:
+    with closed_port() as address:
+        yield address
 
 
-def test_nobody_listens(closed: int) -> None:
+def test_a_closed_port_is_refused(closed: Address) -> None:
     reported: list[Cell] = []
-    report = examine(contract(EXTERNAL=[f"127.0.0.1:{closed}"]), on_cell=reported.append)
+    report = examine(contract(EXTERNAL=[str(closed)]), on_cell=reported.append)
     (cell,) = report.cells
     assert report.exit_code == 1 and report.kind == "doctor" and report.cluster == "dev"
     assert cell.failed_stage is Stage.TCP and cell.cause is not None
@@ -52,22 +51,21 @@ def test_nobody_listens(closed: int) -> None:
     assert report.notes == ()
 
 
-def test_without_a_contract_the_listener_is_the_address(closed: int) -> None:
-    report = examine([Address("127.0.0.1", closed)])
+def test_without_a_contract_the_listener_is_the_address(closed: Address) -> None:
+    report = examine([closed])
     (cell,) = report.cells
-    assert (cell.listener, cell.broker) == (f"127.0.0.1:{closed}", -1)
+    assert (cell.listener, cell.broker) == (str(closed), -1)
     assert cell.failed_stage is Stage.TCP
 
 
-def test_every_cell_is_checked_though_one_name_is_bad(closed: int) -> None:
-    report = examine(contract(EXTERNAL=["nope.invalid:9092", f"127.0.0.1:{closed}"]))
+def test_every_cell_is_checked_though_one_name_is_bad(closed: Address) -> None:
+    report = examine(contract(EXTERNAL=["nope.invalid:9092", str(closed)]))
     assert [cell.failed_stage for cell in report.cells] == [Stage.RESOLVE, Stage.TCP]
 
 
-def test_a_silent_bootstrap_address_is_noted(closed: int) -> None:
-    seed = Address("127.0.0.1", closed)
-    report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[seed])
-    assert report.notes == (f"{seed} gave no metadata",)
+def test_a_silent_bootstrap_address_is_noted(closed: Address) -> None:
+    report = examine(contract(EXTERNAL=["nope.invalid:9092"]), bootstrap=[closed])
+    assert report.notes == (f"{closed} gave no metadata",)
     assert report.cells[0].failed_stage is Stage.RESOLVE
 
 
@@ -80,7 +78,7 @@ HERE = Address("localhost", 9092)
         ("EXTERNAL", None, "C", "gave no metadata; it belongs to EXTERNAL"),
         (None, None, "C", "gave no metadata"),
         ("EXTERNAL", "C", "C", "is listener EXTERNAL; it advertises broker 1 at a:1, 2 at b:2"),
-        (None, "C", None, "is none of the contract's listeners; it advertises broker 1 at a:1, 2"),
+        (None, "C", None, "is not a listener of the contract; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", NO_CLUSTER_ID, "C", "names no cluster id, and the contract is of cluster C"),
         ("EXTERNAL", NO_CLUSTER_ID, None, "is listener EXTERNAL; it advertises broker 1 at a:1, 2"),
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
@@ -470,13 +468,13 @@ def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, n
         ((), False, False),
     ],
 )
-def test_only_a_machine_that_resolves_nothing_is_blind(
+def test_only_a_machine_that_resolves_nothing_resolves_nothing(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
     contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
-    assert doctor._is_blind(facts) is blind
+    assert doctor._resolves_nothing(facts) is blind
 
 
 @pytest.fixture
@@ -550,7 +548,7 @@ def test_an_address_of_the_users_that_is_of_no_listener_tells_nothing(
     expected = contract(INTERNAL=["gone:91"], EXTERNAL=["gone:92"]).identified("C")
     report = examine(expected, bootstrap=[address("x:1")], produce=False)
     assert report.notes == (
-        "x:1 is none of the contract's listeners; it advertises broker 1 at a:1, 2 at b:1",
+        "x:1 is not a listener of the contract; it advertises broker 1 at a:1, 2 at b:1",
     )
     assert [cell.cause and cell.cause.kind for cell in report.cells] == ["refused", "refused"]
     assert report.cluster_id == "C"

@@ -34,8 +34,8 @@ from earshot.validation.client import Failure
 from earshot.validation.deadline import Deadline
 from tests.certificates.handshakes import server_context
 from tests.doubles.certificates import self_signed
+from tests.doubles.closed_port import closed_port
 from tests.doubles.dns_server import dns_server
-from tests.e2e.ports import free_ports
 
 NODE = Subject("node", "nodes")
 
@@ -52,7 +52,7 @@ def server(context: ssl.SSLContext | None = None, greeting: bytes = b"") -> Iter
                 with contextlib.suppress(OSError):
                     connection, _ = listening.accept()
                     with connection:
-                        connection.settimeout(2)
+                        connection.settimeout(60)
                         if context is not None:
                             with context.wrap_socket(connection, server_side=True) as secured:
                                 secured.recv(1)
@@ -71,11 +71,6 @@ def server(context: ssl.SSLContext | None = None, greeting: bytes = b"") -> Iter
 
 def found(host: str, *addresses: str) -> Lookup:
     return Lookup(host, "test", Diagnosis.OK, addresses)
-
-
-def closed_port() -> int:
-    (port,) = free_ports(1)
-    return port
 
 
 def test_resolves_each_host_by_its_own_spelling() -> None:
@@ -118,8 +113,8 @@ def test_connects() -> None:
 
 
 def test_refused() -> None:
-    port = closed_port()
-    contact = reach(Address("h", port), found("h", "127.0.0.1"))
+    with closed_port() as (_, port):
+        contact = reach(Address("h", port), found("h", "127.0.0.1"))
     assert not contact.connected
     assert [item.error for item in contact.attempts] == ["refused"]
     assert str(contact.attempts[0]) == f"127.0.0.1:{port} refused the connection"
@@ -341,10 +336,9 @@ def test_no_password_of_a_key_is_asked_for(certificate: Path, tmp_path: Path) ->
 
 
 def test_of_a_name_with_thousands_of_addresses_few_are_tried() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
+    with closed_port() as (_, port):
         addresses = tuple(f"127.0.{n // 250}.{n % 250 + 1}" for n in range(4000))
         lookup = Lookup("many", "test", Diagnosis.OK, addresses)
-        at = Address("many", closed.getsockname()[1])
-        assert len(reach(at, lookup, None, 1.0).attempts) == MOST_ATTEMPTS
-        assert len(reach(at, lookup, None, 1.0, Deadline(0)).attempts) == 1
+        many = Address("many", port)
+        assert len(reach(many, lookup, None, 1.0).attempts) == MOST_ATTEMPTS
+        assert len(reach(many, lookup, None, 1.0, Deadline(0)).attempts) == 1

@@ -13,6 +13,7 @@ from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor.protocol_detection import CONTROLLER, DetectedProtocol, detect_protocol
 from earshot.listeners.terms import Protocol
 from tests.certificates.handshakes import server_context
+from tests.doubles.closed_port import closed_port
 from tests.doubles.peer import Peer, Reply, kafka, listening, raw, reply, text
 
 
@@ -59,14 +60,14 @@ def test_a_listener_of_kafka_says_what_it_speaks(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
-        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(secured, mechanisms)
+        assert detect_protocol(("127.0.0.1", port), 60) == DetectedProtocol(secured, mechanisms)
 
 
 @pytest.mark.parametrize("secured", [False, True])
 def test_a_controllers_listener_is_named(secured: bool, tls: ssl.SSLContext) -> None:
     replies = {18: reply(versions(1, 17, 18, 52, 53, 62, 63)), 17: reply(NO_LOGIN)}
     with listener(replies, tls if secured else None) as port:
-        assert detect_protocol(("127.0.0.1", port), 5) == DetectedProtocol(
+        assert detect_protocol(("127.0.0.1", port), 60) == DetectedProtocol(
             secured, foreign=CONTROLLER
         )
 
@@ -113,10 +114,9 @@ def test_who_says_nothing_tells_nothing(tls: ssl.SSLContext) -> None:
         assert detect_protocol(("127.0.0.1", port), 3) == DetectedProtocol()
 
 
-def test_nobody_tells_nothing() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        assert detect_protocol(closed.getsockname(), 1) == DetectedProtocol()
+def test_a_closed_port_tells_nothing() -> None:
+    with closed_port() as address:
+        assert detect_protocol(address, 1) == DetectedProtocol()
 
 
 @pytest.mark.parametrize(

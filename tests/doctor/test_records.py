@@ -47,7 +47,7 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
     ) -> Iterator[tuple[int, SentRecord | Failure]]:
         for it in places:
             if str(it.leader) == "a2:9092":
-                slow.wait(5)
+                slow.wait(60)
             seen.append(("sent", str(it.leader), values["bootstrap.servers"]))
             refused = str(it.leader) == "b2:9092"
             yield (
@@ -70,6 +70,7 @@ def done(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Done:
 
     monkeypatch.setattr(exchange, "produce", produce)
     monkeypatch.setattr(exchange, "consume", consume)
+    monkeypatch.setattr(records, "SEND_SECONDS", 60.0)
     return seen
 
 
@@ -77,7 +78,7 @@ def exchanged(
     workers: int = 4, waiting: Mapping[int, Observation] = FOUR
 ) -> dict[int, Observation]:
     with ThreadPoolExecutor(workers) as pool:
-        run = Records("t", {1: 10, 2: 20}, "0a1b2c3d", {}, Deadline(10))
+        run = Records("t", {1: 10, 2: 20}, "0a1b2c3d", {}, Deadline(60))
         return dict(run.exchange(waiting, pool))
 
 

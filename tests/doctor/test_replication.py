@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -38,6 +37,7 @@ from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Replication
 from earshot.validation.terms import Verdict
 from tests.doubles.answers import contract
+from tests.doubles.closed_port import closed_port
 from tests.report import samples
 
 LATE = Failure("not-copied", "no acknowledgement within 20 s")
@@ -124,7 +124,7 @@ def test_a_leader_that_nobody_copies_from_is_one_cause() -> None:
         "observed": "broker 3 acknowledged no record within 20 s that brokers 1 and 2 had to copy",
         "expected": "brokers 1 and 2 copy from broker 3 (kafka-3:9092) through INTERNAL",
         "remedy": "see that brokers 1 and 2 can connect to what broker 3 advertises for INTERNAL: "
-        "the name, the port, firewalls, the security protocol; the log of brokers 1 and 2 says "
+        "the name, the port, firewalls, the security protocol; the log of brokers 1 and 2 has "
         "more (ReplicaFetcher)",
     }
 
@@ -165,7 +165,7 @@ def test_a_follower_that_copies_from_nobody_is_one_cause() -> None:
     )
     assert cause.remedy == (
         "see what keeps broker 3 from the other brokers' INTERNAL: its resolver, its routes, "
-        "firewalls, its credentials; the log of broker 3 says more (ReplicaFetcher)"
+        "firewalls, its credentials; the log of broker 3 has more (ReplicaFetcher)"
     )
 
 
@@ -206,7 +206,7 @@ def test_of_two_brokers_the_leader_is_a_cause() -> None:
     assert cause.expected == "broker 2 copies from broker 1 (kafka-1:9092) through INTERNAL"
     assert cause.remedy == (
         "see that broker 2 can connect to what broker 1 advertises for INTERNAL: the name, the "
-        "port, firewalls, the security protocol; the log of broker 2 says more (ReplicaFetcher)"
+        "port, firewalls, the security protocol; the log of broker 2 has more (ReplicaFetcher)"
     )
 
 
@@ -218,9 +218,8 @@ def test_what_a_leader_took_and_nobody_copied_fails(error: str) -> None:
 
 
 def test_a_broker_that_died_meanwhile_says_nothing_of_replication() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as living, socket.socket() as dead:
-        dead.bind(("127.0.0.1", 0))  # and nobody listens
-        addresses = {1: Address(*living.getsockname()), 2: Address(*dead.getsockname())}
+    with socket.create_server(("127.0.0.1", 0)) as living, closed_port() as dead:
+        addresses = {1: Address(*living.getsockname()), 2: dead}
         outcomes = {(1, 2): LATE, (2, 1): None}
         reported = Failure("gone", "broker 2 accepts no connection any more")
         assert dead_broker_failures(outcomes, addresses) == {(1, 2): reported}
@@ -312,15 +311,8 @@ def topics(monkeypatch: pytest.MonkeyPatch) -> type[TopicDouble]:
 def three() -> Iterator[list[str]]:
     """Addresses of brokers that take records."""
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
-    brokers = producer.list_topics(timeout=5).brokers.values()
+    brokers = producer.list_topics(timeout=60).brokers.values()
     yield [f"{item.host}:{item.port}" for item in brokers]
-
-
-@contextlib.contextmanager
-def dead() -> Iterator[str]:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # and nobody listens
-        yield f"127.0.0.1:{held.getsockname()[1]}"
 
 
 @contextlib.contextmanager
@@ -433,9 +425,9 @@ def test_a_record_waits_for_no_other_and_for_all_that_copy_it(
 
 
 def test_each_leader_answers_for_what_was_met_at_it(topics: type[TopicDouble]) -> None:
-    with dead() as one, silent() as two:
-        named = contract(INTERNAL=[one, two])
-        found = proof(named, cells_of(named), Deadline(0.3))
+    with closed_port() as one, silent() as two:
+        named = contract(INTERNAL=[str(one), two])
+        found = proof(named, cells_of(named), Deadline(2.0))
     (refused, unanswered) = found.results
     assert refused.verdict is unanswered.verdict is Verdict.INCONCLUSIVE
     assert refused.reason.startswith("nothing is known: ") and "refused" in refused.reason
@@ -461,21 +453,22 @@ def test_a_broker_that_died_meanwhile_is_told_from_one_that_does_not_copy(
     topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replication, "LIMIT", 0.2)
-    with silent() as one, silent() as two, dead() as three:
-        named = contract(INTERNAL=[one, two, three])
+    with silent() as one, silent() as two, closed_port() as three:
+        named = contract(INTERNAL=[one, two, str(three)])
         results = proof(named, cells_of(named)).results
     found = {(it.leader, it.follower): it for it in results}
     assert found[1, 3].reason == "nothing is known: broker 3 accepts no connection any more"
     assert found[1, 2].verdict is Verdict.FAIL
 
 
-def test_who_leaves_early_waits_for_no_record(topics: type[TopicDouble]) -> None:
+def test_who_leaves_early_waits_for_no_record(
+    topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replication, "LIMIT", 3600.0)  # longer than a test may take
     with silent() as one, silent() as two:
         named = contract(INTERNAL=[one, two])
-        begun = time.monotonic()
-        with replication_proof(named, cells_of(named), {}, "0a1b", Deadline(30)) as proven:
+        with replication_proof(named, cells_of(named), {}, "0a1b", Deadline(3600)) as proven:
             pass
-        assert time.monotonic() - begun < 10
     assert {it.reason for it in proven.result(0).results} == {
         "nothing is known: the deadline passed before it was acknowledged"
     }

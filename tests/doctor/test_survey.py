@@ -437,7 +437,7 @@ def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready_for_records(
         found
     )
-    assert cell.reason == f"e:2 was not looked at: {text}"
+    assert cell.reason == f"e:2 was not checked: {text}"
 
 
 def test_when_the_time_is_over_an_address_is_not_looked_at(

@@ -24,13 +24,14 @@ class Forwarder:
     """How many it has forwarded."""
     dropped: int = 0
     """How many it has ended, for nothing was sent in `idle_seconds`."""
-    _healthy: dict[Target, bool] = field(default_factory=dict)
+    healthy: dict[Target, bool] = field(default_factory=dict)
+    """The results of health checks."""
     _turn: int = 0
 
     async def _checks(self) -> None:
         while True:
             for target in {it for targets in self.by_port.values() for it in targets}:
-                self._healthy[target] = await _answers(target)
+                self.healthy[target] = await _answers(target)
             await asyncio.sleep(_CHECK_SECONDS)
 
     async def _accepted(
@@ -38,8 +39,8 @@ class Forwarder:
     ) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
             targets = self.by_port[port]
-            # a balancer without a healthy target forwards to nobody
-            healthy = [it for it in targets if self._healthy.get(it, True)]
+            # a balancer without a healthy target does not forward
+            healthy = [it for it in targets if self.healthy.get(it, True)]
             if not healthy:
                 return
             self._turn += 1
@@ -97,12 +98,12 @@ def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield forwarder
     finally:
         ends[0]()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

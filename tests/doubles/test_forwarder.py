@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.doubles.closed_port import closed_port
 from tests.doubles.forwarder import Forwarder, forwarding, ports_of
-from tests.e2e.ports import consecutive_ports, free_ports
+from tests.e2e.ports import consecutive_ports
 
 pytestmark = [pytest.mark.combination]
 HOST = "127.0.0.1"
@@ -41,22 +42,24 @@ def said(port: int) -> bytes:
         return connection.recv(10)
 
 
-def test_a_port_leads_to_its_target_and_a_dead_one_to_nobody() -> None:
+def test_a_port_leads_to_its_target_and_to_no_dead_one() -> None:
     (base,) = consecutive_ports(4, 1)
-    (dead,) = free_ports(1)
-    with server(b"one") as first, server(b"two") as second:
-        targets = {1: (HOST, first), 2: (HOST, second), 3: (HOST, dead)}
-        with forwarding(Forwarder(by_port=ports_of(targets, base))):
+    with server(b"one") as first, server(b"two") as second, closed_port() as dead:
+        targets = {1: (HOST, first), 2: (HOST, second), 3: dead}
+        forwarder = Forwarder(by_port=ports_of(targets, base))
+        with forwarding(forwarder):
             assert [said(base + id) for id in (1, 2)] == [b"one", b"two"]
-            time.sleep(0.5)  # health checks
             assert said(base + 3) == b""
+            while len(forwarder.healthy) < len(targets):
+                time.sleep(0.01)
+            assert not forwarder.healthy[dead]
             assert {said(base) for _ in range(6)} == {b"one", b"two"}
 
 
 def test_a_silent_connection_is_dropped() -> None:
     (base,) = consecutive_ports(4, 1)
     with server(b"one") as first:
-        forwarder = Forwarder(by_port=ports_of({1: (HOST, first)}, base), idle_seconds=0.3)
+        forwarder = Forwarder(by_port=ports_of({1: (HOST, first)}, base), idle_seconds=1)
         with (
             forwarding(forwarder),
             socket.create_connection((HOST, base + 1), timeout=10) as connection,

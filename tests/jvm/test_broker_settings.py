@@ -1,5 +1,6 @@
 """Asking Kafka's own parser: what it says, and what is said where it cannot be asked."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -112,12 +113,27 @@ def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path
     assert str(error) == expected
 
 
-def test_a_java_that_never_answers_is_ended_at_the_deadline(tmp_path: Path) -> None:
-    java = java_double(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600")
+def test_a_java_that_never_answers_is_ended_at_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    java = java_double(tmp_path, f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
+
+    def late(child: subprocess.Popen[str], question: str, timeout: float) -> None:
+        """The deadline passes as soon as Java runs."""
+        assert child.stdin is not None
+        child.stdin.write(question)
+        child.stdin.close()
+        while not pid.exists():
+            assert child.poll() is None
+            time.sleep(0.01)
+        raise subprocess.TimeoutExpired(child.args, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", late)
     error = raised(EarshotError, ask_kafka, java, (), {1: GOOD}, deadline=1)
     assert str(error) == no_answer(java, "no answer within 1 s")
-    end = time.monotonic() + 10
-    while is_alive(int((tmp_path / "pid").read_text())):
+    end = time.monotonic() + 60
+    while is_alive(int(pid.read_text())):
         assert time.monotonic() < end, "its process was left behind"
         time.sleep(0.05)
 

@@ -154,8 +154,8 @@ ROW = {"file": "a", "rule": "KL003", "subject": "b", "observed": "c"}
 @pytest.mark.parametrize(
     ("document", "observed"),
     [
-        ({"version": 2, "mistakes": []}, "version: allowed is only 1"),
-        ({"version": True, "mistakes": []}, "version: allowed is only 1"),
+        ({"version": 2, "mistakes": []}, "version: must be 1"),
+        ({"version": True, "mistakes": []}, "version: must be 1"),
         ({"version": 1}, "mistakes: not a list"),
         ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
         ({"version": 1, "mistakes": [3]}, "mistakes[0]: not a JSON object"),

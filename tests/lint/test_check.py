@@ -322,12 +322,12 @@ def test_a_file_that_is_gone_is_one_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("blank", ["\n", " ", "\t\n", "{{\n"])
 def test_much_of_nothing_takes_no_long_time(tmp_path: Path, blank: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     try:
         checked(tmp_path, "# kafka\n" + blank * (900_000 // len(blank)))
     except EarshotError as error:
         assert error.observed
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 pieces = st.sampled_from(

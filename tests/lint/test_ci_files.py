@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from earshot.errors import EarshotError
 from earshot.lint.check import check
 from earshot.lint.files import choose
 
@@ -285,9 +286,15 @@ def test_a_development_container_with_its_compose_files(tmp_path: Path) -> None:
     assert [rule for rule, _, _ in found] == ["KL015"]
 
 
-@pytest.mark.parametrize("text", ['{"image": "python:3.13"}', "{", "[]"])
+@pytest.mark.parametrize("text", ['{"image": "python:3.13"}', "{", "[]", "[" * 100_000])
 def test_a_development_container_without_a_broker_is_not_judged(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, "devcontainer.json", text) == ("", [])
+
+
+@pytest.mark.parametrize("name", [r"a\u0000", r"a\ud800"])
+def test_a_development_container_with_a_name_that_no_file_has(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EarshotError, match="no file has such a name"):
+        told(tmp_path, "devcontainer.json", f'{{"dockerComposeFile": "{name}"}}')
 
 
 def test_folders_are_searched_for_them(tmp_path: Path) -> None:

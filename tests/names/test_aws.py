@@ -116,7 +116,7 @@ def test_any_text_is_read_or_not(host: str) -> None:
 
 
 def test_an_address_or_region_without_names_is_refused() -> None:
-    with pytest.raises(AddressError, match="no IPv4 address"):
+    with pytest.raises(AddressError, match="not an IPv4 address"):
         private_name("2001:db8::1", "us-west-2")
     with pytest.raises(AddressError, match="commercial, GovCloud or China") as caught:
         public_name("192.0.2.1", "us-iso-east-1")

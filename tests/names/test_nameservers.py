@@ -128,9 +128,9 @@ def test_servers_that_give_different_addresses_are_told_apart(server: str) -> No
     with dns_server({NAME: ("203.0.113.1", "198.51.100.7")}) as other:
         found = DnsResolver([other, server]).resolve(NAME, 4)
     assert set(found.addresses) == {"203.0.113.1", "198.51.100.7", "2001:db8::1"}
-    assert found.said_by("198.51.100.7") == (other,)
-    assert found.said_by("2001:db8::1") == (server,)
-    assert found.said_by("203.0.113.1") == ()
+    assert found.servers_with("198.51.100.7") == (other,)
+    assert found.servers_with("2001:db8::1") == (server,)
+    assert found.servers_with("203.0.113.1") == ()
 
 
 def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent: str) -> None:
@@ -192,7 +192,7 @@ def test_a_fault_of_ours_is_not_taken_for_silence(monkeypatch: pytest.MonkeyPatc
     def fault(*given: object) -> Lookup:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(nameservers._Server, "_asked", fault)
+    monkeypatch.setattr(nameservers._Server, "_lookup", fault)
     with pytest.raises(ZeroDivisionError):
         DnsResolver(["192.0.2.53", "192.0.2.54"]).resolve(NAME, 0.5)
 
@@ -245,7 +245,7 @@ def test_the_second_family_is_asked_for_where_it_can_matter(
         return answered
 
     monkeypatch.setattr(nameservers, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    monkeypatch.setattr(nameservers._Server, "_asked", answer)
+    monkeypatch.setattr(nameservers._Server, "_lookup", answer)
     assert nameservers._Server("192.0.2.53").resolve(NAME, 8.0) == found
     assert asked == [("A", 8.0)] + ([("AAAA", seconds)] if seconds is not None else [])
 
@@ -253,7 +253,7 @@ def test_the_second_family_is_asked_for_where_it_can_matter(
 def test_without_time_nobody_is_asked() -> None:
     server = nameservers._Server("192.0.2.53")
     for seconds in (0.0, -1.0):
-        assert server._asked(NAME, "A", seconds) == unanswered(NAME, "192.0.2.53", 0.0)
+        assert server._lookup(NAME, "A", seconds) == unanswered(NAME, "192.0.2.53", 0.0)
 
 
 @pytest.mark.parametrize(("seconds", "patience"), [(8.0, 2.0), (3.0, 1.5)])
@@ -263,7 +263,7 @@ def test_a_server_is_mute_once_it_has_been_silent_for_a_while(
     clock = [100.0]
     answers = iter([SILENT, SILENT, FOUR, SIX, SILENT])
     monkeypatch.setattr(nameservers, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(nameservers._Server, "_asked", lambda *given: next(answers))
+    monkeypatch.setattr(nameservers._Server, "_lookup", lambda *given: next(answers))
     server = nameservers._Server("192.0.2.53")
     assert not server.is_mute(1000.0), "nobody has asked it"
     server.resolve(NAME, seconds)
@@ -351,7 +351,7 @@ def test_how_long_is_waited_for_the_servers(
     monkeypatch.setattr(nameservers, "threading", SimpleNamespace(Thread=AtOnce))
     monkeypatch.setattr(nameservers, "wait", wait)
     monkeypatch.setattr(nameservers, "_answer", asks)
-    monkeypatch.setattr(nameservers._Server, "_asked", lambda *given: SILENT)
+    monkeypatch.setattr(nameservers._Server, "_lookup", lambda *given: SILENT)
     found = DnsResolver(list(answers)).resolve(NAME, seconds)
     assert clock[0] - 100.0 == waited
     silent = [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT]

@@ -88,6 +88,6 @@ def test_what_is_no_server(text: str) -> None:
 
 def test_the_message_about_a_server_shows_what_was_found_and_what_is_allowed() -> None:
     assert str(raised(AddressError, parse_server, "dns.example.com")) == (
-        "DNS server 'dns.example.com': is no IP address\n"
+        "DNS server 'dns.example.com': is not an IP address\n"
         "  allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353"
     )

@@ -227,9 +227,9 @@ def test_an_image_that_another_process_makes_is_waited_for(
     with ThreadPoolExecutor(1) as pool:
         with cache.exclusive(cache.root() / "docker" / "validator-image.lock"):
             asked = pool.submit(ensure_image, cast(Any, engine), "base", say)
-            assert waits.wait(20)
+            assert waits.wait(120)
             engine.made.set()
-        name = asked.result(20)
+        name = asked.result(120)
     assert engine.wanted == [name, name]
     assert said == [f"another run is making {name}: waiting for it"]
 

@@ -1,5 +1,7 @@
 """A saved report is read back, or refused with one clear message."""
 
+import re
+
 import pytest
 
 from earshot.errors import EarshotError
@@ -34,6 +36,21 @@ def test_a_key_that_is_not_known_is_named() -> None:
     with pytest.raises(
         EarshotError, match=r"- ran: is no key that earshot knows; did you mean run\?"
     ):
+        read_report(text, "r.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("key", ["seconds", "latency_ms"])
+def test_a_number_that_json_does_not_have_is_refused(number: str, key: str) -> None:
+    text = re.sub(rf'"{key}": [\d.]+', f'"{key}": {number}', json(samples.all_pass()))
+    with pytest.raises(EarshotError, match=rf"{key}: found -?(nan|inf); allowed: a finite number"):
+        read_report(text, "r.json")
+
+
+@pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_a_time_that_utc_does_not_have_is_refused(started: str) -> None:
+    text = re.sub(r'"started": "[^"]+"', f'"started": "{started}"', json(samples.all_pass()))
+    with pytest.raises(EarshotError, match=rf"started: found {re.escape(started)}; allowed: "):
         read_report(text, "r.json")
 
 

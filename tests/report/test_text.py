@@ -101,7 +101,7 @@ def test_a_broker_without_the_listener_is_said_to_lack_it() -> None:
 
 def test_nothing_looked_at_is_no_success() -> None:
     output = text(samples.report([], vantages=[]))
-    assert output.startswith("earshot doctor: INCONCLUSIVE, no cell was looked at")
+    assert output.startswith("earshot doctor: INCONCLUSIVE, no cell was checked")
 
 
 def test_no_line_of_a_block_is_wider_than_the_terminal() -> None:

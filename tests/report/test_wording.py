@@ -86,7 +86,7 @@ def test_a_vantage_says_where_it_stands(vantage: Vantage, expected: str) -> None
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
-        ([], "no delivery was looked at"),
+        ([], "no delivery was checked"),
         ([Verdict.PASS], "1 of 1 delivery passed"),
         (
             [Verdict.FAIL, Verdict.PASS, Verdict.SKIP],

@@ -1,4 +1,4 @@
-"""Examples of KL002 on disk: raw settings by node id, and what one rule finds."""
+"""Examples on disk with raw settings by node id, and what one rule finds."""
 
 from __future__ import annotations
 

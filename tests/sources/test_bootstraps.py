@@ -188,9 +188,9 @@ def test_an_option_that_is_repeated_is_one_client_s() -> None:
 @pytest.mark.parametrize("word", ["cub kafka-ready ", "-", "--a", "bootstrap.servers ", "_"])
 def test_a_long_text_takes_no_long_time(word: str) -> None:
     text = word * (500_000 // len(word))
-    began = time.monotonic()
+    began = time.process_time()
     assert found({"X": text, text: "x", "BROKER_LIST": text}, text) == []
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @given(st.text(max_size=40) | st.text(alphabet="ak:/[]0123456789.-,'\" ${", max_size=40))

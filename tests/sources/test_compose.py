@@ -777,10 +777,10 @@ def test_what_is_no_yaml_is_said() -> None:
 
 def test_many_blank_lines_take_no_long_time() -> None:
     files = {"./server.properties": "\n" * 1_000_000}
-    began = time.monotonic()
+    began = time.process_time()
     found = lenient("services: {k: {volumes: ['./server.properties:/x']}}", files=files)
     assert found.services[0].properties == ""
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 SCALARS = st.none() | st.text(max_size=8) | st.sampled_from(["9092:9092", "${X}", "a=b", "./c"])

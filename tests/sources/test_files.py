@@ -28,8 +28,9 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path) -> None:
     assert read("a") == "x"
     with pytest.raises(OSError, match="no regular file"):
         read("pipe")
-    with pytest.raises(OSError, match="no file has such a name"):
-        read("a\0")
+    for name in ("a\0", "a\ud800"):
+        with pytest.raises(OSError, match="no file has such a name"):
+            read(name)
 
 
 def test_the_environment_counts_before_the_file(tmp_path: Path) -> None:

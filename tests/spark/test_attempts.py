@@ -19,6 +19,7 @@ from earshot.spark.attempts import (
     unproven,
 )
 from earshot.validation.deadline import Deadline
+from tests.doubles.closed_port import closed_port
 
 
 @pytest.fixture
@@ -29,10 +30,9 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def dead() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+def dead() -> Iterator[int]:
+    with closed_port() as address:
+        yield address.port
 
 
 def routes(port: int) -> list[Route]:

@@ -16,6 +16,7 @@ from pyspark import cloudpickle
 
 from earshot.spark import executor_probe
 from earshot.spark.executor_probe import cluster_id, executor_id, nameservers, prober
+from tests.doubles.closed_port import closed_port
 
 
 @pytest.fixture
@@ -25,10 +26,9 @@ def listening() -> Iterator[int]:
 
 
 @pytest.fixture
-def refusing() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+def refusing() -> Iterator[int]:
+    with closed_port() as address:
+        yield address.port
 
 
 def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:
@@ -177,7 +177,7 @@ def answering(answer: bytes) -> str:
 
         teller = threading.Thread(target=tell)
         teller.start()
-        found = cluster_id(here, time.monotonic() + 5)
+        found = cluster_id(here, time.monotonic() + 60)
         here.shutdown(socket.SHUT_RDWR)
         teller.join()
         return found
@@ -244,7 +244,7 @@ def test_what_comes_in_pieces_is_read_to_its_end() -> None:
 
         teller = threading.Thread(target=answer)
         teller.start()
-        assert cluster_id(here, time.monotonic() + 5) == "5L6g3nShT-eMCtK-X86swQ"
+        assert cluster_id(here, time.monotonic() + 60) == "5L6g3nShT-eMCtK-X86swQ"
         teller.join()
 
 
@@ -252,7 +252,7 @@ def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
     here, there = socket.socketpair()
     with here, there:
         there.shutdown(socket.SHUT_WR)
-        assert cluster_id(here, time.monotonic() + 5) == ""
+        assert cluster_id(here, time.monotonic() + 60) == ""
         # length, key 3 (metadata), version 2, correlation, no client id, no topics
         assert there.recv(100) == bytes.fromhex("0000000e 0003 0002 00000007 ffff 00000000")
 
@@ -313,18 +313,17 @@ def test_the_probe_travels_by_value_without_earshot() -> None:
 
 def test_a_broker_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
     here, there = socket.socketpair()
-    begun, left = time.monotonic(), threading.Event()
+    left = threading.Event()
     with here, there:
 
         def drip() -> None:
             with contextlib.suppress(OSError):
-                there.sendall(struct.pack(">i", 1000))
+                there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
                 while not left.wait(0.05):
                     there.sendall(b"\0")
 
         teller = threading.Thread(target=drip)
         teller.start()
-        assert cluster_id(here, begun + 0.5) == ""
-        assert time.monotonic() - begun < 5
+        assert cluster_id(here, time.monotonic() + 0.5) == ""
         left.set()
         teller.join()

@@ -65,7 +65,7 @@ class Cluster:
 
 
 def test_every_executor_becomes_a_vantage_with_what_it_reached() -> None:
-    found = probe(cast(Any, Cluster(2)), [ROUTE], (), Deadline(10))
+    found = probe(cast(Any, Cluster(2)), [ROUTE], (), Deadline(60))
     assert [(it.name, it.kind, it.where) for it in found] == [
         ("executor-0", "executor", "worker-0"),
         ("executor-1", "executor", "worker-1"),
@@ -85,12 +85,12 @@ def test_a_cluster_without_executors_ends_at_the_deadline() -> None:
 
 
 @pytest.mark.parametrize(("said", "waits"), [("2", False), ("0", True), ("3", True)])
-def test_nobody_waits_where_all_executors_that_are_expected_are_there(
+def test_there_is_no_wait_if_all_expected_executors_are_there(
     said: str, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "SETTLED_SECONDS", 0.05)
     monkeypatch.setattr(executors, "EXPECTED_SECONDS", 0.05)
-    end = Deadline(10)
+    end = Deadline(60)
     waited: list[float] = []
     monkeypatch.setattr(end.stop, "wait", waited.append)
     cluster = Cluster(2)
@@ -100,11 +100,11 @@ def test_nobody_waits_where_all_executors_that_are_expected_are_there(
 
 
 @pytest.mark.parametrize(("said", "waits"), [("", True), ("2", False)])
-def test_a_number_of_executors_that_nobody_said_is_none(
+def test_an_expected_number_of_executors_is_optional(
     said: str, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "SETTLED_SECONDS", 0.05)
-    end = Deadline(10)
+    end = Deadline(60)
     waited: list[float] = []
     monkeypatch.setattr(end.stop, "wait", waited.append)
     cluster = Cluster(2)
@@ -123,7 +123,7 @@ def test_there_are_tasks_enough_for_every_executor(size: int, tasks: int) -> Non
             return super().parallelize(items, slices)
 
     cluster = Counting(size)
-    assert len(probe(cast(Any, cluster), [ROUTE], (), Deadline(10))) == size
+    assert len(probe(cast(Any, cluster), [ROUTE], (), Deadline(60))) == size
     assert cluster.slices == tasks
 
 
@@ -134,7 +134,7 @@ def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> No
     )
     external = replace(ROUTE, listener="EXTERNAL", address=Address("localhost", 9092))
     events: list[str] = []
-    probe(cast(Any, Cluster(2)), [ROUTE, external], ("INTERNAL",), Deadline(10), events.append)
+    probe(cast(Any, Cluster(2)), [ROUTE, external], ("INTERNAL",), Deadline(60), events.append)
     assert asked == [
         ("INTERNAL", 1, "kafka-1", 9092, True),
         ("EXTERNAL", 1, "localhost", 9092, False),
@@ -174,13 +174,13 @@ def test_executors_that_got_no_task_may_get_one_later(
     rounds: list[list[str] | Exception], found: list[str], left: int
 ) -> None:
     cluster = Answering(*rounds)
-    assert [it.name for it in probe(cast(Any, cluster), [ROUTE], (), Deadline(10))] == found
+    assert [it.name for it in probe(cast(Any, cluster), [ROUTE], (), Deadline(60))] == found
     assert len(cluster.rounds) == left
 
 
 def test_executors_that_do_not_answer_are_none() -> None:
-    error = raised(NoExecutors, probe, cast(Any, Answering([], [], [])), [ROUTE], (), Deadline(10))
-    assert str(error) == "no executor answered before the deadline of 10 s passed"
+    error = raised(NoExecutors, probe, cast(Any, Answering([], [], [])), [ROUTE], (), Deadline(60))
+    assert str(error) == "no executor answered before the deadline of 60 s passed"
 
 
 def test_what_takes_too_long_is_cancelled() -> None:
@@ -189,24 +189,24 @@ def test_what_takes_too_long_is_cancelled() -> None:
     class Slow(Cluster):
         def parallelize(self, items: range, slices: int) -> Any:
             return SimpleNamespace(
-                mapPartitions=lambda function: SimpleNamespace(collect=lambda: cancelled.wait(30))
+                mapPartitions=lambda function: SimpleNamespace(collect=lambda: cancelled.wait(60))
             )
 
         def cancelAllJobs(self) -> None:
             cancelled.set()
 
-    with pytest.raises(NoExecutors, match=r"^no executor answered before the deadline of 0\.1 s"):
-        probe(cast(Any, Slow(2)), [ROUTE], (), Deadline(0.1))
+    with pytest.raises(NoExecutors, match=r"^no executor answered before the deadline of 0\.5 s"):
+        probe(cast(Any, Slow(2)), [ROUTE], (), Deadline(0.5))
     assert cancelled.is_set()
 
 
-def test_nobody_waits_for_executors_after_the_deadline() -> None:
+def test_executors_are_not_waited_for_after_the_deadline() -> None:
     returned, ended = threading.Event(), threading.Event()
 
     class Stuck(Cluster):
         def parallelize(self, items: range, slices: int) -> Any:
             def collect() -> None:
-                returned.wait(5)
+                returned.wait(60)
                 ended.set()
 
             return SimpleNamespace(mapPartitions=lambda look: SimpleNamespace(collect=collect))
@@ -215,7 +215,7 @@ def test_nobody_waits_for_executors_after_the_deadline() -> None:
             pass
 
     with pytest.raises(NoExecutors):
-        probe(cast(Any, Stuck(2)), [ROUTE], (), Deadline(0.1))
+        probe(cast(Any, Stuck(2)), [ROUTE], (), Deadline(0.5))
     assert not ended.is_set()
     returned.set()
 
@@ -252,7 +252,7 @@ def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
             return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=fail))
 
     with pytest.raises(NoExecutors) as caught:
-        probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(10))
+        probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(60))
     assert str(caught.value) == (
         "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
         "worker has different version"

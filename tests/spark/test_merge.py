@@ -416,12 +416,12 @@ def test_where_one_executor_meets_another_cluster_nothing_goes() -> None:
     driver = by_key(found)["INTERNAL", 1]
     assert (driver.verdict, driver.reason) == (
         Verdict.INCONCLUSIVE,
-        "an executor met another cluster there, so Spark proved nothing",
+        "an executor reached another cluster there, so Spark proved nothing",
     )
     other = by_key(found, "executor-0")["INTERNAL", 1]
     assert (other.verdict, other.reason) == (
         Verdict.SKIP,
-        "another executor met another cluster there, so the job left it out",
+        "another executor reached another cluster there, so the job left it out",
     )
     assert by_key(found, "executor-1")["INTERNAL", 1].verdict is Verdict.FAIL
 
@@ -435,5 +435,5 @@ def test_an_executor_is_not_blamed_for_the_cluster_that_the_driver_met() -> None
     assert (skipped.verdict, skipped.cause, skipped.reason) == (
         Verdict.SKIP,
         None,
-        "the driver met another cluster there, so the job left it out",
+        "the driver reached another cluster there, so the job left it out",
     )

@@ -30,7 +30,9 @@ def test_a_broker_keeps_its_port(ports: Ports) -> None:
 
 
 def test_a_cluster_that_lists_brokers_without_end_opens_no_more_ports(ports: Ports) -> None:
-    ports.given = {Address(f"kafka-{id}", 9092): Address("", 1) for id in range(MOST_BROKERS)}
+    ports.local_addresses = {
+        Address(f"kafka-{id}", 9092): Address("", 1) for id in range(MOST_BROKERS)
+    }
     with pytest.raises(RewriteError, match="more than 2,000 addresses"):
         ports.local(Address("kafka-new", 9092))
 

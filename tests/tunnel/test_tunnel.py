@@ -57,7 +57,7 @@ async def metadata(port: int) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request(3, 0))
     try:
-        return await asyncio.wait_for(reader.read(100), 10)
+        return await asyncio.wait_for(reader.read(100), 60)
     except ConnectionResetError:
         return b""
     finally:

@@ -80,7 +80,7 @@ VPC = {NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE}
             Stage.TCP,
             "refused",
             EVERYWHERE,
-            "start {who}; if it runs in a container",
+            "start {broker}; if it runs in a container",
             {NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS},
         ),
         *(

@@ -44,7 +44,7 @@ class ReachableAddress:
 
 
 def read(ask: Callable[[Exchange], T], content: bytes) -> T:
-    return ask(Exchange(ReachableAddress(content), Deadline(5)))
+    return ask(Exchange(ReachableAddress(content), Deadline(60)))
 
 
 def many(items: list[bytes]) -> bytes:
@@ -91,7 +91,7 @@ KNOWN = ClusterState(
 
 def test_the_state_is_asked_and_read() -> None:
     peer = ReachableAddress(metadata_answer(KNOWN))
-    assert cluster_state(Exchange(peer, Deadline(5))) == KNOWN
+    assert cluster_state(Exchange(peer, Deadline(60))) == KNOWN
     header = struct.pack(">hhih", 3, 2, 1, 7) + b"earshot"
     assert peer.asked == [header + struct.pack(">i", -1)], "all topics"
 
@@ -124,7 +124,7 @@ def test_no_answer_is_worse_than_unreadable(cut: int, noise: bytes) -> None:
     for answer in (whole[: min(cut, len(whole) - 1)], noise):
         for ask in (cluster_state, quorum):
             with contextlib.suppress(ExchangeError):
-                ask(Exchange(ReachableAddress(answer), Deadline(5)))
+                ask(Exchange(ReachableAddress(answer), Deadline(60)))
 
 
 def test_what_is_not_known_of_a_topic_is_empty() -> None:
@@ -150,7 +150,7 @@ def quorum_answer(leader: int, voters: dict[int, int], error: int = 0) -> bytes:
 def test_the_quorum_is_asked_and_read() -> None:
     voters = {1: 10_000, 2: 9_400, 3: -1}
     peer = ReachableAddress(quorum_answer(1, voters))
-    found = quorum(Exchange(peer, Deadline(5)))
+    found = quorum(Exchange(peer, Deadline(60)))
     assert found == Quorum(1, voters)
     assert (found.lag(1), found.lag(2), found.lag(3), found.lag(4)) == (0, 600, None, None)
     topic = b"__cluster_metadata"

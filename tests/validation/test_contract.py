@@ -70,7 +70,7 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
         (
             "brokers",
             [{"id": 1, "advertised": {"OTHER": {"host": "localhost", "port": 1}}}],
-            "brokers: 1 advertises OTHER, which is none of the listeners INTERNAL",
+            "brokers: 1 advertises OTHER, which is not one of the listeners INTERNAL",
         ),
         ("brokers", [{"id": 1, "advertised": {}}], "brokers: 1 advertises nothing"),
         ("brokers", [{"id": 2**70, "advertised": {}}], "allowed: 2147483647 or less"),

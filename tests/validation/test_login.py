@@ -75,10 +75,10 @@ def shown_to(server: Server, login: Login, first: Reply | None = None) -> Failur
         reply(server(request[at + 4 :]))(connection, request)  # type: ignore[arg-type]
 
     replies = {17: first or handshake(0, login.mechanism), 36: authenticate}
-    end = Deadline(5)
+    end = Deadline(60)
     with listening(kafka(replies)) as peer, connect("127.0.0.1", peer.address, None, end) as made:
         try:
-            login.show(Exchange(made, end))
+            login.log_in(Exchange(made, end))
         except ExchangeError as error:
             return error.failure
     return None

@@ -94,13 +94,13 @@ def test_unexpected_brokers() -> None:
 def mock_cluster() -> Iterator[list[Address]]:
     """librdkafka's mock brokers, which other clients may connect to."""
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
-    brokers = producer.list_topics(timeout=5).brokers
+    brokers = producer.list_topics(timeout=60).brokers
     yield [Address(str(brokers[id].host), int(brokers[id].port or 0)) for id in sorted(brokers)]
 
 
 def test_each_broker_answers_for_itself(mock_cluster: list[Address]) -> None:
     for broker in mock_cluster:
-        said = ask(broker, Protocol.PLAINTEXT, {}, 5.0, threading.Event())
+        said = ask(broker, Protocol.PLAINTEXT, {}, 60.0, threading.Event())
         assert isinstance(said, MetadataAnswer), said
         assert said.asked == broker
         assert list(said.brokers.values()) == mock_cluster
@@ -124,7 +124,7 @@ def test_without_time_no_client_is_made(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_stopped_run_asks_no_more(mock_cluster: list[Address]) -> None:
     stop = threading.Event()
     stop.set()
-    said = ask(mock_cluster[0], Protocol.PLAINTEXT, {}, 5.0, stop)
+    said = ask(mock_cluster[0], Protocol.PLAINTEXT, {}, 60.0, stop)
     assert isinstance(said, Failure) and said.error == "timeout"
 
 
@@ -156,7 +156,7 @@ def test_an_error_at_another_broker_does_not_end_the_question(
         return HastyClientDouble(failed_at, values["error_cb"])
 
     monkeypatch.setattr(metadata, "AdminClient", client)
-    said = ask(Address("localhost", 9093), Protocol.SSL, {}, 5.0, threading.Event())
+    said = ask(Address("localhost", 9093), Protocol.SSL, {}, 60.0, threading.Event())
     if answered:
         assert isinstance(said, MetadataAnswer) and said.cluster_id == "here"
     else:

@@ -1,4 +1,4 @@
-"""Names, before any instance: an interface per node, an Elastic IP, records of a zone."""
+"""The names of nodes, made before their instances: interfaces, Elastic IPs, records of a zone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from earshot_pulumi.outputs import known_or
 
 
 class Names(TaggedComponent):
-    """What gives every node its names, and keeps them when its instance is replaced."""
+    """The resources that name every node. They stay when an instance is replaced."""
 
     provisioned: pulumi.Output[dict[int, ProvisionedNames]]
-    """Always known: a preview has markers for values that it cannot know yet."""
+    """The names by node id. In a preview, markers replace values that are not known yet."""
     settled: pulumi.Output[dict[int, ProvisionedNames]]
-    """The same, unknown as long as any part of it is."""
+    """The names by node id, without markers: unknown until all values are known."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class Names(TaggedComponent):
         }
         self.private_zone: aws.route53.Zone | None = None
         private = {id: item.private_dns_name for id, item in self.interfaces.items()}
-        beyond = {id: item.public_dns for id, item in self.addresses.items()}
+        public = {id: item.public_dns for id, item in self.addresses.items()}
         if spec.naming == "zone":
-            private, beyond = self._records()
-        self.provisioned = _provisioned(self, spec, private, beyond, marked)
-        self.settled = _provisioned(self, spec, private, beyond, lambda value, _: value)
+            private, public = self._records()
+        self.provisioned = _provisioned(self, spec, private, public, marked)
+        self.settled = _provisioned(self, spec, private, public, lambda value, _: value)
         self.register_outputs({"interfaces": {str(id): i.id for id, i in self.interfaces.items()}})
 
     def _interface(self, id: int) -> aws.ec2.NetworkInterface:
@@ -117,13 +117,13 @@ class Names(TaggedComponent):
                 opts=self._opts(),
             ).fqdn
 
-        private, beyond = {}, {}
+        private, public = {}, {}
         for id, item in self.interfaces.items():
             private[id] = record(id, "private", self.private_zone.zone_id, item.private_ip)
             if id in self.addresses and zone.public_zone_id is not None:
                 address = self.addresses[id].public_ip
-                beyond[id] = record(id, "public", zone.public_zone_id, address)
-        return private, beyond
+                public[id] = record(id, "public", zone.public_zone_id, address)
+        return private, public
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, **options)
@@ -136,7 +136,7 @@ def _provisioned(
     names: Names,
     spec: AwsSpec,
     private: Mapping[int, pulumi.Output[str]],
-    beyond: Mapping[int, pulumi.Output[str]],
+    public: Mapping[int, pulumi.Output[str]],
     read: Read,
 ) -> pulumi.Output[dict[int, ProvisionedNames]]:
     """The provisioned names of all nodes; ``read`` gets each value and its marker."""
@@ -145,7 +145,7 @@ def _provisioned(
         values = {
             "private_name": private[id],
             "private_address": names.interfaces[id].private_ip,
-            "public_name": beyond.get(id),
+            "public_name": public.get(id),
             "public_address": names.addresses[id].public_ip if id in names.addresses else None,
         }
         outputs[str(id)] = {

@@ -33,6 +33,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
     changed,
+    has_unknown,
 )
 from earshot_pulumi.provider.resource import EarshotResource, snake_case
 from earshot_pulumi.validation import REPORT, unproved, validate
@@ -155,7 +156,7 @@ def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
     if client is not UNKNOWN and not _are_properties(client):
         yield "client", "client: allowed: a map of Kafka client properties, each a text"
     contract = inputs.get("contract")
-    if not _has_unknown(contract):
+    if not has_unknown(contract):
         try:
             Contract.model_validate(contract)
         except ValidationError as error:
@@ -167,12 +168,6 @@ def _is_number(value: object, lowest: int, *, is_whole: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
         return False
     return lowest <= value < math.inf
-
-
-def _has_unknown(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_has_unknown, value.values()))
-    return any(map(_has_unknown, value)) if isinstance(value, list) else value is UNKNOWN
 
 
 def _are_properties(client: object) -> bool:

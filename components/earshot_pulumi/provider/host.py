@@ -23,10 +23,7 @@ import grpc
 import grpc.aio
 import pulumi
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi.errors import InputPropertiesError
-from pulumi.provider import ConstructResult
 from pulumi.provider import server as sdk
-from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
 from pulumi.runtime import proto, rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
@@ -36,6 +33,7 @@ from earshot import __version__
 from earshot.errors import EarshotError
 from earshot_pulumi.cluster_args import ClusterArgs, ClusterListenerArgs
 from earshot_pulumi.owner import end, exit_with_parent
+from earshot_pulumi.provider.construction import Components
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Interrupted,
@@ -135,7 +133,7 @@ def _wrapped(value: Any, like: PropertyValue = _NOT_SECRET) -> PropertyValue:
     return wrapped.with_secret(like.is_secret)
 
 
-class Package(ComponentProvider):
+class Package(Components):
     """The schema of the provider, and the construction of its components."""
 
     def __init__(
@@ -162,18 +160,6 @@ class Package(ComponentProvider):
             if (text := self.analyzer.get_docstring(base, name))
         }
 
-    def construct(
-        self, name: str, resource_type: str, inputs: Any, options: Any = None
-    ) -> ConstructResult:
-        """Raises InputPropertiesError, which the engine shows as an error of the user's program."""
-        try:
-            return super().construct(name, resource_type, inputs, options)
-        except sdk.ComponentInitError as error:
-            if isinstance(error.inner, EarshotError | pulumi.RunError):
-                # without a list, Pulumi's own code for the answer fails
-                raise InputPropertiesError(str(error.inner), []) from None
-            raise
-
 
 class Parts(Protocol):
     """The parts of the plugin, each imported when a call first needs it."""
@@ -191,13 +177,13 @@ class Parts(Protocol):
 def _reported(
     method: Callable[..., Coroutine[Any, Any, Any]],
 ) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """``method``, which aborts the call with the message of an EarshotError or OperationFailed."""
+    """``method``, which aborts the call with the message of an error that is for the user."""
 
     @functools.wraps(method)
     async def answer(servicer: Servicer, request: Any, context: Any) -> Any:
         try:
             return await method(servicer, request, context)
-        except (EarshotError, OperationFailed) as error:
+        except (EarshotError, OperationFailed, pulumi.RunError) as error:
             # the CLI repeats the first line of an error next to the resource: that line is empty
             await context.abort(grpc.StatusCode.UNKNOWN, f"\n{error}")
 
@@ -228,6 +214,10 @@ class Servicer(sdk.ProviderServicer):
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, accept_resources=True, accept_outputs=True
         )
+
+    @_reported
+    async def Construct(self, request: Any, context: Any) -> Any:
+        return await super().Construct(request, context)
 
     @_reported
     async def CheckConfig(self, request: Any, context: Any) -> Any:

@@ -23,6 +23,13 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
+def has_unknown(value: object) -> bool:
+    """True if ``value`` or a part of it is unknown."""
+    if isinstance(value, Mapping):
+        return any(map(has_unknown, value.values()))
+    return any(map(has_unknown, value)) if isinstance(value, list) else isinstance(value, Unknown)
+
+
 class InvalidInputs(Exception):
     """Inputs that must not be applied; maps an input's name, or "" for all, to the reason."""
 

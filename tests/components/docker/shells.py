@@ -19,7 +19,7 @@ class EngineWithShells:
     def close(self) -> None:
         """Returns once all commands have ended, by themselves."""
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
     def _create(self, container: str, command: list[str], stdin: bool) -> dict[str, str]:

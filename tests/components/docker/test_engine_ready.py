@@ -1,10 +1,8 @@
 """The wait for a new host's engine: that it answers, and why it does not."""
 
 import socket
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,10 @@ from earshot.certificates.authority import IssuedCertificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority
 from earshot.errors import EarshotError
 from tests.components.called import Called
+from tests.doubles.closed_port import closed_port
+from tests.doubles.dripping import dripping
 from tests.doubles.tls_engine import ABOUT, ANSWERS, tls_engine
+from tests.e2e.ports import free_ports
 from tests.raised import raised
 
 NOW = datetime.now(UTC)
@@ -32,15 +33,46 @@ def authority() -> IssuedCertificate:
     return new_engines_authority("s-m", NOW)
 
 
+class Clock:
+    """Time that passes only while an operation waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.meanwhile: list[Callable[[], object]] = []
+        """Calls for the first wait, the second, ..."""
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock, wait = Clock(), Operation.wait
+
+    def passes(operation: Operation, seconds: float) -> None:
+        clock.pass_by(seconds)
+        wait(operation, 0)
+
+    monkeypatch.setattr(engine_ready, "time", clock)
+    monkeypatch.setattr(Operation, "wait", passes)
+    monkeypatch.setattr(engine_ready, "LEAST_SECONDS", 60.0)
+    monkeypatch.setattr(engine_ready, "ANSWER_SECONDS", 60.0)
+    return clock
+
+
 @pytest.fixture(autouse=True)
 def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What is in SSM; waits are short."""
-    found: dict[str, str] = {}
-    monkeypatch.setattr(engine_ready, "reader", lambda config, region: lambda names: found)
+    """The parameters in SSM."""
+    parameters: dict[str, str] = {}
+    monkeypatch.setattr(engine_ready, "reader", lambda config, region: lambda names: parameters)
     monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: dict.fromkeys(ids, STARTED))
     monkeypatch.setattr(engine_ready, "here", Path)
-    monkeypatch.setattr(engine_ready, "POLL_SECONDS", 0.1)
-    return found
+    return parameters
 
 
 @pytest.fixture
@@ -50,10 +82,10 @@ def client(authority: IssuedCertificate, tmp_path: Path) -> Path:
     return store.client
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def closed() -> Iterator[int]:
+    with closed_port() as address:
+        yield address.port
 
 
 @contextmanager
@@ -77,7 +109,7 @@ def wanted(port: int, client: Path, **changes: Any) -> dict[str, Any]:
         "cert_path": str(client),
         "instance": "i-1",
         "boot": "one",
-        "seconds": 1,
+        "seconds": 6,
         "report": PARAMETER,
         "region": "us-east-1",
         **changes,
@@ -120,29 +152,31 @@ def test_the_engine_of_the_boot_before_does_not_count(
 
 
 def test_it_is_waited_for(
-    authority: IssuedCertificate, client: Path, tmp_path: Path, parameters: dict[str, str]
+    authority: IssuedCertificate,
+    client: Path,
+    tmp_path: Path,
+    parameters: dict[str, str],
+    clock: Clock,
 ) -> None:
     parameters[PARAMETER] = PREPARED
-    port = free_port()
-    found: list[Any] = []
+    (port,) = free_ports(1)
+    with ExitStack() as stack:
 
-    def wait() -> None:
-        found.append(Called(DockerEngineReadyKind(), {}).create(wanted(port, client, seconds=20)))
+        def start() -> None:
+            stack.enter_context(engine(authority, tmp_path, port=port))
 
-    thread = threading.Thread(target=wait)
-    thread.start()
-    time.sleep(0.3)
-    with engine(authority, tmp_path, port=port):
-        thread.join(20)
-    assert found[0].outs["engine_id"] == ABOUT["ID"]
+        clock.meanwhile = [lambda: None, start]
+        made = Called(DockerEngineReadyKind(), {}).create(wanted(port, client))
+    assert made.outs["engine_id"] == ABOUT["ID"]
+    assert clock.now == 6
 
 
 def test_a_closed_port_is_told_with_what_the_host_reports(
-    client: Path, parameters: dict[str, str]
+    client: Path, parameters: dict[str, str], closed: int
 ) -> None:
-    props = wanted(free_port(), client)
+    props = wanted(closed, client)
     error = failure(props)
-    assert "Connection refused" in error.observed and "after 1 s" in error.observed
+    assert "Connection refused" in error.observed and "after 6 s" in error.observed
     assert "the host reports nothing" in error.observed
     assert "`deployers`" in error.remedy
     parameters[PARAMETER] = (
@@ -154,18 +188,19 @@ def test_a_closed_port_is_told_with_what_the_host_reports(
 
 
 def test_a_report_of_a_former_instance_counts_for_nothing(
-    client: Path, parameters: dict[str, str]
+    client: Path, parameters: dict[str, str], closed: int
 ) -> None:
     parameters[PARAMETER] = '{"instance": "i-0", "state": "failed", "detail": "no volume"}'
-    assert "the host reports nothing" in failure(wanted(free_port(), client)).observed
+    assert "the host reports nothing" in failure(wanted(closed, client)).observed
 
 
-def test_a_host_that_gave_up_is_not_waited_for(client: Path, parameters: dict[str, str]) -> None:
+def test_a_host_that_gave_up_is_not_waited_for(
+    client: Path, parameters: dict[str, str], closed: int, clock: Clock
+) -> None:
     parameters[PARAMETER] = '{"instance": "i-1", "state": "failed", "detail": "neither blank"}'
-    begin = time.monotonic()
-    error = failure(wanted(free_port(), client, seconds=600))
+    error = failure(wanted(closed, client, seconds=600))
     assert "failed: neither blank" in error.observed
-    assert time.monotonic() - begin < 30
+    assert clock.now == 0
 
 
 def test_silence_is_a_time_out(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,25 +211,13 @@ def test_silence_is_a_time_out(client: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_engine_that_drips_its_answer_takes_no_longer_than_the_update_allows(
-    client: Path,
+    client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def drip() -> None:
-            connection, _ = server.accept()
-            with connection, suppress(OSError):
-                connection.recv(4096)
-                for byte in b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 20:
-                    connection.sendall(bytes([byte]))
-                    time.sleep(0.2)
-
-        thread = threading.Thread(target=drip)
-        thread.start()
-        props = wanted(server.getsockname()[1], client)
-        begin = time.monotonic()
-        assert "does not answer" in failure(props).observed
-        assert time.monotonic() - begin < 4
-        thread.join()
+    monkeypatch.setattr(engine_ready, "LEAST_SECONDS", 1.5)
+    record = b"\x16\x03\x03\x40\x00"  # the head of a TLS record that never ends
+    with dripping(record + b"\x02") as port:
+        error = failure(wanted(port, client, seconds=0))
+    assert "does not answer" in error.observed and "within 1.5 s" in error.observed
 
 
 @pytest.mark.parametrize(
@@ -211,7 +234,7 @@ def test_an_engine_that_says_no_id_is_not_ready(
     parameters[PARAMETER] = PREPARED
     with engine(authority, tmp_path, answers={**ANSWERS, "info": about}) as port:
         error = failure(wanted(port, client))
-    assert "after 1 s" in error.observed
+    assert "describe" in error.observed and "after 6 s" in error.observed
 
 
 def test_another_authority_s_engine_is_refused(client: Path, tmp_path: Path) -> None:
@@ -229,14 +252,12 @@ def test_a_certificate_for_another_name_is_refused(
     assert "127.0.0.1" in error.observed
 
 
-def test_an_update_that_is_cancelled_ends_the_wait(client: Path) -> None:
-    cancelled = threading.Event()
-    operation = Operation("urn::a", cancelled=cancelled, log=lambda line: None)
-    threading.Timer(0.3, cancelled.set).start()
-    begin = time.monotonic()
+def test_an_update_that_is_cancelled_ends_the_wait(client: Path, closed: int, clock: Clock) -> None:
+    operation = Operation("urn::a", log=lambda line: None)
+    clock.meanwhile = [operation.cancelled.set]
     with pytest.raises(Interrupted):
-        DockerEngineReadyKind().create(operation, wanted(free_port(), client, seconds=600))
-    assert time.monotonic() - begin < 5
+        DockerEngineReadyKind().create(operation, wanted(closed, client, seconds=600))
+    assert clock.now == 3
 
 
 @pytest.mark.parametrize("key", ["engine", "instance", "boot"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from docker.errors import DockerException
-from earshot_pulumi.docker import inner_listener
+from earshot_pulumi.docker import engine_connection, inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys, check_health
 
 from earshot.listeners.model import Listener
@@ -21,10 +21,12 @@ from earshot.validation.client import Failure
 from earshot.validation.cluster_state import Quorum
 from earshot.validation.wire import ExchangeError
 from tests.components.docker.shells import EngineWithShells
+from tests.doubles.closed_port import closed_port
 from tests.raised import raised
 from tests.validation.test_cluster_state import KNOWN, metadata_answer, quorum_answer
 
 Answer = Callable[[bytes], bytes]
+PATIENCE = 60
 
 
 def listener(bind: str = "0.0.0.0", protocol: Protocol = Protocol.PLAINTEXT) -> Listener:
@@ -79,7 +81,7 @@ def serving(answer: Answer) -> Iterator[InnerListener]:
                 reply = answer(connection.recv(size))
                 if reply:
                     connection.sendall(reply)
-                    connection.settimeout(10)
+                    connection.settimeout(60)
                     connection.recv(1)  # until the other side has hung up
 
         thread = threading.Thread(target=serve)
@@ -87,7 +89,7 @@ def serving(answer: Answer) -> Iterator[InnerListener]:
         try:
             yield InnerListener("127.0.0.1", server.getsockname()[1], True)
         finally:
-            thread.join(20)
+            thread.join(60)
 
 
 def framed(body: bytes) -> bytes:
@@ -101,15 +103,15 @@ def replied(content: bytes) -> Answer:
 
 @pytest.fixture
 def closed() -> Iterator[InnerListener]:
-    """A port at which nothing listens; it is bound, so that no other process can take it."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield InnerListener("127.0.0.1", bound.getsockname()[1], True)
+    with closed_port() as address:
+        yield InnerListener(*address, True)
 
 
 @pytest.fixture
-def client() -> Iterator[Any]:
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Of an engine whose containers are this machine; at the end, no shell is left."""
+    for module in (inner_listener, engine_connection):
+        monkeypatch.setattr(module, "SECONDS", PATIENCE)
     engine = EngineWithShells()
     yield engine
     engine.close()
@@ -118,7 +120,7 @@ def client() -> Iterator[Any]:
 def health(at: InnerListener) -> int:
     kind, *command = at.health()
     assert kind == "CMD"
-    return subprocess.run(command, capture_output=True, timeout=30).returncode
+    return subprocess.run(command, capture_output=True, timeout=120).returncode
 
 
 @pytest.mark.parametrize("length", [10, 256, 300, 70_000])
@@ -150,7 +152,7 @@ def test_the_state_and_the_quorum_are_asked_through_the_shell(client: Any) -> No
     with serving(replied(quorum_answer(2, voters))) as at:
         assert inner_listener.quorum(client, "c", at) == Quorum(2, voters)
     (_, command) = client.commands
-    assert command[:4] == ["timeout", "5", "bash", "-c"]
+    assert command[:4] == ["timeout", str(PATIENCE), "bash", "-c"]
     assert command[-2:] == ["127.0.0.1", str(at.port)]
 
 

@@ -127,6 +127,12 @@ def test_a_policy_that_would_say_nothing_is_refused(policy: Any, message: str) -
     assert str(error) == f"kafka: policy: {message}"
 
 
+def test_a_part_of_a_policy_that_is_an_output_is_not_shown_as_an_object() -> None:
+    policy = {"levels": not_known()}
+    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
+    assert str(error).startswith("kafka: policy: levels: found an output; allowed: a map")
+
+
 @pytest.mark.parametrize(
     "unknown",
     ["nodes", "node", "container", "names", "first name", "ports", "port"],

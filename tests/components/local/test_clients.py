@@ -53,7 +53,7 @@ def runs(tmp_path: Path, ports: list[int]) -> Iterator[ClusterPlan]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

