@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -129,6 +130,16 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             container: dict[str, Any] = self.of(where).api.inspect_container(id)
             return container
         return None
+
+    def seconds_up(self, what: str, where: HasEngine, container: Mapping[str, Any]) -> float:
+        """How long an inspected container has run, by the clock of its engine.
+
+        Raises EarshotError about ``what`` if the engine fails.
+        """
+        with asking(what, where):
+            now = str(self.of(where).api.info()["SystemTime"])
+        since = datetime.fromisoformat(container["State"]["StartedAt"])
+        return (datetime.fromisoformat(now) - since).total_seconds()
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()

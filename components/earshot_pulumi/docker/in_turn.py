@@ -4,7 +4,6 @@ With two brokers down at a time, partitions may be unavailable.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from earshot.config.docker_host import DockerHost
@@ -45,8 +44,8 @@ def unsettled(
             running = on_engines.described(engines, planned.hosts, objects, is_own)
             up = {
                 container.node
-                for container, _, description in running
-                if _stays_up(description, proved.get(container.node))
+                for container, host, description in running
+                if _stays_up(engines, host, description, proved.get(container.node))
             }
     except EarshotError:
         return frozenset()
@@ -76,7 +75,9 @@ def _incarnations(
     }
 
 
-def _stays_up(container: Mapping[str, Any], proved: str | None) -> bool:
+def _stays_up(
+    engines: Engines, host: DockerHost, container: Mapping[str, Any], proved: str | None
+) -> bool:
     """True if a container runs as the incarnation ``proved`` (None: any) and its engine did not
     restart it within the last `SETTLED` seconds."""
     state = container["State"]
@@ -86,8 +87,7 @@ def _stays_up(container: Mapping[str, Any], proved: str | None) -> bool:
         return False
     if not container["RestartCount"]:
         return True
-    since = datetime.fromisoformat(state["StartedAt"])
-    return (datetime.now(UTC) - since).total_seconds() > SETTLED
+    return engines.seconds_up(f"Docker host {host.name}", host, container) > SETTLED
 
 
 def check_others(

@@ -7,7 +7,6 @@ repaired before Pulumi refreshes its state.
 
 import time
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,13 +161,15 @@ def _wait_until_settled(
 ) -> dict[str, Any]:
     """Inspects a container that was just restarted again until it ends or has run `LONG_ENOUGH`."""
     end = time.monotonic() + LONG_ENOUGH
-    while _may_end_soon(container) and time.monotonic() < end:
+    while _may_end_soon(engines, address, container) and time.monotonic() < end:
         time.sleep(POLL)
         container = inspected(engines, address, container["Id"])
     return container
 
 
-def _may_end_soon(container: Mapping[str, Any]) -> bool:
+def _may_end_soon(
+    engines: Engines, address: ContainerAddress, container: Mapping[str, Any]
+) -> bool:
     state = container["State"]
     if (
         not container["RestartCount"]
@@ -177,8 +178,7 @@ def _may_end_soon(container: Mapping[str, Any]) -> bool:
         or state["Paused"]
     ):
         return False
-    since = datetime.fromisoformat(state["StartedAt"])
-    return (datetime.now(UTC) - since).total_seconds() < LONG_ENOUGH
+    return engines.seconds_up(str(address), address, container) < LONG_ENOUGH
 
 
 def _trouble(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> str:

@@ -217,7 +217,9 @@ def test_an_engine_that_drips_its_answer_takes_no_longer_than_the_update_allows(
     record = b"\x16\x03\x03\x40\x00"  # the head of a TLS record that never ends
     with dripping(record + b"\x02") as port:
         error = failure(wanted(port, client, seconds=0))
-    assert "does not answer" in error.observed and "within 1.5 s" in error.observed
+    # on a busy machine no byte may come for as long, which is a time-out of its own
+    assert "does not answer" in error.observed
+    assert "no whole answer within 1.5 s" in error.observed or "timed out" in error.observed
 
 
 @pytest.mark.parametrize(

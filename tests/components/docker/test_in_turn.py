@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +34,9 @@ def volume(id: int, name: str = "", stack: str = "s") -> EngineVolume:
 
 
 BEGAN = "2026-01-01T00:00:00Z"
+CLOCK = "2026-03-01T00:00:00.987654321Z"
+"""The engine's time, which is not that of this machine."""
+LATELY = "2026-02-28T23:59:59Z"
 NOW = {"Running": True, "Restarting": False, "Paused": False}
 SINCE = {"RestartCount": 0, "State": NOW}
 """Of a container that started a moment ago, as all do that say nothing else."""
@@ -51,10 +53,10 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
             answer = found.get(id, SINCE)
             if "error" in answer:
                 raise answer["error"]
-            lately = {"StartedAt": datetime.now(UTC).isoformat()}
-            return {"Id": id} | answer | {"State": lately | answer["State"]}
+            return {"Id": id} | answer | {"State": {"StartedAt": LATELY} | answer["State"]}
 
-        yield SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
+        clock = {"SystemTime": CLOCK}
+        yield SimpleNamespace(api=SimpleNamespace(inspect_container=inspect, info=lambda: clock))
 
     monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", connected)
     return found

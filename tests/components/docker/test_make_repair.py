@@ -1,7 +1,6 @@
 """What is repaired before a refresh, what is reported, and what is left alone."""
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,8 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
     """Also one that seems to run while it is looked at."""
     found = container(engine, 1)
     found |= {"RestartCount": 7}
-    found["State"] |= {"StartedAt": datetime.now(UTC).isoformat(), "ExitCode": 1}
+    found["State"] |= {"ExitCode": 1}
+    engine.clock = "2026-01-01T00:00:03.5Z"  # by which it started a moment ago
     naps: list[float] = []
 
     def sleep(seconds: float) -> None:

@@ -47,7 +47,9 @@ class FakeEngine:
         self.log_since_start = b""
         self.done: list[str] = []
         self.refuses_to_start = False
+        self.clock = "2026-01-01T01:00:00.123456789Z"
         self.api = SimpleNamespace(
+            info=lambda: {"SystemTime": self.clock},
             inspect_container=self._inspect,
             start=self._start,
             stop=lambda id, timeout: self.done.append(f"stop {id} {timeout}"),
