@@ -87,7 +87,7 @@ PROMISES: dict[str, list[str]] = {
     ],
     "one key turns on TLS, users and ACLs": [
         "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
-        "e2e/test_docker_secure.py::test_users_come_in_and_nobody_else",
+        "e2e/test_docker_secure.py::test_only_users_are_admitted",
     ],
     "can be made on `local`, on `aws`, and on `docker`": [
         "e2e/test_aws_secure.py::test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
@@ -99,7 +99,7 @@ PROMISES: dict[str, list[str]] = {
         "toolchain/test_stack.py::test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place",
     ],
     "looks the names up and applies the rules, as the gate will": [
-        "cli/test_plan.py::test_a_name_that_nobody_resolves_ends_with_1",
+        "cli/test_plan.py::test_a_name_that_does_not_resolve_ends_with_1",
     ],
     "writes a record to every broker through every listener, and reads it": [
         "e2e/test_doctor.py::test_a_healthy_cluster",

@@ -39,7 +39,7 @@ ALL = st.builds(
 
 
 def held(bound: Bound) -> socket.socket:
-    """A socket that listens as ``bound`` says, on a port that Linux gives nobody by chance."""
+    """A socket that listens as ``bound`` says, on a port outside the range of ephemeral ports."""
     family = socket.AF_INET6 if ":" in bound.host else socket.AF_INET
     listening = socket.socket(family)
     if family == socket.AF_INET6:
@@ -82,7 +82,7 @@ def test_a_socket_conflicts_with_itself(one: Bound) -> None:
     assert conflict(one, one) is True
 
 
-def test_what_is_on_another_port_is_in_nobodys_way() -> None:
+def test_a_socket_on_another_port_does_not_conflict() -> None:
     assert conflict(Bound("127.0.0.1", 9092), Bound("127.0.0.1", 9093)) is False
 
 
@@ -141,7 +141,7 @@ def test_a_machine_without_ipv6_has_one_wildcard(monkeypatch: pytest.MonkeyPatch
     assert of_java("::", 1) == Bound("0.0.0.0", 1)
 
 
-def test_a_socket_of_another_user_is_nobodys_by_name() -> None:
+def test_a_socket_of_another_user_has_no_process_name() -> None:
     assert str(Listening(Bound("::", 9092))) == "port 9092 is in use by a process of another user"
 
 

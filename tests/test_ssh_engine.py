@@ -44,7 +44,9 @@ def with_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, act: str) -> Path:
         ("ssh://[2001:db8::1]", ["--", "2001:db8::1"]),
     ],
 )
-def test_ssh_is_told_where_to_go_and_asks_nobody(address: str, rest: list[str], ssh: Path) -> None:
+def test_ssh_gets_the_host_and_prompts_for_nothing(
+    address: str, rest: list[str], ssh: Path
+) -> None:
     limit = f"ConnectTimeout={CONNECT_SECONDS}"
     quietly = ["-o", "BatchMode=yes", "-o", limit, "-T"]
     assert ssh_command(address) == [str(ssh / "ssh"), *quietly, *rest]

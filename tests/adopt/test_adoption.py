@@ -369,7 +369,7 @@ class TestServices:
             "  fix: fix one of them, or choose with --service"
         )
 
-    def test_ids_that_nobody_gave_are_the_first_free_ones(self) -> None:
+    def test_missing_ids_are_the_first_free_ones(self) -> None:
         image = (
             "image: confluentinc/cp-kafka:5.2.1, environment: {KAFKA_ZOOKEEPER_CONNECT: 'z:2181', "
         )
@@ -471,7 +471,7 @@ def test_extra_properties_are_kept_and_secrets_are_not() -> None:
     assert "hunter2" not in as_text(adoption, Terminal())
 
 
-def test_a_variable_that_nobody_set_is_told() -> None:
+def test_an_unset_variable_is_reported() -> None:
     text = broker("A://:1", "A://kafka:1", more="      KAFKA_NUM_PARTITIONS: ${PARTS}\n")
     assert adopt_text(text).notes == ("the variable PARTS is not set, so it is read as empty text",)
 
@@ -675,7 +675,7 @@ def test_of_a_name_that_stops_kafka_the_first_consequence_is_said_alone(name: st
     assert [item.rule for item in adoption.mistakes] == ["KL002"]
 
 
-def test_a_variable_that_nobody_set_makes_no_mistake() -> None:
+def test_an_unset_variable_makes_no_mistake() -> None:
     """An empty text would, and the environment of those who start it need not be this one."""
     adoption = adopt_text(broker("A://:1", "$ADDRESS"))
     assert adoption.mistakes == ()

@@ -55,7 +55,7 @@ def test_everything_is_made_once(store: Store) -> None:
     assert store.password("app") not in str(held)
 
 
-def test_nobody_else_may_read_a_secret(store: Store) -> None:
+def test_only_the_owner_can_read_a_secret(store: Store) -> None:
     assert store.folder.stat().st_mode & 0o777 == 0o700
     modes = {path.name: path.stat().st_mode & 0o777 for path in store.folder.iterdir()}
     assert {name: mode for name, mode in modes.items() if mode != 0o600} == {"ca.pem": 0o644}
@@ -129,7 +129,7 @@ def test_a_password_is_long_and_known_by_its_digest(store: Store) -> None:
     assert {user for user in before if before[user] != after[user]} == {"app"}
 
 
-def test_a_password_of_somebody_s_own_is_taken_and_cannot_be_tried(store: Store) -> None:
+def test_a_password_of_the_users_own_is_accepted_and_cannot_be_tried(store: Store) -> None:
     (store.folder / "app.password").write_text("geheim\n")
     assert store.due(WANTED, NOW) == []
     digest = store.fill(WANTED, NOW).passwords["app"]
@@ -353,7 +353,7 @@ def test_who_is_no_user_has_no_credentials(store: Store, protocol: Protocol, fil
 @pytest.mark.parametrize(
     "password", ['a"b; x="y', "back\\slash\\", "a b = c # d", "${file:x}", "ü€"]
 )
-def test_any_password_of_somebody_s_own_reaches_the_client(store: Store, password: str) -> None:
+def test_any_password_of_the_users_own_reaches_the_client(store: Store, password: str) -> None:
     (store.folder / "app.password").write_text(password + "\n")
     text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL)
     assert translate(read_properties(text).values)["sasl.password"] == password

@@ -41,7 +41,7 @@ def world(*names: str) -> TableAsked:
     return TableAsked(tables, SERVER)
 
 
-def test_the_network_s_own_names_are_taken_on_its_word_and_nobody_is_asked() -> None:
+def test_names_of_the_network_itself_are_not_looked_up() -> None:
     asked = world()
     found = kinds(container(), asked, ResolverPolicy())
     assert found == {"kafka1": EvidenceKind.DECLARED, "localhost": EvidenceKind.LIVE}
@@ -57,7 +57,7 @@ def test_full_names_beyond_the_network_are_asked_as_docker_would(
     assert kinds(facts, world(*names), ResolverPolicy())["host-a.example.com"] is kind
 
 
-def test_a_strange_name_of_one_label_is_nobodys() -> None:
+def test_an_unknown_name_of_one_label_does_not_resolve() -> None:
     envs = {key: text.replace("host-a.example.com", "kafka9") for key, text in BEYOND.items()}
     found = evidence(container({**envs}), ResolverPolicy(), world("kafka9"))
     assert found["INTERNAL", Scope.INTERNAL, "kafka9"].kind is EvidenceKind.NONE

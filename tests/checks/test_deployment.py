@@ -269,7 +269,7 @@ def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() 
     assert "LISTNERS" not in other.observed, "what is missing is another"
 
 
-def test_a_variable_that_nobody_has_set_may_leave_nothing_on_a_controller() -> None:
+def test_an_unset_variable_may_leave_nothing_on_a_controller() -> None:
     assert reported(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
 
 
@@ -534,7 +534,7 @@ def sound(draw: st.DrawFn) -> str:
 
 @settings(max_examples=25)
 @given(sound())
-def test_a_cluster_that_tells_everybody_his_own_address_has_no_mistake(text: str) -> None:
+def test_a_cluster_that_gives_each_client_its_own_address_has_no_mistake(text: str) -> None:
     assert mistakes(services(text)) == ()
 
 

@@ -273,7 +273,7 @@ def test_what_kafka_refuses_it_refuses_in_a_properties_file(boxes: list[Box]) ->
 def test_what_kafka_refuses_in_user_data_stops_the_instance_too(boxes: list[Box]) -> None:
     for box in boxes:
         text = f"#!/bin/sh\ncat > /k.properties <<'EOF'\n{properties(box)}EOF\n"
-        found = InstanceRun().evaluate(box.name, broker_files(text), NOBODY)
+        found = InstanceRun().evaluate(box.name, broker_files(text), SILENT_RESOLVERS)
         by_lint = user_data(text, "user-data.sh", None)
         rules = {item.rule for item in found}
         # what rules of instances alone stop gets no advice besides
@@ -299,4 +299,4 @@ def test_what_kafka_refuses_whatever_the_image_it_refuses_in_a_file_of_variables
 
 
 REFUSALS = {"KL002", "KL014"}
-NOBODY = ResolverPolicy(timeout=0.05, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
+SILENT_RESOLVERS = ResolverPolicy(timeout=0.05, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})

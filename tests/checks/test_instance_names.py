@@ -232,7 +232,7 @@ def test_for_clients_on_the_instance_itself_nothing_is_declared(host: str) -> No
 
 
 @pytest.mark.parametrize("host", ["10.0.0.7", "[2001:db8::7]"])
-def test_an_address_is_nobodys_name(host: str) -> None:
+def test_an_address_is_not_a_name(host: str) -> None:
     found = of_ec2(host, "external", dns=None)
     (evidence,) = found.evidence.values()
     assert (evidence.kind, evidence.why) == (EvidenceKind.LIVE, "an address needs no lookup")
@@ -326,7 +326,7 @@ def test_what_waits_for_its_record_is_not_asked_for_while_others_are() -> None:
     assert asked.resolvers[SERVER].asked == {other: 1}
 
 
-def test_a_private_zone_that_a_vpc_does_not_see_outweighs_nobody_who_was_asked() -> None:
+def test_a_private_zone_that_a_vpc_does_not_see_does_not_outweigh_a_lookup() -> None:
     host = "b1.example.com"
     vpc = made(VPCS[0], "vpc", id="vpc-1", enableDnsHostnames=False)
     zone = made(ZONE, "z", zoneId="Z1", name="example.com", vpcs=[{"vpcId": "vpc-1"}])

@@ -186,7 +186,7 @@ def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     assert reported(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
 
 
-def test_of_a_broker_whose_listeners_nobody_knows_no_lines_are_told() -> None:
+def test_a_broker_with_unknown_listeners_gets_no_lines() -> None:
     text = """
 services:
   kafka: {image: apache/kafka:4.1.1, env_file: kafka.env, environment: {KAFKA_NODE_ID: 1}}
@@ -196,7 +196,7 @@ services:
     assert reported(text) == [(remedy, [], False)]
 
 
-def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
+def test_of_two_clusters_the_one_a_client_means_is_unknown() -> None:
     other = SEPARATE[SEPARATE.index("  controller:") : SEPARATE.index("  ui:")]
     for name in ("controller", "kafka"):
         other = other.replace(f"  {name}:", f"  {name}2:").replace(f"@{name}:", f"@{name}2:")
@@ -205,7 +205,7 @@ def test_of_two_clusters_nobody_knows_which_a_client_means() -> None:
     assert reported(SEPARATE + other) == [(remedy, [], False)]
 
 
-def test_to_a_listener_with_another_protocol_an_address_alone_leads_nobody() -> None:
+def test_an_address_alone_does_not_lead_to_a_listener_with_another_protocol() -> None:
     listeners = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
     others = ",".join(f"{name}://kafka:{port}" for port, name in enumerate(listeners[1:], 9093))
     text = f"""

@@ -672,7 +672,7 @@ class TestDoctor:
         assert contract == docker_contract().for_scope(Scope.HOST)
         assert "listeners for clients in containers" not in capsys.readouterr().out
 
-    def test_a_scope_that_nobody_knows_of_is_refused(
+    def test_an_unknown_scope_is_refused(
         self, asked: list[tuple[object, dict[str, object]]], capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert run(["doctor", "--bootstrap", "a:1", "--scope", "host"]) == 2

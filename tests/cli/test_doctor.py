@@ -18,7 +18,7 @@ BAD = "kafka0"  # the name of a container, as on its own Docker network
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """One broker whose EXTERNAL listener advertises what nobody here resolves."""
+    """One broker whose EXTERNAL listener advertises a name that does not resolve here."""
     _, planned = local_plan(brokers=1, hosts={Scope.HOST: BAD})
     with running_cluster(planned) as cluster:
         yield cluster

@@ -65,7 +65,7 @@ def test_names_that_resolve_are_found_good(
     )
 
 
-def test_a_name_that_nobody_resolves_ends_with_1(
+def test_a_name_that_does_not_resolve_ends_with_1(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack(project, external_host="kafka.invalid")

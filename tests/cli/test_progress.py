@@ -51,7 +51,7 @@ def test_a_log_gets_a_line_per_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "first\nsecond\n"
 
 
-def test_the_run_goes_on_where_nobody_reads_what_it_does() -> None:
+def test_the_run_goes_on_if_its_progress_cannot_be_written() -> None:
     program = f"{PROGRAM}print('the result')"
     words = ["bash", "-c", f'{sys.executable} -c "$0" 2> /dev/full', program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)

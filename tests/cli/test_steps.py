@@ -74,7 +74,7 @@ def test_one_step_and_a_moment_without_a_listener_for_clients(
     )
 
 
-def test_what_runs_already_and_what_nobody_knows(
+def test_what_runs_already_and_what_is_unknown(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack(project, INTERNAL)

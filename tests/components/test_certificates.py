@@ -94,7 +94,7 @@ def test_another_checkout_makes_no_authority_that_no_node_trusts(root: Path) -> 
 
 
 @pytest.mark.parametrize("file", ["app.password", "validator.properties"])
-def test_a_file_that_somebody_wrote_is_a_change(root: Path, file: str) -> None:
+def test_a_file_written_meanwhile_is_a_change(root: Path, file: str) -> None:
     outs = made(root)
     (root / "security" / file).write_text("other\n")
     assert Called(CertificatesKind()).differs(outs, certificate_inputs(root))

@@ -93,7 +93,7 @@ def test_nodes_that_only_lack_time_are_told_as_such(other: str, kind: type[Earsh
         (Disturbed("a", observed="paused", remedy=REMEDY), "it runs", "paused"),
     ],
 )
-def test_what_failed_is_put_back_unless_somebody_disturbed_it(
+def test_a_failed_change_is_restored_unless_disturbed(
     error: EarshotError, left: str | None, text: str
 ) -> None:
     def change() -> None:

@@ -130,7 +130,7 @@ def test_an_update_ends_with_the_report_of_what_did_not_pass(
 
 
 def skipped(report: Report, vantage: str, reason: str) -> Report:
-    """``report`` as if nobody had stood at ``vantage``."""
+    """``report`` as if no run had taken place at ``vantage``."""
     cells = tuple(
         cell.model_copy(update={"verdict": Verdict.SKIP, "reason": reason})
         if cell.vantage == vantage
@@ -150,7 +150,9 @@ def two_places() -> Report:
     return samples.report(cells, vantages=[Vantage(name="host"), Vantage(name="internal")])
 
 
-NOBODY = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run")
+NOT_RUN_PLACE = Standpoint(
+    name="internal", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run"
+)
 HERE = Standpoint(name="host", scope=Scope.HOST)
 
 
@@ -159,7 +161,7 @@ def test_what_the_stack_itself_leaves_out_is_said_and_fails_no_update(
 ) -> None:
     child = ChildDouble(monkeypatch)
     child.report = skipped(two_places(), "internal", "not run")
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
     given = properties(tmp_path, vantages=vantages)
     outcome = Called(ValidationKind()).create(given)
     assert outcome.outs == {**given, "verdict": "inconclusive"}
@@ -172,7 +174,7 @@ def test_a_run_that_crashes_is_not_passed_by_the_report_of_an_earlier_one(
 ) -> None:
     child = ChildDouble(monkeypatch)
     child.report = skipped(two_places(), "internal", "not run")
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
     Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
     child.crashes_with = code
     with pytest.raises(EarshotError) as caught:
@@ -189,7 +191,7 @@ def test_only_an_inconclusive_run_is_as_foreseen(
     child = ChildDouble(monkeypatch)
     child.report = skipped(two_places(), "internal", "not run")
     child.ends_with = code
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
     with pytest.raises(EarshotError):
         Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
@@ -209,12 +211,12 @@ def test_a_cell_that_did_not_pass_is_not_foreseen_where_its_listener_is_left_out
         }
     )
     child.ends_with = 3
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
     with pytest.raises(EarshotError, match="INTERNAL"):
         Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
-def test_replication_that_nobody_proved_is_not_foreseen(
+def test_unproved_replication_is_not_foreseen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = ChildDouble(monkeypatch)
@@ -223,12 +225,12 @@ def test_replication_that_nobody_proved_is_not_foreseen(
     )
     foreseen = skipped(two_places(), "internal", "not run")
     child.report = foreseen.model_copy(update={"replication": (unknown,)})
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOBODY)]
+    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
     with pytest.raises(EarshotError, match="nothing is known: stopped"):
         Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
 
 
-@pytest.mark.parametrize("places", [(HERE,), (NOBODY,)])
+@pytest.mark.parametrize("places", [(HERE,), (NOT_RUN_PLACE,)])
 def test_anything_else_that_is_undecided_fails_it(
     places: tuple[Standpoint, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,10 +299,10 @@ class TestTheCommandItself:
             "the validation did not end within 0 s and was stopped"
         )
 
-    def test_it_hears_when_nobody_waits_any_more(
+    def test_its_standard_input_stays_open(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its standard input stays open as long as somebody waits, and says nothing."""
+        """As long as its parent waits; nothing is written to it."""
         script = "read -t 0.3 line; [[ $? -gt 128 ]] && cp $made $out"
         assert self.run(tmp_path, monkeypatch, script) == "pass"
 

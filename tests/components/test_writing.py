@@ -1,4 +1,4 @@
-"""What keeps this user from writing a file, and whom files belong to."""
+"""Why this user cannot write a file, and the owners of files."""
 
 import errno
 import os

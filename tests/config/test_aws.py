@@ -397,7 +397,7 @@ def test_a_mistake_is_told_with_all_that_mends_it() -> None:
     refusals_are_golden(mistakes, lambda it: refused(**it), MISTAKES / "aws_remedies.txt")
 
 
-def test_a_zone_may_be_private_where_nobody_is_beyond_the_vpc() -> None:
+def test_a_zone_may_be_private_if_all_clients_are_in_the_vpc() -> None:
     spec = read_aws(naming="zone", zone={"name": "kafka.example.com"})
     assert spec.zone is not None and spec.zone.public_zone_id is None
     assert read_aws(**{**TWO_LISTENERS, "clients": {"anywhere": True}}).external

@@ -142,7 +142,7 @@ def test_a_certificate_is_required_where_nothing_else_says_who_a_client_is(inter
     )
 
 
-def test_without_security_nobody_is_asked_for_a_certificate() -> None:
+def test_without_security_no_client_needs_a_certificate() -> None:
     assert refusal(asking(None, "required", security=None)) == (
         "x: listeners.EXTERNAL.client_auth: found required without `security`; allowed: with it; "
         "without it `extra` has Kafka's own settings"

@@ -161,7 +161,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
     assert report.notes[-1] == f"which broker answers is not known at {peer.address}: {NOT_TOLD}"
 
 
-def test_a_broker_that_lists_nobody_is_not_asked_who_it_is() -> None:
+def test_a_broker_that_lists_no_broker_is_not_asked_for_its_id() -> None:
     with listening(kafka({3: reply(doubles.metadata({}))})) as peer:
         said, who = ask_address(peer_at(peer.address), Deadline(60))
     assert isinstance(said, MetadataAnswer) and said.brokers == {} and who == NOT_ASKED

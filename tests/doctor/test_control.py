@@ -123,7 +123,7 @@ def test_a_place_without_a_server_cannot_check_a_name() -> None:
         (Stage.SECURITY, "authentication"),
     ],
 )
-def test_what_somebody_said_is_never_excused(stage: Stage, kind: str) -> None:
+def test_a_failure_that_was_answered_is_never_excused(stage: Stage, kind: str) -> None:
     double = PlaceDouble(servers=(), routes=())
     before = one_failed(stage, kind)
     assert mark_broken_vantage(before, "host", LIMIT, double.place) == before

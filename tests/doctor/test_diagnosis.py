@@ -71,7 +71,7 @@ def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
 @pytest.mark.parametrize(
     ("changes", "stage", "kind"),
     [
-        # nobody answers on this listener
+        # no broker answers on this listener
         ({"contact": NOWHERE, "own_answer": None}, Stage.RESOLVE, "unresolvable"),
         ({"contact": REFUSED, "own_answer": None}, Stage.TCP, "refused"),
         # another address of the listener answers, and lists the broker as expected
@@ -304,15 +304,15 @@ def test_who_answered_is_told() -> None:
     by_another = [(Verdict.PASS, "localhost:9093 answered, localhost:9092 did not"), listed]
     assert reported(replace(via, contact=REFUSED)) == by_another
     assert reported(replace(via, contact=None)) == by_another
-    # nobody asks a broker that the contract does not know
+    # a broker that the contract does not list is not asked
     assert reported(replace(via, contact=None, is_unexpected=True))[0] == (
         Verdict.PASS,
         "localhost:9093 answered",
     )
     # its own answer counts, whoever else answers
     assert reported(replace(via, own_answer=OWN))[0] == (Verdict.PASS, "localhost:9092 answered")
-    nobody = (Verdict.SKIP, "no address of EXTERNAL answered")
-    assert reported(replace(via, other_answer=None, contact=REFUSED)) == [nobody, nobody]
+    unanswered = (Verdict.SKIP, "no address of EXTERNAL answered")
+    assert reported(replace(via, other_answer=None, contact=REFUSED)) == [unanswered, unanswered]
     unasked = replace(via, other_answer=None, contact=None)
     assert reported(unasked) == [(Verdict.SKIP, "not reached"), (Verdict.SKIP, "not reached")]
 
@@ -555,7 +555,7 @@ def test_checking_is_pure() -> None:
     assert isinstance(HEALTHY.own_answer, MetadataAnswer)
 
 
-def test_a_dead_broker_that_nobody_lists_any_more_is_said_to_be_so() -> None:
+def test_a_dead_broker_that_is_no_longer_listed_is_reported_as_such() -> None:
     cell = diagnose(
         replace(HEALTHY, contact=REFUSED, own_answer=None, other_answer=answer("x:1", "", "x:1")),
         "host",

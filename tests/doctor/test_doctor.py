@@ -325,7 +325,7 @@ def test_where_nothing_was_left_nothing_is_noted(cluster: ClusterDouble) -> None
     assert (cell.verdict, notes) == (Verdict.PASS, [])
 
 
-def test_no_record_is_sent_where_none_is_asked_for_or_nobody_is_ready(
+def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(
     cluster: ClusterDouble,
 ) -> None:
     (asked_not,) = examined([observed(1)], produce=False)
@@ -453,7 +453,9 @@ NOT_NAMED = (
 @pytest.mark.parametrize(
     ("named", "found", "noted"), [(None, "C", True), (None, "", False), ("C", "C", False)]
 )
-def test_brokers_that_may_be_anybodys_are_noted(named: str | None, found: str, noted: bool) -> None:
+def test_brokers_of_an_unknown_cluster_are_noted(
+    named: str | None, found: str, noted: bool
+) -> None:
     facts = [observed(1), replace(observed(2), cluster_id=found)]
     expected = TWO if named is None else TWO.identified(named)
     assert doctor._uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])

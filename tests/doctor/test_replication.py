@@ -1,4 +1,4 @@
-"""Who copies from whom, and whom a record speaks against that was not copied."""
+"""Replication between brokers: the causes that a record which was not copied shows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_three_brokers_copy_from_each_other() -> None:
 @pytest.mark.parametrize(
     ("brokers", "expected"), [([], []), ([7, 7], []), ([1, 2], [(1, 2), (2, 1)])]
 )
-def test_a_single_broker_has_nobody_to_copy_from(brokers: list[int], expected: list[Pair]) -> None:
+def test_a_single_broker_has_no_leader_to_copy_from(
+    brokers: list[int], expected: list[Pair]
+) -> None:
     assert ring(brokers) == expected
 
 
@@ -114,7 +116,7 @@ def test_what_is_acknowledged_is_proven() -> None:
     assert all(it.cause is None and it.reason == "" for it in found.values())
 
 
-def test_a_leader_that_nobody_copies_from_is_one_cause() -> None:
+def test_a_leader_without_a_copying_follower_is_one_cause() -> None:
     found = checked((3, 1), (3, 2))
     assert [pair for pair, it in found.items() if it.verdict is Verdict.FAIL] == [(3, 1), (3, 2)]
     cause = found[3, 1].cause
@@ -153,7 +155,7 @@ def test_what_a_follower_lacks_begins_at_no_leader_where_clients_failed() -> Non
     assert check_replication(outcomes, CONTRACT, [drift]) == check_replication(outcomes, CONTRACT)
 
 
-def test_a_follower_that_copies_from_nobody_is_one_cause() -> None:
+def test_a_follower_that_copies_from_no_leader_is_one_cause() -> None:
     found = checked((1, 3), (2, 3))
     cause = found[1, 3].cause
     assert cause is not None and cause == found[2, 3].cause
@@ -175,7 +177,7 @@ def test_a_single_pair_is_its_own_cause() -> None:
     assert cause.observed == "broker 2 acknowledged no record within 20 s that broker 1 had to copy"
 
 
-def test_where_nobody_copies_every_leader_is_a_cause() -> None:
+def test_if_no_follower_copies_every_leader_is_a_cause() -> None:
     causes = {it.cause.observed for it in checked(*PAIRS).values() if it.cause is not None}
     assert causes == {
         f"broker {leader} acknowledged no record within 20 s that brokers {followers} had to copy"
@@ -211,7 +213,7 @@ def test_of_two_brokers_the_leader_is_a_cause() -> None:
 
 
 @pytest.mark.parametrize("error", ["not-copied", "replicas"])
-def test_what_a_leader_took_and_nobody_copied_fails(error: str) -> None:
+def test_a_record_that_no_follower_copied_fails(error: str) -> None:
     found = checked((1, 2), failure=Failure(error, "x"))
     assert (found[1, 2].verdict, found[1, 2].reason) == (Verdict.FAIL, "")
     assert found[1, 3].verdict is Verdict.PASS
@@ -226,7 +228,7 @@ def test_a_broker_that_died_meanwhile_says_nothing_of_replication() -> None:
         assert dead_broker_failures({(1, 2): LATE}, addresses | {2: addresses[1]}) == {}
 
 
-def test_only_what_was_not_copied_has_anybody_looked_at_again() -> None:
+def test_only_brokers_of_records_that_were_not_copied_are_checked_again() -> None:
     refused = Failure("refused", "localhost:9093: connection refused")
     assert dead_broker_failures({(1, 2): refused, (2, 1): None}, {}) == {}
 

@@ -1,4 +1,4 @@
-"""The topic of a run: by how many clients it is asked for, and whom these ask."""
+"""The topic of a run: how many clients create it, and through which brokers."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -139,7 +139,7 @@ def test_a_broker_without_the_listener_is_missing() -> None:
     assert kinds(facts(seen(**lacking))) == {"EXTERNAL 2": "missing"}
 
 
-def test_a_seed_stands_in_for_addresses_that_nobody_reaches() -> None:
+def test_a_seed_replaces_unreachable_addresses() -> None:
     lost = {"e1": result("e:1", None, "refused"), "e2": result("e:2", None, "refused")}
     alone = facts(seen(**lost))
     assert alone["EXTERNAL", 1].other_answer is None
@@ -197,7 +197,7 @@ def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
     )
 
 
-def test_what_another_cluster_lists_counts_for_nobody() -> None:
+def test_brokers_listed_by_another_cluster_do_not_count() -> None:
     lost = {"e2": result("e:2", None, "refused"), "i2": result("i:2", None, "refused")}
     found = facts(seen(**lost), TWO.identified("D"), EXTERNAL=answer("s:1", "e:1", "e:2", "e:3"))
     assert found["EXTERNAL", 2].other_answer is None and found["EXTERNAL", 2].other_listeners == ()
@@ -274,7 +274,7 @@ def test_a_broker_with_a_listener_more_gets_a_cell() -> None:
     assert cause is not None and cause.observed == "EXTERNAL lists broker 2 at e:2"
 
 
-def test_a_login_that_a_listener_asks_nobody_for_is_another_protocol(
+def test_a_login_on_a_listener_without_sasl_is_another_protocol(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Told without asking it: a listener with mutual TLS answers no one without a certificate."""
@@ -684,7 +684,7 @@ def test_who_was_silent_on_the_way_had_no_time(
     assert AddressResult(contact, None, waited).inconclusive_reason == (reported if silent else "")
 
 
-def test_where_nobody_answers_no_cluster_is_known() -> None:
+def test_without_answers_no_cluster_is_known() -> None:
     every = {f"{it[0]}{it[2]}": result(it, None, "refused") for it in (*INTERNAL, *EXTERNAL)}
     found = facts(seen(**every))
     assert set(kinds(found).values()) == {"refused"}

@@ -1,4 +1,4 @@
-"""A double of `time.sleep`: no time passes, something happens, and nobody waits for ever."""
+"""A double of `time.sleep`: no time passes, and a wait without end fails."""
 
 from collections.abc import Callable
 

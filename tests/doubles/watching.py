@@ -32,5 +32,6 @@ def watching(
         yield
     finally:
         over.set()
-        thread.join(60)
+        thread.join(120)
     assert not failures, failures
+    assert not thread.is_alive(), "its last call has not returned"

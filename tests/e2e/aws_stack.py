@@ -23,7 +23,7 @@ from tests.e2e.project import STACK
 from tests.user_data.properties import properties_in
 from toolchain.paths import ROOT
 
-NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+SILENT_RESOLVERS = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Stack:
     server: MotoServer
     nodes: Nodes
 
-    def configure(self, cluster: dict[str, Any], policy: dict[str, Any] = NOBODY) -> None:
+    def configure(self, cluster: dict[str, Any], policy: dict[str, Any] = SILENT_RESOLVERS) -> None:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
         found = yaml.safe_load(path.read_text())
         settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}

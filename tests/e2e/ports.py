@@ -22,7 +22,7 @@ def own_range() -> range:
 
 
 _kept: set[int] = set()
-"""No longer given to anybody else of this process."""
+"""No longer given out in this process."""
 _next = random.randrange(EACH)
 """Where in `own_range` the next search begins."""
 
@@ -35,7 +35,7 @@ def kept_ports(length: int, blocks: int) -> list[int]:
 
 
 def free_ports(count: int) -> list[int]:
-    """``count`` ports of `own_range` that nobody listens on at this moment."""
+    """``count`` ports of `own_range` that are free at this moment."""
     return [_run(1)[0] for _ in range(count)]
 
 

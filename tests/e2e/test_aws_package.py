@@ -24,7 +24,7 @@ from tests.e2e.aws_project import Project, aws_project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+SILENT_RESOLVERS = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 FOLDER = Path(earshot_pulumi.package.__file__).parent
 NETWORK = '''
 class Network(pulumi.ComponentResource):
@@ -112,7 +112,7 @@ def cluster(**changes: Any) -> str:
         "data": "delete",
         "deletionProtection": False,
         "readySeconds": 60,
-        "policy": NOBODY,
+        "policy": SILENT_RESOLVERS,
         "prove": "later",
     }
     return CLUSTER.format(inputs=inputs | changes)

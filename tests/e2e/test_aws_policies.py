@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 INSTANCE = "aws:ec2/instance:Instance"
 OFFICE = "203.0.113.0/24"
-NOBODY = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
+SILENT_RESOLVERS = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
 PROGRAM = """
 vpc = aws.ec2.Vpc("vpc", cidr_block="10.20.0.0/16", enable_dns_hostnames={hostnames})
 gateway = aws.ec2.InternetGateway("gateway", vpc_id=vpc.id)
@@ -65,7 +65,7 @@ PRIVATE = "pulumi.Output.from_input('ip-10-20-0-10.us-west-2.compute.internal')"
 def project(server: MotoServer, tmp_path: Path) -> Project:
     server.reset()
     pack = tmp_path / "pack.json"
-    pack.write_text(json.dumps(NOBODY))
+    pack.write_text(json.dumps(SILENT_RESOLVERS))
     environment = {
         POOL_VARIABLE: "198.51.100.0/24",
         "PULUMI_OPTION_POLICY_PACK": str(POLICIES),
@@ -120,7 +120,7 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
 
 
 @pytest.mark.combination
-def test_a_port_that_nobody_opens_is_stopped_in_the_first_preview_where_names_are_given(
+def test_a_port_that_no_rule_opens_is_stopped_in_the_first_preview_if_names_are_given(
     project: Project,
 ) -> None:
     given = "pulumi.Output.from_input('ec2-198-51-100-1.us-west-2.compute.amazonaws.com')"

@@ -162,15 +162,15 @@ def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) 
         )
 
 
-def test_users_come_in_and_nobody_else(secured: SecuredBox, tmp_path: Path) -> None:
+def test_only_users_are_admitted(secured: SecuredBox, tmp_path: Path) -> None:
     app = secured.client("app", EXTERNAL)
-    nobody = {key: it for key, it in app.items() if not key.startswith("sasl.")}
+    without_login = {key: it for key, it in app.items() if not key.startswith("sasl.")}
     clients = {
         "app": (app, "app-orders"),
         "app elsewhere": (app, "other"),
         "wrong password": ({**app, "sasl.password": "wrong"}, "app-orders"),
-        "no password": ({**nobody, "security.protocol": "SSL"}, "app-orders"),
-        "no TLS": ({**nobody, "security.protocol": "PLAINTEXT"}, "app-orders"),
+        "no password": ({**without_login, "security.protocol": "SSL"}, "app-orders"),
+        "no TLS": ({**without_login, "security.protocol": "PLAINTEXT"}, "app-orders"),
     }
     became = secured.became(secured.laptop, tmp_path / "clients.json", clients)
     expected = {

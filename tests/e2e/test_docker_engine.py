@@ -30,7 +30,7 @@ def container(engine: Engine, *arguments: str) -> str:
     return engine.run("run", "--detach", *arguments).strip()
 
 
-def test_nobody_gets_an_engine_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_engine_is_started_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = refusal({})
     assert reason is not None and "EARSHOT_TEST_DOCKER=1 make test" in reason
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

@@ -227,7 +227,7 @@ def test_no_second_container_is_stopped_while_one_is_down(
     ]  # fmt: skip
 
 
-def test_a_listener_goes_once_nobody_uses_it_and_no_acknowledged_record_is_lost(
+def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     stack: DockerStack,
     traffic: Traffic,
     kafka_image: str,

@@ -257,7 +257,7 @@ def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
         made.engine.run("rm", "--volumes", id)
 
 
-def test_users_come_in_and_nobody_else(stack: Secured[DockerStack]) -> None:
+def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
     client = stack.client(listener="HOST")
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)

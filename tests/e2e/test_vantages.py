@@ -107,7 +107,7 @@ def test_a_name_that_does_not_exist_is_the_listeners_fault(
     assert report.exit_code == 1
 
 
-def test_a_silent_dns_server_is_nobodys_fault_but_the_vantages(
+def test_a_silent_dns_server_is_the_vantages_fault(
     docker_engine: Engine, broker: LoneBroker, base: str
 ) -> None:
     places = standpoints(broker, [docker_engine.address], base, broker.gateway)

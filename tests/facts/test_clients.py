@@ -43,7 +43,7 @@ def test_ranges_of_clients(text: str, range: str) -> None:
         ("", "is no range"),
     ],
 )
-def test_what_is_nobodys_range(text: str, says: str) -> None:
+def test_invalid_ranges_of_clients(text: str, says: str) -> None:
     with pytest.raises(EarshotError) as caught:
         read_range(text)
     assert says in str(caught.value) and f"client range {text!r}" in str(caught.value)

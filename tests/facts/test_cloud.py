@@ -41,7 +41,7 @@ def test_it_reads_back_alike() -> None:
     assert Cloud.read(document) == CLOUD
 
 
-def test_what_nobody_has_said_travels_as_nothing() -> None:
+def test_missing_values_travel_as_nothing() -> None:
     cloud = Cloud({1: Instance()}, Clients((), ()), {})
     assert cloud.document() == {
         "instances": {"1": {"ingress": [], "elastic": []}},

@@ -73,7 +73,7 @@ def test_clients_may_be_groups_alone_and_brokers_still_reach_each_other() -> Non
     ]
 
 
-def test_the_machines_own_clients_need_nobody_let_in() -> None:
+def test_clients_on_the_machine_need_no_rule() -> None:
     listeners = (TWO_LISTENERS[0], ("HOST", 9092, (Scope.HOST,)))
     assert not any("9092 from" in rule[:9] for rule in listed(node(1, listeners))["brokers"])
 

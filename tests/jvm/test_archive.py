@@ -116,7 +116,7 @@ def test_an_archive_whose_size_is_not_known_is_not_used(java: Path, jar: Path, r
 
 
 @pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": 1}'])
-def test_an_archive_of_nobody_knows_what_is_removed(
+def test_an_archive_with_an_unknown_record_is_removed(
     java: Path, jar: Path, tmp_path: Path, record: str
 ) -> None:
     folder = recorded(java, jar)

@@ -114,7 +114,7 @@ def test_a_command_that_does_not_tell_its_version_is_none(
     assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
-def test_the_release_file_is_believed_and_nobody_asked(tmp_path: Path) -> None:
+def test_the_release_file_is_enough(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "17.0.1")
     (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
     assert java.find_java({"JAVA_HOME": str(home)}).version == "21.0.2"

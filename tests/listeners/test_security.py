@@ -222,7 +222,7 @@ def test_a_node_comes_in_by_what_it_was_started_with() -> None:
 
 
 @pytest.mark.parametrize("lost", ["inter.broker.listener.name", "authorizer.class.name"])
-def test_settings_that_security_has_not_made_let_nobody_in(lost: str) -> None:
+def test_settings_that_security_has_not_made_admit_no_client(lost: str) -> None:
     values = dict(read_properties(server_properties(PLAN, BROKER)).values)
     del values[lost]
     assert own_access(values) == {}

@@ -71,7 +71,7 @@ def test_two_interfaces_never_share_a_name(one: str, two: str, here: str, there:
         assert (name(one, here) == name(two, there)) == ((one, here) == (two, there))
 
 
-def test_every_region_that_is_for_everybody_has_names() -> None:
+def test_every_public_region_has_names() -> None:
     file = Path(botocore.__file__).parent / "data" / "partitions.json"
     partitions: list[dict[str, Any]] = yaml.safe_load(file.read_text())["partitions"]
     for partition in partitions:
@@ -179,7 +179,7 @@ def test_without_both_attributes_no_name_is_counted_on(
         "kafka-1.example.com",
     ],
 )
-def test_somebody_elses_name_leads_nowhere(location: ClientLocation, host: str) -> None:
+def test_a_name_of_another_owner_leads_nowhere(location: ClientLocation, host: str) -> None:
     assert leads_to(host, location) == ""
 
 

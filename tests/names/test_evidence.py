@@ -212,7 +212,7 @@ def test_hosts_that_are_not_known_yet_are_left_out() -> None:
     assert gather(plan(UnknownHost(what="Elastic IP")), ResolverPolicy(), "aws") == {}
 
 
-def test_an_address_needs_nobody() -> None:
+def test_an_address_needs_no_resolver() -> None:
     found = gather(plan("203.0.113.1"), ResolverPolicy(), "aws", None, TableAsked({}))
     (item,) = found.values()
     assert item.kind is EvidenceKind.LIVE
@@ -252,7 +252,7 @@ def test_a_name_with_dots_is_given_no_search_domain() -> None:
     assert asked.resolvers[OFFICE].asked == {"a.b": 1}
 
 
-def test_where_nobody_can_be_asked_no_search_domain_is() -> None:
+def test_without_a_resolver_no_search_domain_is_tried() -> None:
     asked = TableAsked({}, (), ("a.example",))
     found = gather(plan("short"), ResolverPolicy(), "aws", None, asked)
     evidence = found["EXTERNAL", Scope.EXTERNAL, "short"]

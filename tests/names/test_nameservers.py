@@ -250,7 +250,7 @@ def test_the_second_family_is_asked_for_where_it_can_matter(
     assert asked == [("A", 8.0)] + ([("AAAA", seconds)] if seconds is not None else [])
 
 
-def test_without_time_nobody_is_asked() -> None:
+def test_without_time_no_server_is_asked() -> None:
     server = nameservers._Server("192.0.2.53")
     for seconds in (0.0, -1.0):
         assert server._lookup(NAME, "A", seconds) == unanswered(NAME, "192.0.2.53", 0.0)

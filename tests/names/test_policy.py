@@ -37,7 +37,7 @@ def test_given_servers_are_asked_and_system_stands_for_this_machine() -> None:
     assert [item.label for item in found if item] == ["10.0.0.2, 10.0.0.3", "system"]
 
 
-def test_a_machine_without_dns_servers_can_ask_nobody_outside() -> None:
+def test_a_machine_without_dns_servers_has_no_resolver_outside() -> None:
     assert TableAsked({}).resolver(ResolverPolicy(), Scope.EXTERNAL, "local") is None
 
 

@@ -127,7 +127,7 @@ def test_before_anything_is_there_only_the_hosts_are_missing() -> None:
     assert empty.addresses == {1: (), 2: (), 3: ()}
 
 
-def test_groups_let_in_whom_the_listeners_are_for() -> None:
+def test_groups_admit_the_clients_of_the_listeners() -> None:
     _, made = planned(**TWO_LISTENERS)
     assert [[str(rule) for rule in group.ingress] for group in made.groups] == [
         ["19092 from group brokers", "19092 from 10.0.0.0/16", "9092 from 203.0.113.0/24"],
@@ -135,7 +135,7 @@ def test_groups_let_in_whom_the_listeners_are_for() -> None:
     ]
 
 
-class Nobody(SystemResolvers):
+class SilentResolvers(SystemResolvers):
     """No DNS server can be asked from here."""
 
     def configured(self) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def checked(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
     facts = replace(
         ClusterFacts.of(made.plan, "aws"),
         addresses=made.addresses,
-        evidence=gather(made.plan, ResolverPolicy(), "aws", made.declared, Nobody()),
+        evidence=gather(made.plan, ResolverPolicy(), "aws", made.declared, SilentResolvers()),
         instances=made.instances,
         clients=made.clients,
     )
@@ -317,7 +317,7 @@ def test_how_many_elastic_ips_are_told(settings: dict[str, Any], notes: list[int
     ]
 
 
-def test_a_validator_has_a_group_that_lets_nobody_in() -> None:
+def test_a_validator_has_a_group_without_ingress() -> None:
     _, made = planned(validator=True)
     assert [(group.name, group.ingress) for group in made.groups][-1] == ("validator", ())
     assert len(made.groups) == 3
@@ -335,7 +335,7 @@ def test_a_private_zone_declares_nothing_where_the_vpc_s_dns_is_off() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, OWN_ZONE])
-def test_a_name_that_is_not_known_yet_is_declared_by_nobody(settings: dict[str, Any]) -> None:
+def test_an_unknown_name_is_not_declared(settings: dict[str, Any]) -> None:
     spec = read_aws(brokers=1, **settings)
     half = replace(given(spec)[1], private_name=UnknownHost(what="a record"))
     made = plan_aws(spec, {1: half})

@@ -100,7 +100,7 @@ def test_a_port_beyond_the_last_is_refused() -> None:
         docker_names(spec(brokers=2, listeners=listeners))
 
 
-def test_says_that_nobody_beyond_the_host_is_served() -> None:
+def test_says_that_no_client_outside_the_host_is_served() -> None:
     (note,) = docker_names(spec()).notes
     assert note.startswith("HOST, EXTERNAL: not for clients outside the Docker host")
     assert docker_names(spec(**NAMED)).notes == ()

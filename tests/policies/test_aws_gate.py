@@ -16,7 +16,7 @@ from tests.placement.test_aws import given
 from tests.policies.calls import UNKNOWN, Pack
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
-NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
+SILENT_RESOLVERS = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
 """No resolver answers: the network of the tests has no part in what they find."""
 
 
@@ -32,7 +32,7 @@ def gate(made: AwsPlan) -> dict[str, Any]:
 
 
 def checked(made: AwsPlan) -> dict[str, list[str]]:
-    return Pack(NOBODY).analyze(GATE_TYPE, gate(made))
+    return Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, gate(made))
 
 
 def made(spec: AwsSpec, **changed: Any) -> AwsPlan:
@@ -104,7 +104,7 @@ def test_own_names_without_a_public_record_are_stopped() -> None:
     documents["cloud"]["declared"] = [
         entry for entry in documents["cloud"]["declared"] if entry["scope"] != "external"
     ]
-    found = Pack(NOBODY).analyze(GATE_TYPE, documents)
+    found = Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, documents)
     assert "b.other.example" in found["kl011"][0]
 
 
@@ -120,7 +120,7 @@ def test_an_instance_boots_with_what_was_checked_and_with_nothing_else(
     settings: dict[str, Any],
 ) -> None:
     spec = read_aws(**settings)
-    planned, pack, another = made(spec), Pack(NOBODY), Pack(NOBODY)
+    planned, pack, another = made(spec), Pack(SILENT_RESOLVERS), Pack(SILENT_RESOLVERS)
     for item in (pack, another):
         item.analyze(GATE_TYPE, gate(planned), name="mine")
     where = {"parents": f"{GATE_TYPE}$", "parent": f"urn:pulumi:s::p::{GATE_TYPE}::mine"}
@@ -135,12 +135,12 @@ def test_an_instance_boots_with_what_was_checked_and_with_nothing_else(
         assert said.startswith(f"node {id}: /etc/kafka/server.properties has advertised.listeners=")
 
 
-def test_a_port_open_to_nobody_or_to_the_world_is_stopped() -> None:
+def test_a_port_closed_to_all_or_open_to_the_world_is_stopped() -> None:
     document = gate(made(read_aws(brokers=1, **TWO_LISTENERS)))
     rules = document["cloud"]["instances"]["1"]["ingress"]
     external = next(rule for rule in rules if rule["fromPort"] == 9092)
     external["cidrIpv4"] = "0.0.0.0/0"
-    assert Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0] == (
+    assert Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0] == (
         "broker 1, listener EXTERNAL: port 9092 is open to more than its clients: 9092 from "
         "0.0.0.0/0 [KL007]\n"
         "  expected: 203.0.113.0/24\n"
@@ -149,7 +149,7 @@ def test_a_port_open_to_nobody_or_to_the_world_is_stopped() -> None:
         "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
     rules.remove(external)
-    assert Pack(NOBODY).analyze(GATE_TYPE, document)["kl007"][0] == (
+    assert Pack(SILENT_RESOLVERS).analyze(GATE_TYPE, document)["kl007"][0] == (
         "broker 1, listener EXTERNAL: no security group opens port 9092 to 203.0.113.0/24 "
         "[KL007]\n"
         "  expected: a rule for TCP port 9092 that lets them in\n"

@@ -158,7 +158,7 @@ def test_a_client_of_earshots_own_brokers_is_checked_too() -> None:
     ],
     ids=["no such name", "others' network", "network not known", "on the bridge", "mode not known"],
 )
-def test_a_name_is_nobodys_only_where_all_of_a_network_is_known(
+def test_a_name_is_unknown_only_if_the_whole_network_is_known(
     client: dict[str, Any], nets: tuple[str, ...], stopped: bool
 ) -> None:
     found = at_the_end(registered(inputs(), client, nets=nets))
@@ -209,7 +209,7 @@ def test_the_name_of_an_image_that_the_stack_builds_tells_nothing(called: str) -
     assert program.run(Pack(), preview=True) == ({}, {})
 
 
-def test_containers_without_a_broker_are_nobodys_business() -> None:
+def test_containers_without_a_broker_are_not_checked() -> None:
     client = {
         "name": "app",
         "image": "example/app:1",
@@ -246,7 +246,7 @@ def test_what_a_preview_does_not_know_is_neither_passed_nor_stopped(
     assert any(said in text for text in before["kafka"]["not-known-yet"]), before
 
 
-def test_an_unknown_setting_of_another_image_may_be_anybodys() -> None:
+def test_an_unknown_setting_of_another_image_may_be_the_images_own() -> None:
     props = {"name": "db", "image": "postgres:17", "envs": [UNKNOWN]}
     assert Pack().analyze(CONTAINER_TYPE, props) == {}
 
@@ -264,7 +264,7 @@ def test_what_a_preview_knows_is_checked_all_the_same() -> None:
     assert mandatory(found) == {"kl002"}
 
 
-def test_whom_a_published_port_serves_is_not_told_of_an_unknown_image_alone() -> None:
+def test_clients_of_a_published_port_are_unknown_for_an_unknown_image() -> None:
     listeners = "INTERNAL://kafka1:19092,HOST://kafka1:9092,CONTROLLER://kafka1:9093"
     props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners})
     assert set(at_the_end(registered(props))) == {"kl017-stack"}
@@ -614,7 +614,7 @@ def test_only_what_is_grave_is_said_again_behind_a_gate(
         assert set(Pack().analyze(CONTAINER_TYPE, props, parents=parents)) == said
 
 
-def test_what_only_looks_like_a_container_is_nobodys_business() -> None:
+def test_a_resource_that_only_looks_like_a_container_is_not_checked() -> None:
     pack = Pack()
     props = inputs({"KAFKA_LISTENERS": "nonsense"}, image="apache/kafka:4.1.1")
     assert pack.analyze("docker:index/service:Service", props) == {}

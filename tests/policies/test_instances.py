@@ -14,7 +14,7 @@ from tests.policies.calls import UNKNOWN, Pack
 from tests.policies.programs import Declared, Program, Ref, Text
 
 OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
-NOBODY = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
+SILENT_RESOLVERS = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.05}
 """No resolver answers: the network of the tests has no part in what they find."""
 REGION = "eu-central-1"
 OFFICE = "203.0.113.0/24"
@@ -123,7 +123,7 @@ GOOD = [tcp(19092, "10.0.0.0/16"), tcp(9093, "10.0.0.0/16"), tcp(9092, OFFICE)]
 
 
 def run(program: Program, preview: bool = False, **config: Any) -> tuple[dict[str, Any], Any]:
-    return program.run(Pack({**NOBODY, **config}), preview)
+    return program.run(Pack({**SILENT_RESOLVERS, **config}), preview)
 
 
 def stops(found: dict[str, Any]) -> set[str]:
@@ -448,7 +448,7 @@ def test_what_the_instance_computes_is_said_and_not_checked() -> None:
 
 
 def test_what_is_written_in_another_way_is_said() -> None:
-    found = Pack(NOBODY).analyze(
+    found = Pack(SILENT_RESOLVERS).analyze(
         aws.INSTANCE, {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"}
     )
     assert list(found) == ["advice"]
@@ -461,14 +461,14 @@ def test_what_is_written_in_another_way_is_said() -> None:
 @pytest.mark.parametrize(
     "props", [{}, {"userData": "#!/bin/sh\ntrue\n"}, {"userData": "#cloud-config\npackages: [x]\n"}]
 )
-def test_other_instances_are_nobodys_business(props: dict[str, Any]) -> None:
+def test_other_instances_are_not_checked(props: dict[str, Any]) -> None:
     program = Program()
     program.add(aws.INSTANCE, "web", props, id="i-1")
     assert run(program) == ({}, {})
 
 
 def test_base64_is_read_and_what_cannot_be_is_said() -> None:
-    found = Pack(NOBODY).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
+    found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
     assert found["advice"][0] == (
         "user data in base64: cannot be read: Compressed file ended before the end-of-stream "
         "marker was reached; not checked"
@@ -484,7 +484,7 @@ def test_a_waived_name_passes_and_is_remembered() -> None:
 
 def test_instances_behind_our_gate_pass_without_a_word() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    made, pack = plan_aws(spec, given(spec)), Pack(NOBODY)
+    made, pack = plan_aws(spec, given(spec)), Pack(SILENT_RESOLVERS)
     for id in spec.node_ids:
         text = node_user_data(
             made, spec, "mine", id, OWN_ID, f"vol-0123456789abcde{id}", f"/p/{id}"
@@ -513,7 +513,7 @@ def test_only_what_is_grave_is_said_again_behind_a_gate(
     text = PROPERTIES.format(id=1, internal=internal, external=external, own=private(1))
     for parents, said in (("", alone), (BEHIND, behind)):
         props = {"userData": script(text)}
-        assert set(Pack(NOBODY).analyze(aws.INSTANCE, props, parents=parents)) == said
+        assert set(Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, props, parents=parents)) == said
 
 
 def test_what_surrounds_an_instance_is_checked_where_no_gate_has_seen_it() -> None:
@@ -529,12 +529,12 @@ def test_what_the_instance_computes_is_not_said_again_behind_a_gate() -> None:
     text = script(PROPERTIES).replace("'EOF'", "EOF")
     text = text.format(id=1, internal=private(1), own=private(1), external="$(hostname -f)")
     for parents, said in (("", {"not-known-yet"}), (BEHIND, set())):
-        found = Pack(NOBODY).analyze(aws.INSTANCE, {"userData": text}, parents=parents)
+        found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userData": text}, parents=parents)
         assert set(found) == said
 
 
 def test_instances_that_are_gone_at_the_end_are_passed_over() -> None:
-    program, pack = Plain(ingress=[]), Pack(NOBODY)
+    program, pack = Plain(ingress=[]), Pack(SILENT_RESOLVERS)
     gone = script(PROPERTIES.format(id=2, internal=private(2), external=public(2), own=private(2)))
     assert pack.analyze(aws.INSTANCE, {"userData": gone}, name="gone") == {}
     instance = program.broker()
@@ -566,7 +566,7 @@ def test_one_report_names_all_instances_that_it_is_about() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_checked_of_user_data_is_said(user_data: str, said: str) -> None:
-    found = Pack(NOBODY).analyze(aws.INSTANCE, {"userData": user_data})
+    found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userData": user_data})
     assert said in found["advice"]
 
 

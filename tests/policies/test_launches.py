@@ -62,7 +62,7 @@ def test_a_template_that_is_well_or_no_broker_s_passes(text: str) -> None:
     assert Pack().analyze(LAUNCH_TEMPLATE, template(text)) == {}
 
 
-def test_a_template_without_user_data_is_nobody_s_business() -> None:
+def test_a_template_without_user_data_is_not_checked() -> None:
     assert Pack().analyze(LAUNCH_TEMPLATE, {"name": "kafka"}) == {}
 
 

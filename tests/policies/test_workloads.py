@@ -115,7 +115,7 @@ def test_a_service_whose_port_is_not_known_may_have_any() -> None:
 
 
 @pytest.mark.parametrize("type", ["kubernetes:helm.sh/v3:Release", "other:apps/v1:StatefulSet"])
-def test_resources_of_other_kinds_are_nobody_s_business(type: str) -> None:
+def test_resources_of_other_kinds_are_not_checked(type: str) -> None:
     assert said(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x")))) == {}
 
 

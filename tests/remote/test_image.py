@@ -89,7 +89,7 @@ def test_pip_is_asked_what_it_is_told(home: Path) -> None:
         ({}, {}, b""),
     ],
 )
-def test_the_build_trusts_whom_pip_trusts(
+def test_the_build_trusts_the_authorities_of_pip(
     settings: Mapping[str, str],
     environment: Mapping[str, str],
     expected: bytes,
@@ -173,7 +173,7 @@ class ClientDouble:
         self.removed.append(name)
 
 
-def test_images_that_nobody_asks_for_any_more_are_removed() -> None:
+def test_unused_images_are_removed() -> None:
     name = "earshot-validator:0.1.0-"
     now = datetime.now(UTC)  # and not when the tests began, which may be more than an hour ago
     client = ClientDouble(

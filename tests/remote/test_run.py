@@ -180,7 +180,7 @@ def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str
     assert {it.listener for it in ended.cells} == {it.name for it in whole.listeners}
 
 
-def test_a_scope_that_nobody_stands_for_is_inconclusive(world: World) -> None:
+def test_a_scope_without_a_standpoint_is_inconclusive(world: World) -> None:
     report = validate_from(PLACES[:2], docker_contract(), OPTIONS)
     assert cells(report)["external"] == ("ALICE", Verdict.INCONCLUSIVE)
     assert "no standpoint is known" in report.cells[-1].reason
@@ -235,7 +235,7 @@ def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) ->
     assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
 
 
-def test_after_an_interrupt_nobody_else_is_asked(
+def test_after_an_interrupt_no_other_place_is_asked(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -262,7 +262,7 @@ NOWHERE = Standpoint(
 AFAR = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b")
 
 
-def test_where_nobody_stands_everything_is_skipped_with_the_reason(world: World) -> None:
+def test_at_a_place_that_is_not_run_everything_is_skipped_with_the_reason(world: World) -> None:
     report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.SKIP)
     assert report.cells[0].reason == "not run: no validator"
@@ -270,7 +270,7 @@ def test_where_nobody_stands_everything_is_skipped_with_the_reason(world: World)
     assert cells(report)["external"] == ("ALICE", Verdict.PASS)
 
 
-def test_where_nobody_validated_there_was_no_run(world: World) -> None:
+def test_without_a_validation_there_was_no_run(world: World) -> None:
     only = ("internal",)
     report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS, only=only)
     assert (report.run, report.exit_code) == ("none", 3)

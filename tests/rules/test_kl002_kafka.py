@@ -96,7 +96,7 @@ def test_versions_differ(
         ),
     ],
 )
-def test_a_controller_that_nobody_places_is_grave_where_the_voters_do_not(
+def test_a_controller_without_an_address_is_an_error_without_voters(
     base: dict[str, str], change: dict[str, str], version: str, grave: bool
 ) -> None:
     values = base | change

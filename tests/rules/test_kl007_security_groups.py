@@ -114,7 +114,7 @@ def test_a_part_of_the_clients_is_not_all(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("one", "closed"), [(True, {"PLAINTEXT"}), (False, {"EXTERNAL"})])
-def test_a_lone_broker_needs_nobody_but_clients_beyond(one: bool, closed: set[str]) -> None:
+def test_a_lone_broker_needs_rules_only_for_clients_outside(one: bool, closed: set[str]) -> None:
     made = made_of(1, separate=False, one=one)
     findings = evaluate(replace(ClusterFacts.of(made, "aws"), instances={1: Instance(())}), [RULE])
     assert {item.listener for item in findings} == closed

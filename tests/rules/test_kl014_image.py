@@ -86,7 +86,7 @@ def test_kafka_before_3_7_takes_only_a_uuid_as_cluster_id(id: str, is_taken: boo
         ("bitnami/kafka:3.7", {"KAFKA_KRAFT_CLUSTER_ID": "my-cluster"}, ()),
     ],
 )
-def test_no_cluster_id_is_refused_that_nobody_hands_to_kafka(
+def test_a_cluster_id_that_kafka_does_not_get_is_not_refused(
     image: str, env: dict[str, str], mounts: tuple[str, ...]
 ) -> None:
     given = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}

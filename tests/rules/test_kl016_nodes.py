@@ -112,7 +112,7 @@ def test_a_voter_at_the_container_of_another() -> None:
     ]
 
 
-def test_a_listener_that_nobody_advertises_is_no_way_between_brokers() -> None:
+def test_an_unadvertised_listener_is_no_way_between_brokers() -> None:
     nodes = [node(name, id, None) for id, name in enumerate(("k1", "k2"))]
     assert list(checked(*nodes)) == []
 

@@ -66,7 +66,7 @@ def test_localhost_with_a_port_that_leads_elsewhere(
 
 
 @pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])
-def test_a_published_port_of_a_listener_on_loopback_is_open_to_nobody(host: str) -> None:
+def test_a_published_port_of_a_listener_on_loopback_is_closed(host: str) -> None:
     port = PublishedPort(9092, 9093)
     (found,) = checked(Address(host, 9093), port, bind="127.0.0.1")
     assert found.observed == (

@@ -1,4 +1,4 @@
-"""Whom a listener of a container is for, and by whose word."""
+"""The clients that a listener of a container is for, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_a_name_or_a_port_tells(
 @pytest.mark.parametrize(
     ("host", "scopes"), [("localhost", (Scope.HOST,)), ("b.example.com", tuple(Scope)[1::2])]
 )
-def test_what_is_between_brokers_is_nobodys_at_a_broker_that_stays_alone(
+def test_the_inter_broker_listener_of_a_single_broker_has_no_clients(
     host: str, scopes: tuple[Scope, ...]
 ) -> None:
     found = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
     assert found.scopes == scopes
 
 
-def test_nobody_need_have_said_anything() -> None:
+def test_an_audience_need_not_be_given() -> None:
     found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {})
     assert found == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")

@@ -474,7 +474,7 @@ def lenient_container(text: str, **more: Mapping[str, str]) -> Container:
     return lenient(f"services:\n  k:\n{body}", **more).services[0].container
 
 
-def test_a_variable_that_nobody_has_set_stays_where_it_is_not_known() -> None:
+def test_an_unset_variable_stays_if_it_is_unknown() -> None:
     found = lenient("services: {k: {image: 'a:$TAG', environment: {A: '${B:-b}${C:?no}$D'}}}")
     assert found.services[0].container.image == "a:${TAG}"
     assert found.services[0].container.env == {"A": "b${C}${D}"}
@@ -543,7 +543,7 @@ def test_files_that_include_each_other_are_read_once() -> None:
     assert [path for _, path in found.included] == ["x.yml", "y.yml"]
 
 
-def test_no_more_files_are_included_than_anybody_has() -> None:
+def test_the_number_of_included_files_is_limited() -> None:
     files = {f"{i}.yml": f"include: [{i + 1}.yml]" for i in range(MAX_INCLUDED + 5)}
     found = lenient("include: [0.yml]", files=files)
     assert len(found.included) == MAX_INCLUDED
@@ -565,7 +565,7 @@ def test_what_is_handed_through_and_not_set_here_is_not_known(text: str) -> None
     assert (strict.services[0].container.env, strict.missing) == ({}, ())
 
 
-def test_a_variable_of_an_env_file_that_nobody_has_set_is_not_known() -> None:
+def test_an_unset_variable_of_an_env_file_is_unknown() -> None:
     body = "services: {k: {image: a, env_file: k.env, environment: {B: '$C'}}}"
     found = lenient(body, {"C": "x${D}"}, {"k.env": "A=${HOST_IP}:1\n"})
     assert found.services[0].container.env == {"A": "${HOST_IP}:1", "B": "x${D}"}

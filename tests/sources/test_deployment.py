@@ -231,7 +231,7 @@ def test_bitnami_listens_with_plaintext_at_9092_and_with_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "kafka:9092")]
 )
-def test_an_image_may_advertise_what_nobody_has_set(image: str, advertised: str) -> None:
+def test_an_image_may_advertise_what_is_not_set(image: str, advertised: str) -> None:
     prefix = "KAFKA_CFG_" if image == BITNAMI else "KAFKA_"
     found = broker(image, {f"{prefix}LISTENERS": "PLAINTEXT://:9092"})
     assert listeners(found) == {"PLAINTEXT": (":9092", advertised)}
@@ -295,7 +295,7 @@ def test_the_port_is_known_beside_an_unknown_host(host: str, binds: dict[str, st
     assert [it.template for it in found.endpoints or ()] == [Address(host, 9), None]
 
 
-def test_one_that_is_not_advertised_leads_nobody_anywhere() -> None:
+def test_a_listener_that_is_not_advertised_leads_nowhere() -> None:
     env = {"KAFKA_LISTENERS": "A://:1,B://:2", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
     assert listeners(broker(APACHE, env)) == {"A": (":1", "kafka:1"), "B": (":2", "?")}
 

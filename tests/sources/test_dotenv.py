@@ -73,7 +73,7 @@ def test_the_mark_of_windows_before_a_file_is_no_name() -> None:
     assert read_raw_env_file("\ufeffA=b", ".env", Variables({})) == {"A": "b"}
 
 
-def test_what_nobody_has_set_is_kept_and_missing_where_it_is_not_known() -> None:
+def test_unset_variables_are_kept_and_missing_if_unknown() -> None:
     known = Variables({"SET": "s"}, keep=True)
     found = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", known)
     assert found == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}

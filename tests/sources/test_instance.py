@@ -1,4 +1,4 @@
-"""The facts about a broker on an instance, and whom its listeners are for."""
+"""The facts about a broker on an instance, and the clients of its listeners."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def reported(found: ClusterFacts) -> list[str]:
         ("PLAINTEXT", PRIVATE, "internal", f"{PRIVATE} is an EC2 private name"),
     ],
 )  # fmt: skip
-def test_a_name_or_a_host_tells_whom_a_listener_is_for(
+def test_a_name_or_a_host_tells_the_clients_of_a_listener(
     name: str, host: str, scopes: str, why: str
 ) -> None:
     found = audience(name, Address(host, 9092), {})

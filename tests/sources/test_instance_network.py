@@ -137,7 +137,7 @@ def test_what_aws_lists_in_a_group_without_blocks_of_its_own_is_not_taken_for_a_
     assert around(group, vpcSecurityGroupIds=["sg-2"]).ingress == ()
 
 
-def test_groups_that_are_not_known_let_in_nobody_knows_whom() -> None:
+def test_the_clients_that_unknown_groups_admit_are_unknown() -> None:
     foreign = ["0-65535 from group sg-9, which is not of this stack"]
     assert ingress(around(vpcSecurityGroupIds=["sg-9"])) == foreign
     unknown = ["0-65535 from its security groups, which are not known"]

@@ -1,4 +1,4 @@
-"""Whom a listener of a properties file is for."""
+"""The clients that a listener of a properties file is for."""
 
 from __future__ import annotations
 

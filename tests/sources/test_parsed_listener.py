@@ -28,7 +28,7 @@ BROKER = {
     "inter.broker.listener.name": "INTERNAL",
 }
 SAID = Audience((Scope.INTERNAL,), "said so")
-NOBODY = Audience((), "")
+NO_AUDIENCE = Audience((), "")
 
 
 def own_scopes(node: Node) -> Callable[[str, int, Address], Audience]:
@@ -138,9 +138,9 @@ def test_without_a_controllers_name_it_is_called_as_usual() -> None:
     assert plan is not None and plan.controller == "CONTROLLER"
 
 
-def test_whom_nobody_names_is_checked_for_the_widest() -> None:
+def test_a_listener_without_a_named_scope_is_checked_for_the_widest() -> None:
     plan = read(
-        NOBODY,
+        NO_AUDIENCE,
         listeners="INTERNAL://:9092,EXTERNAL://:9094",
         advertised_listeners="INTERNAL://localhost:9092,EXTERNAL://b1:9094",
     )
@@ -163,7 +163,7 @@ def test_a_word_or_a_role_tells_before_anything_else() -> None:
         "listeners": f"{BROKER['listeners']},CONTROLLER://:9093",
         "process.roles": "broker,controller",
     }
-    found = parsed_listeners(values, lambda *_: NOBODY, "b1", scopes_by_name=scopes)
+    found = parsed_listeners(values, lambda *_: NO_AUDIENCE, "b1", scopes_by_name=scopes)
     assert {it.name: (it.audience.scopes, it.audience.why) for it in found} == {
         "INTERNAL": ((Scope.HOST, Scope.EXTERNAL), "said so"),
         "EXTERNAL": ((), ""),

@@ -117,7 +117,7 @@ def reported(text: str) -> list[tuple[str, str, str | None, list[str]]]:
     return [(it.rule, it.container, it.listener, list(map(str, it.lines))) for it in found]
 
 
-def test_who_is_sent_where_nobody_listens_is_found() -> None:
+def test_a_client_that_is_sent_to_a_closed_port_is_found() -> None:
     good = compose(f"redpanda start {BIND} {TOLD}", CLIENT)
     assert reported(good) == []
     inside = good.replace("internal://redpanda:9092", "internal://localhost:9092")

@@ -128,7 +128,7 @@ def test_defaults_follow_their_rule(name: str, default: str, value: str | None) 
         ("$A$$NO", "one$NO"),
     ],
 )
-def test_a_variable_that_nobody_has_set_may_stay(text: str, expected: str) -> None:
+def test_an_unset_variable_may_stay(text: str, expected: str) -> None:
     assert Variables(VALUES, keep=True).substitute(text) == expected
 
 

@@ -94,7 +94,7 @@ def test_a_script_in_runcmd_and_one_in_a_mime_archive() -> None:
     assert one(archive.as_string()).settings.values == VALUES
 
 
-def test_what_is_added_to_a_file_of_its_own_and_to_one_of_somebody_else() -> None:
+def test_what_is_added_to_a_file_of_its_own_and_to_an_existing_one() -> None:
     more = "cat >>f <<'X'\nlisteners=A://:9092\nX\n"
     found = one(f"#!/bin/sh\ncat >f <<'X'\n{FILE}X\n{more}")
     assert found.settings.values == {**VALUES, "listeners": "A://:9092"}

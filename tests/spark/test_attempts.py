@@ -226,7 +226,7 @@ def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     assert events == []
 
 
-def test_after_the_deadline_nobody_is_blamed_and_nothing_is_tried(
+def test_after_the_deadline_no_broker_is_blamed_and_nothing_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "connects", lambda address, _: False)

@@ -16,7 +16,7 @@ class SparkDouble:
         raise AssertionError("asked after the deadline")
 
 
-def test_nobody_is_asked_when_no_time_is_left() -> None:
+def test_no_broker_is_asked_when_no_time_is_left() -> None:
     routes = [Route("INTERNAL", id, Address("kafka", id), 0) for id in range(1, 20)]
     spark = cast(Any, SparkDouble())
     assert routes_to_other_clusters(spark, routes, {"INTERNAL": {}}, "C", Deadline(0)) == {}

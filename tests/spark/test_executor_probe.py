@@ -93,7 +93,7 @@ def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object
 def test_the_first_address_that_accepts_is_enough(
     listening: int, leading: dict[str, list[str]]
 ) -> None:
-    leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # nobody listens at the first
+    leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
     found = looked_at("kafka", listening)
     assert (found["resolved"], found["stage"], found["error"]) == (
         ["127.0.0.1", "127.0.0.2"],
@@ -171,7 +171,7 @@ def answering(answer: bytes) -> str:
     with here, there:
 
         def tell() -> None:
-            with contextlib.suppress(OSError):  # nobody reads to the end of what is too long
+            with contextlib.suppress(OSError):  # an answer that is too long is not read to its end
                 there.sendall(answer)
                 there.shutdown(socket.SHUT_WR)
 

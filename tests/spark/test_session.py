@@ -218,9 +218,7 @@ def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["well", "failed", "killed", "goes on"],
 )
-def test_a_jvm_that_nobody_needs_any_more_ends_well_or_not(
-    tmp_path: Path, script: str, ended_well: bool
-) -> None:
+def test_an_unused_jvm_ends_well_or_not(tmp_path: Path, script: str, ended_well: bool) -> None:
     submit = tmp_path / "bin" / "spark-submit"
     submit.parent.mkdir()
     submit.write_text(f"#!/bin/sh\n{script}\n")

@@ -29,7 +29,7 @@ def use(monkeypatch: pytest.MonkeyPatch, origin: Origin) -> Installation:
     return cli
 
 
-def test_built_cli_gets_files_and_asks_nobody(
+def test_built_cli_gets_files_and_asks_no_service(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, Origin.BUILT)

@@ -89,7 +89,7 @@ def test_attributes_that_are_whole_stay(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_nobodys_attributes_are_touched_while_a_process_has_the_stack(tmp_path: Path) -> None:
+def test_no_attributes_are_changed_while_a_process_has_the_stack(tmp_path: Path) -> None:
     lock(tmp_path, GONE, "elsewhere.example", stack="another")
     path = attributes(tmp_path, "", stack="another")
     repair(tmp_path)

@@ -139,9 +139,7 @@ def test_no_network_in_common_is_no_name() -> None:
         (APP, "no such name"),
     ],
 )
-def test_a_name_that_is_not_there_may_be_one_that_nobody_has_described(
-    app: Container, end: str
-) -> None:
+def test_an_unknown_name_may_be_one_that_is_not_described(app: Container, end: str) -> None:
     assert way(deployed(app), "app", "other:9092") == end
 
 

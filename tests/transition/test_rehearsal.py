@@ -1,4 +1,4 @@
-"""Whom clients reach while a step is made, and after it."""
+"""The brokers that clients reach during and after a step."""
 
 from earshot.listeners.terms import Scope
 from earshot.transition.rehearsal import RehearsedStep, by_scope, rehearsed_steps
@@ -6,7 +6,7 @@ from earshot.transition.steps import transition
 from tests.transition.test_steps import BEFORE, EXTERNAL, INTERNAL, RENAMED, plan
 
 
-def test_each_step_with_what_brokers_offer_and_whom_clients_reach() -> None:
+def test_each_step_with_its_listeners_and_the_brokers_that_clients_reach() -> None:
     steps = transition(BEFORE, RENAMED)
     first, second, third = rehearsed_steps(BEFORE, steps)
     host = {Scope.HOST: ("EXTERNAL",)}

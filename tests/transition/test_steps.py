@@ -1,4 +1,4 @@
-"""The steps of a change: which they are, and that nobody is sent nowhere on the way."""
+"""The steps of a change, in none of which a client is sent nowhere."""
 
 import random
 from typing import Any
@@ -272,7 +272,7 @@ def test_a_port_within_a_container_is_no_published_one() -> None:
     assert texts(transition(on_docker(PUBLISHED, None), wanted)) == ["EXTERNAL at other addresses"]
 
 
-def test_one_broker_alone_reaches_nobody_and_needs_one_step_to_use_another_listener() -> None:
+def test_a_single_broker_needs_one_step_to_use_another_listener() -> None:
     alone = plan(INTERNAL, EXTERNAL, REPL, brokers=1)
     wanted = plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL, brokers=1)
     assert texts(transition(alone, wanted)) == ["INTERNAL from PLAINTEXT to SSL; REPL removed"]
@@ -399,7 +399,7 @@ def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone(
         ({"nodes": plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}).nodes}, "EXTERNAL (SSL)"),
     ],
 )
-def test_security_does_not_come_beside_security_of_somebody_s_own(
+def test_security_is_refused_beside_security_settings_of_the_users_own(
     changes: dict[str, Any], shown: str
 ) -> None:
     error = raised(EarshotError, transition, BEFORE.model_copy(update=changes), secured(BEFORE))
@@ -518,7 +518,7 @@ def test_an_id_that_changes_is_refused() -> None:
     )
 
 
-def test_in_no_mixture_of_any_step_is_anybody_sent_nowhere() -> None:
+def test_in_no_mixture_of_any_step_is_a_client_sent_nowhere() -> None:
     counted = []
     for number in range(PAIRS):
         steps, found = walked(random.Random(f"unit/{number}"))

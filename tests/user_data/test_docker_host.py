@@ -70,7 +70,7 @@ def test_it_does_not_start_without_its_volume_and_its_key() -> None:
     assert json.loads(files()["/etc/docker/daemon.json"])["data-root"] == ROOT
 
 
-def test_containers_get_addresses_that_nobody_else_has() -> None:
+def test_containers_get_addresses_that_are_not_used() -> None:
     settings = json.loads(files()["/etc/docker/daemon.json"])
     assert settings["bip"] == "172.17.0.1/24"
     assert settings["default-address-pools"] == [{"base": "172.17.0.0/16", "size": 24}]

@@ -405,7 +405,7 @@ class TestClientsOfListenersThatLeave:
         head = "--no-header --tcp --numeric state established sport = :"
         assert asked == [f"{head}9092", f"{head}19092"]
 
-    def test_nobody(self, tmp_path: Path) -> None:
+    def test_no_clients(self, tmp_path: Path) -> None:
         assert self.reported(tmp_path).clients == {"EXTERNAL": {}, "INTERNAL": {}}
 
     def test_a_parameter_has_room_for_all(self, tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ class TestClientsOfListenersThatLeave:
             assert origins["other addresses"] == 500 - SHOWN_CLIENTS
         assert len((tmp_path / "told").read_bytes().splitlines()[-1]) < 4096
 
-    def test_what_cannot_be_counted_is_not_nobody(self, tmp_path: Path) -> None:
+    def test_clients_that_cannot_be_counted_are_not_none(self, tmp_path: Path) -> None:
         reporter = Reporter(tmp_path, (Role.BROKER,), leaving={"EXTERNAL": 9092})
         reporter.tools.answer(QUORUM, CAUGHT_UP)
         reporter.tools.answer(TOPICS, "")

@@ -1,4 +1,4 @@
-"""Permissions: what each grant lets whom do."""
+"""ACLs: what each grant permits."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -158,6 +158,6 @@ def test_a_login_that_stays_refused_names_broker_listener_and_user(
     )
 
 
-def test_why_nobody_answers_is_a_failure_of_its_own() -> None:
+def test_the_reason_of_a_missing_answer_is_a_failure_of_its_own() -> None:
     failure = access.login_failure({"bootstrap.servers": "localhost:1"})
     assert failure is not None and failure.error == "refused"

@@ -35,7 +35,7 @@ def test_reads_what_it_writes() -> None:
     assert read_contract(contract.to_json(), "test") == contract
 
 
-def test_of_a_cluster_that_was_only_looked_at_nobody_knows_the_inter_broker_listener() -> None:
+def test_the_inter_broker_listener_of_a_cluster_that_was_only_looked_at_is_unknown() -> None:
     unnamed = {key: value for key, value in GOOD.items() if key != "inter_broker"}
     contract = read_contract(json.dumps(unnamed), "test")
     assert contract.inter_broker is None

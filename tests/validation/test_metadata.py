@@ -213,7 +213,7 @@ def test_requests_are_drawn_anew_until_they_go_to_a_broker_that_is_reachable() -
     client = cast(Any, SimpleNamespace(list_topics=list_topics))
     steer(client, lambda id: id == 2, 5.0)
     assert list(draws) == [2]
-    # nobody answers any more: what was drawn stands
+    # no broker answers any more: the last draw counts
     steer(client, lambda id: False, 5.0)
 
 

@@ -228,7 +228,7 @@ def test_a_port_that_no_client_can_use_is_said() -> None:
     assert reported((cell,)).cells[0].verdict is Verdict.FAIL
 
 
-def test_a_contract_that_somebody_wrote_stays_strict() -> None:
+def test_a_contract_written_by_hand_stays_strict() -> None:
     with pytest.raises(ValueError, match="my_kafka"):
         Contract.model_validate_json(
             contract(EXTERNAL=["kafka:9092"]).to_json().replace('"kafka"', '"my_kafka"')

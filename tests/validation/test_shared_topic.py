@@ -90,7 +90,7 @@ def test_partitions_that_are_there_are_taken_and_others_added() -> None:
     assert share_topic(cast(Any, admin), "t", [(2,), (3,)], 1.0) == (1, 2)
 
 
-def test_a_partition_that_nobody_leads_is_no_lost_quorum() -> None:
+def test_a_partition_without_a_leader_is_no_lost_quorum() -> None:
     with pytest.raises(TopicError) as caught:
         share_topic(cast(Any, AdminDouble((1,), (-1, 2))), "t", [(1,), (2,)], 1.0)
     assert caught.value.failure == Failure(

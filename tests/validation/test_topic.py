@@ -43,7 +43,7 @@ def test_an_expired_run_of_this_cluster_is_a_leftover(cluster: str) -> None:
     assert leftovers(both, cluster, NOW + 60 + CLOCK_SLACK + 1) == both
 
 
-def test_nobody_elses_topic_is_touched() -> None:
+def test_topics_of_others_are_not_touched() -> None:
     names = [
         topic_name("dev-2", run_id(), 60, NOW),
         topic_name("dev-1234567890", run_id(), 60, NOW),

@@ -68,7 +68,7 @@ def test_no_public_address_but_an_elastic_ip(engine: Engine) -> None:
     assert all("broker" in name for name in addressed)
 
 
-def test_groups_let_in_kafka_alone_and_nobody_unnamed(engine: Engine) -> None:
+def test_groups_admit_only_kafka_and_named_clients(engine: Engine) -> None:
     """FSBP EC2.18 and EC2.19: no port is open to the world, and none that is no listener's."""
     for item in inputs(engine, INGRESS):
         assert item["ipProtocol"] == "tcp"
@@ -84,7 +84,7 @@ def test_the_world_comes_in_where_it_was_written_out_and_there_alone() -> None:
     assert [int(it["fromPort"]) for it in rules if it.get("cidrIpv4") == "0.0.0.0/0"] == [9092]
 
 
-def test_nobody_logs_in_with_a_key(engine: Engine) -> None:
+def test_no_key_pair_allows_a_login(engine: Engine) -> None:
     """Sessions go through Systems Manager: no key pair, no port 22 (FSBP EC2.13)."""
     assert not any("keyName" in item for item in inputs(engine, INSTANCE))
     assert not [it for it in inputs(engine, INGRESS) if int(it["fromPort"]) == 22]

@@ -115,7 +115,7 @@ def test_only_brokers_for_external_clients_have_an_address_beyond() -> None:
     assert subnets["mine-controller-10002"] == "id of mine-private-b"
 
 
-def test_groups_open_each_port_to_whom_it_is_for() -> None:
+def test_groups_open_each_port_to_its_clients() -> None:
     clients = {"ranges": {"office": "203.0.113.0/24"}, "groups": {"app": "sg-0123abcd"}}
     engine = registered(read_aws(**{**TWO_LISTENERS, "clients": clients}, **SEPARATE))
     sources = ("cidrIpv4", "referencedSecurityGroupId")

@@ -274,7 +274,7 @@ def test_that_a_node_has_served_meanwhile_is_no_change() -> None:
     assert provider.differs(before, before | {"written": "4.1.1", "drained": [4]})
 
 
-def test_where_nobody_can_say_who_has_written_the_data_nothing_is_refused(
+def test_if_the_writer_of_the_data_is_unknown_nothing_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def unreachable(_config: object, _region: str) -> None:

@@ -31,7 +31,7 @@ def counted(node: Any, at: int, **origins: int) -> str:
     return report(node, clients=clients, at=f"2026-01-01T00:00:{at:02}Z")
 
 
-def test_nobody_is_connected() -> None:
+def test_no_client_is_connected() -> None:
     said: list[str] = []
     read = Parameters(
         look(counted(ONE, 1, _a=4), counted(TWO, 1)), look(counted(ONE, 2), counted(TWO, 2))

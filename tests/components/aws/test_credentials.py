@@ -56,7 +56,7 @@ def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert read([]) == {}
 
 
-def test_whom_nobody_answers_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_fails_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "Session", SessionDouble)
     with pytest.raises(EarshotError) as caught:
         reader({}, "eu-central-1")(["/broken"])

@@ -139,7 +139,7 @@ def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
     ("remove", "goes"),
     [("unused", False), ("9999-12-31", False), ("2020-01-01", True), ("anyway", True)],
 )
-def test_a_listener_goes_when_somebody_says_so(
+def test_a_listener_is_removed_when_the_stack_file_says_so(
     remove: str, goes: bool, tmp_path: Path, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

@@ -148,7 +148,7 @@ def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
     assert shown["certificate"] == outs["certificate"]
 
 
-def test_a_key_that_somebody_removed_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
+def test_a_removed_key_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
     props = wanted(folder)
     outs = created(props)
     del ssm.held[props["parameters"]["a"]]

@@ -143,7 +143,7 @@ def test_a_state_that_is_older_than_its_nodes_is_refused(known: dict[str, Any]) 
     assert caught.value.remedy is not None and "pulumi stack import" in caught.value.remedy
 
 
-def test_interfaces_that_nobody_may_look_at_end_the_update() -> None:
+def test_unreadable_interfaces_end_the_update() -> None:
     with pytest.raises(EarshotError, match="ec2:DescribeNetworkInterfaces"):
         check_attached(
             "mine", held(broker_1="i-1"), Interfaces(None, None, "UnauthorizedOperation")

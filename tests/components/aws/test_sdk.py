@@ -69,7 +69,7 @@ def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> Non
     ]
 
 
-def test_a_package_that_somebody_has_imported_before_stays_theirs() -> None:
+def test_a_package_imported_before_is_kept() -> None:
     assert printed(FIRST) == ["_LazyModule"]
 
 

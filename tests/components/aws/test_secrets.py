@@ -103,7 +103,7 @@ def test_each_kind_has_its_own_and_a_state_has_none_of_it(root: Path, ssm: SsmDo
     assert tags == [[{"Key": "earshot:stack", "Value": "s"}]] * 4
 
 
-def test_it_is_written_when_it_changes_and_when_somebody_else_has_written_it(
+def test_it_is_written_when_it_changes_and_when_it_was_overwritten(
     root: Path, ssm: SsmDouble
 ) -> None:
     olds = created(wanted(root, "node-1"))

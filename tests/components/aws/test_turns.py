@@ -118,7 +118,7 @@ def test_the_node_that_is_down_itself_is_replaced(world: SimpleNamespace) -> Non
     assert refusal(props(["a", "m7g.large", ""], 3), props(third, 3)) == ""
 
 
-def test_a_node_that_does_not_change_asks_nobody(world: SimpleNamespace) -> None:
+def test_a_node_that_does_not_change_sends_no_request(world: SimpleNamespace) -> None:
     world.machines.clear()
     assert refusal(OLD, OLD) == ""
     assert refusal(OLD, props(["b", "m7g.large", ""], others=[])) == "", "a new cluster"

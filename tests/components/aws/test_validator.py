@@ -58,7 +58,7 @@ def bucket_part(engine: Engine, kind: str) -> dict[str, Any]:
     return found.inputs
 
 
-def test_it_stands_in_a_private_subnet_where_nobody_comes_in(engine: Engine) -> None:
+def test_it_is_in_a_private_subnet_without_ingress(engine: Engine) -> None:
     """FSBP EC2.9: no public address; EC2.18 and EC2.19 hold where there is no rule at all."""
     interface, instance = own(engine, INTERFACE), own(engine, INSTANCE)
     assert interface.inputs["subnetId"] == "id of mine-private-a"

@@ -65,7 +65,7 @@ def test_a_volume_that_is_given_is_attached_and_not_made() -> None:
         assert volume.replace("-", "") in text
 
 
-def test_volumes_that_nobody_uses_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_unused_volumes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     volumes = {ONE: there(ONE, 1), TWO: there(TWO, 2)}
     registered(read_aws(volumes={1: ONE}, cluster_id=KEPT), Answers(volumes=volumes))
     (reported,) = [it.message for it in caplog.records if "attached to nothing" in it.message]

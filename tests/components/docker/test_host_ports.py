@@ -82,7 +82,7 @@ def test_without_an_image_another_host_cannot_be_asked() -> None:
         host_ports.holders(None, ELSEWHERE, None, [LOOPBACK], [])
 
 
-def test_a_socket_on_another_port_or_address_is_nobody_of_docker_s(
+def test_a_socket_on_another_port_or_address_is_not_dockers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for published in (

@@ -19,8 +19,8 @@ from tests.transition.test_steps import BEFORE
 from toolchain import stack as stack_module
 from toolchain.stack import Stack, main
 
-NOBODY = "tcp://127.0.0.1:1"
-"""An engine that nobody has."""
+NO_ENGINE = "tcp://127.0.0.1:1"
+"""An engine that does not exist."""
 
 
 def spec(engine: str) -> DockerSpec:
@@ -29,7 +29,7 @@ def spec(engine: str) -> DockerSpec:
 
 def test_no_engine_no_stack() -> None:
     with pytest.raises(EarshotError, match="does not answer") as caught:
-        make.check(spec(NOBODY))
+        make.check(spec(NO_ENGINE))
     assert "apt-get install docker.io" in str(caught.value)
 
 
@@ -39,27 +39,27 @@ def test_an_engine_of_a_host_that_the_stack_made_is_asked_for_before_a_refresh(
     zones = {"a": "eu-central-1a", "b": "eu-central-1b"}
     made = {"aws": {"host_zones": zones, "deployers": {"here": "10.1.0.0/24"}}}
     hosts = DockerSpec.model_validate({"placement": "docker", "hosts": made})
-    engines = (CandidateEngine(engine=NOBODY),)
+    engines = (CandidateEngine(engine=NO_ENGINE),)
     vantage = Standpoint(name="internal", scope=Scope.INTERNAL, engines=engines)
     (tmp_path / standpoint.FILE).write_text(to_json((vantage,)))
     make.repair(hosts, "mine", tmp_path, print)  # as after `make down`
     memory.complete(tmp_path, BEFORE, 0)
     with pytest.raises(EarshotError, match="it is on a host of this stack") as caught:
         make.repair(hosts, "mine", tmp_path, print)
-    assert f"Docker engine at {NOBODY}: does not answer" in str(caught.value)
+    assert f"Docker engine at {NO_ENGINE}: does not answer" in str(caught.value)
     assert "systemctl status docker-prepare docker" in str(caught.value)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose docker template names an engine that nobody has."""
+    """A checkout whose docker template names an engine that does not exist."""
     (tmp_path / "Pulumi.yaml").write_text(
         "name: earshot\nruntime: python\nstackConfigDir: stacks\n"
     )
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.docker.yaml").write_text(
         "config:\n  earshot:cluster:\n    placement: docker\n"
-        f"    hosts: [{{name: local, engine: '{NOBODY}'}}]\n"
+        f"    hosts: [{{name: local, engine: '{NO_ENGINE}'}}]\n"
     )
     (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(
         "config:\n  earshot:cluster:\n    placement: local\n"
@@ -76,7 +76,7 @@ def test_make_up_says_how_to_get_an_engine_before_anything_else(
     monkeypatch.setattr(Stack, "_earshot", lambda *_: pytest.fail("something else came first"))
     assert main(["up", "--stack", "docker-mine"]) == 2
     reported = capsys.readouterr().err
-    assert f"Docker engine at {NOBODY}: does not answer" in reported
+    assert f"Docker engine at {NO_ENGINE}: does not answer" in reported
     assert "apt-get install docker.io" in reported
     assert Project(checkout).stack_file("docker-mine").exists(), "made from the template"
 
@@ -124,7 +124,7 @@ def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
     monkeypatch.setattr(make, "connect", lambda host: nullcontext(client))
     if known is not None:
         (tmp_path / known).write_text(f"{OWN}\n")
-    make.remove_data(spec(NOBODY), "mine", tmp_path, print)
+    make.remove_data(spec(NO_ENGINE), "mine", tmp_path, print)
     assert [it.removed for it in (old, ours, theirs)] == removed
     reported = capsys.readouterr()
     assert f"Left volume theirs: its data is of cluster {OTHER}" in reported.out + reported.err

@@ -1,4 +1,4 @@
-"""What is asked before a container is touched, of whom, and what becomes of the answers."""
+"""The preflight checks of a container, and what follows from their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

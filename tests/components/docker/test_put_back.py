@@ -229,7 +229,7 @@ def test_how_it_is_left_where_it_cannot_be_made_again(
 
 
 @pytest.mark.parametrize("kind", [Disturbed, EarshotError])
-def test_nothing_is_put_back_that_somebody_disturbed_or_nobody_replaced(
+def test_only_an_undisturbed_replaced_container_is_put_back(
     engine: EngineDouble, monkeypatch: pytest.MonkeyPatch, kind: type[EarshotError]
 ) -> None:
     Called(DockerStopPreflightKind()).update({}, stop_props())

@@ -83,7 +83,7 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
     ]
 
 
-def test_where_nobody_is_removed_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_node_is_removed_none_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     now = wanted(brokers=1)
     assert list(volume_data.removal_problems(None, now, everything(now), now.hosts)) == []  # type: ignore[arg-type]
 

@@ -83,7 +83,7 @@ def test_where_the_data_do_not_say_what_they_were_made_for_decides(
     assert said(monkeypatch, "4.0.2", reported, "4.0.1", wanted(kafka_version="4.1.1")) == []
 
 
-def test_an_upgrade_is_taken_back_until_somebody_raises_the_level(
+def test_an_upgrade_can_be_reverted_until_the_level_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = wanted(kafka_version="4.1.1")

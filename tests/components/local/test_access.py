@@ -1,4 +1,4 @@
-"""Who asks a broker of this machine, and what is said before a change that nobody could prove."""
+"""Which listeners a broker of this machine is asked through, and what changes need an answer."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_one_comes_in_by_the_protocol_that_brokers_use_among_themselves(
     assert access(settings(with_protocol(protocol)), CHECK) == expected
 
 
-def test_a_controller_alone_asks_nobody_for_credentials() -> None:
+def test_a_controller_alone_needs_no_credentials() -> None:
     plan = planned(controllers={"mode": "separate"})
     values = read_properties(server_properties(plan, plan.controllers[0])).values
     assert access(values, CHECK) == {}

@@ -206,7 +206,7 @@ def renamed() -> ClusterPlan:
     return planned(listeners=listeners)
 
 
-def test_a_renamed_inter_broker_listener_is_refused_while_nobody_knows_what_runs(
+def test_a_renamed_inter_broker_listener_is_refused_while_running_nodes_are_unknown(
     tmp_path: Path, run: list[ClusterPlan]
 ) -> None:
     assert problems(tmp_path, renamed()) == []

@@ -57,7 +57,7 @@ time.sleep(60)
 """Starts a program, and takes no note of its end, as many a container's first process."""
 
 
-def test_stop_takes_what_nobody_collects_for_ended(tmp_path: Path) -> None:
+def test_stop_counts_a_zombie_as_ended(tmp_path: Path) -> None:
     tmp_path.joinpath("server.properties").touch()
     node = [sys.executable, "-c", SLEEP, "kafka.Kafka", str(tmp_path / "server.properties")]
     command = [sys.executable, "-c", PARENT, *node, "is no node itself"]

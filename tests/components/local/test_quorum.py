@@ -225,7 +225,7 @@ def test_a_socket_for_ipv6_alone_leaves_the_port_to_ipv4(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("id", [1, 2])
-def test_a_node_that_nobody_recorded_is_in_the_way_of_others_alone(tmp_path: Path, id: int) -> None:
+def test_an_unrecorded_node_blocks_only_others(tmp_path: Path, id: int) -> None:
     """Its starter was killed a moment later; a next start of the same node ends it first."""
     code = f"import socket, time; s = socket.create_server(('127.0.0.1', {PORTS['EXTERNAL']}))"
     code += "; print(1, flush=True); time.sleep(60)"
@@ -292,7 +292,7 @@ def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: 
 
 
 @nodes.as_root
-def test_data_of_another_user_is_in_nobody_s_order(open_folder: Path) -> None:
+def test_data_of_another_user_is_not_in_order(open_folder: Path) -> None:
     (open_folder / "node-1" / "log").mkdir(parents=True, mode=0o700)
     (open_folder / "node-1" / "log" / "meta.properties").touch()
     asked = f"""

@@ -113,7 +113,7 @@ def test_a_node_is_stopped_started_and_waited_for(tmp_path: Path, node: NodeDoub
     assert node.done == ["stop 30", "start 512m", WAIT]
 
 
-def test_without_a_quorum_nobody_is_waited_for(tmp_path: Path, node: NodeDouble) -> None:
+def test_without_a_quorum_there_is_no_wait(tmp_path: Path, node: NodeDouble) -> None:
     node.serving = False
     node.fails["512m"] = FAILURE
     changed(tmp_path, node)

@@ -150,7 +150,7 @@ def test_who_leaves_while_the_stack_is_down_loses_everything(
     assert (root / "security" / "users.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_first_listener_with_passwords_gives_them_to_everybody(
+def test_a_first_listener_with_passwords_gives_them_to_all_users(
     root: Path, logins: list[Any]
 ) -> None:
     outs = made(root)
@@ -168,7 +168,7 @@ def test_another_cluster_gets_all_passwords(root: Path, logins: list[Any]) -> No
     assert asked[1].asked[-1] == ("set", ["app", "validator"], "SCRAM-SHA-512")
 
 
-def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: list[Any]) -> None:
+def test_another_mechanism_gives_all_users_a_password_of_it(root: Path, logins: list[Any]) -> None:
     outs = made(root)
     old = users(root, outs)
     Called(LocalUsersKind()).update(old, {**old, "mechanism": "SCRAM-SHA-256"})
@@ -178,7 +178,7 @@ def test_another_mechanism_gives_everybody_a_password_of_it(root: Path, logins: 
     ]
 
 
-def test_a_listener_with_a_mechanism_of_its_own_gives_everybody_a_password_of_both(
+def test_a_listener_with_a_mechanism_of_its_own_gives_all_users_a_password_of_both(
     root: Path, logins: list[Any]
 ) -> None:
     old = users(root, made(root))

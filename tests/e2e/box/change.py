@@ -197,7 +197,7 @@ def test_brokers_reach_each_other_by_the_new_one(secured: SecuredBox) -> None:
     assert happened(secured.box, began) == one_by_one((1, 2, 3))
 
 
-def test_a_listener_goes_once_nobody_uses_it_and_no_acknowledged_record_is_lost(
+def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     secured: SecuredBox, traffic: Traffic, record_property: Callable[[str, object], None]
 ) -> None:
     """The third step, in which the CLI is killed."""

@@ -127,7 +127,7 @@ def test_a_larger_volume_reaches_the_file_system_of_a_broker_that_runs(brokers: 
     assert "the data volume of node 1, 2, 3 would shrink (of node 1 from 2 to 1 GiB)" in said
 
 
-def test_nobody_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
+def test_no_node_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
     box, running = brokers.box, ids(brokers.box)
     ec2, third = box.server.client("ec2"), running[BROKERS[3]]
     ec2.stop_instances(InstanceIds=[third])
