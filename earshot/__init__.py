@@ -1,6 +1,6 @@
 """Listeners of Kafka brokers: computed, checked and proved.
 
-What is named in `__all__` is for other programs, and described in `earshot.api`.
+The names in `__all__` are the public API, which `earshot.api` describes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,6 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from earshot import api  # not before something of it is asked for: it is slow to import
+    from earshot import api  # imported on first use, as it is slow to import
 
     return getattr(api, name)

@@ -1,4 +1,4 @@
-"""`python -m earshot` is the same as the `earshot` command."""
+"""`python -m earshot`: the `earshot` command."""
 
 from earshot.cli import main
 

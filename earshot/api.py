@@ -1,6 +1,6 @@
-"""What `import earshot` offers: from a cluster's description to its plan, findings and report.
+"""The public API (`import earshot`): the plan, settings and findings of a described cluster.
 
-A description is what a stack file holds below `earshot:cluster`, as plain data. Everything else in
+A description is the value of `earshot:cluster` in a stack file, as plain data. Everything else in
 the package may change without notice.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["Contract", "EarshotError", "Finding", "evaluate", "examine", "plan",
 def plan(cluster: Mapping[str, Any], stack: str = "cluster") -> ClusterPlan:
     """The listeners of every node of ``cluster``; ``stack`` is part of its containers' names.
 
-    On AWS no name is known before it is provisioned: hosts are markers. Raises EarshotError with
+    On AWS names are unknown before they are provisioned (`UnknownHost`). Raises EarshotError with
     every problem of the description.
     """
     _, planned = _planned(cluster, stack)
@@ -47,9 +47,9 @@ def render(plan: ClusterPlan, node_id: int) -> str:
 def evaluate(
     cluster: Mapping[str, Any], stack: str = "cluster", policy: ResolverPolicy | None = None
 ) -> tuple[Finding, ...]:
-    """What the rules find in ``cluster``, its names looked up from here as ``policy`` says.
+    """The findings of the rules in ``cluster``, with names looked up from here by ``policy``.
 
-    Raises EarshotError as `plan` does.
+    Raises EarshotError like `plan`.
     """
     spec, planned = _planned(cluster, stack)
     return check_planned(spec, planned, policy or ResolverPolicy()).findings

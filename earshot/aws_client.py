@@ -1,21 +1,21 @@
-"""Clients of AWS's services, with whatever credentials the environment names."""
+"""Creates clients of AWS services, with the environment's credentials."""
 
 from typing import Any, Final
 
 SECONDS: Final = 20
-"""For one call."""
+"""Time limit for one call."""
 
 
 class NotMade(Exception):
-    """The environment or the region allows no client; its argument is botocore's reason."""
+    """A client cannot be created here, or for this region; the argument is botocore's reason."""
 
 
 def new_client(
     service: str, region: str, endpoint: str | None = None, attempts: int = 4, **session: Any
 ) -> Any:
-    """boto3's client of ``service``; raises NotMade, and ModuleNotFoundError without boto3.
+    """boto3's client of ``service``. Raises NotMade, and ModuleNotFoundError without boto3.
 
-    What ``session`` does not give, parameters of a boto3 session, the environment gives.
+    ``session`` are parameters of a boto3 session; the environment provides the others.
     """
     import boto3  # slow to import
     from botocore.client import Config

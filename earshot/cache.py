@@ -1,4 +1,4 @@
-"""The per-user cache: where it is, and how an entry appears in it complete or not at all.
+"""The per-user cache: its folder, and functions that write files and folders atomically.
 
 Standard library only: the toolchain uses it before anything is installed.
 """
@@ -24,11 +24,11 @@ LOCK_MODE = 0o620
 def root() -> Path:
     """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet.
 
-    Raises EarshotError where neither that variable nor a home is known, and for a folder of another
-    user in a place where every user can make one.
+    Raises EarshotError if neither that variable nor a home is set, and for a folder that another
+    user has created in a folder that all users can write.
     """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says to ignore a relative path.
+    # the XDG specification requires to ignore a relative path
     if base.startswith("/"):
         return _own(Path(base) / "earshot")
     observed = "has no place: HOME is not set, and this user has no home folder"
@@ -45,8 +45,8 @@ def root() -> Path:
 
 
 def _own(folder: Path) -> Path:
-    """``folder``, whose content is run later. Raises EarshotError where another user has made it,
-    or a folder above it, in a folder that all users can write. Links are followed, too."""
+    """``folder``, whose content is executed later. Raises EarshotError if another user has created
+    it, or a folder above it, in a folder that all users can write. Links are followed."""
     target = Path(os.path.realpath(folder))
     for path in (folder, *folder.parents, target, *target.parents):
         with contextlib.suppress(OSError):
@@ -65,12 +65,12 @@ def _own(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock file ``path``; ``waiting`` is called once if another process has it.
+    """Locks the file ``path``; calls ``waiting`` once if another process has the lock.
 
-    The kernel frees it with the process, so a killed holder leaves nothing to clear.
+    The kernel releases the lock with the process, so a killed process needs no clean-up.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _own(path)  # it may have been made just now
+    _own(path)  # another process may have created it
     with path.open("a") as file:
         # who may read the file may hold its lock, and so keep this user waiting
         with contextlib.suppress(PermissionError):  # of another user who shares it
@@ -88,16 +88,15 @@ def ensure(
 ) -> Path:
     """``folder``, filled by ``make`` if it is missing or not valid.
 
-    ``make`` gets a fresh directory on the same file system, which is renamed into place when it
-    returns; another process that asks for the same entry waits. Whatever it raises passes through
-    and leaves nothing behind.
+    ``make`` gets a new folder on the same file system, which is renamed to ``folder`` when it
+    returns. Other processes wait for it. If it raises, the new folder is removed.
     """
     if is_valid(folder):
         return _own(folder)
     with exclusive(folder.with_name(folder.name + ".lock")):
         if is_valid(folder):
             return folder
-        for leftover in folder.parent.glob(f".{folder.name}.*"):  # of a killed process
+        for leftover in folder.parent.glob(f".{folder.name}.*"):  # leftovers of a killed process
             shutil.rmtree(leftover, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
@@ -113,20 +112,20 @@ def ensure(
 
 
 def write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
-    """Write a small file so that readers see the old content or the new one, after a power cut too.
+    """Writes a small file atomically: readers see the old or the new content, even after a power
+    cut.
 
-    It never has more than the permissions ``mode``, not for a moment. Raises OSError, and then the
-    old content stays.
+    The file never has more permissions than ``mode``. On OSError the old content stays.
     """
     text = content.encode() if isinstance(content, str) else content
     _replace(path, text, mode)
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
-    """Replace the content of ``path`` by what ``change`` makes of it; None leaves the file alone.
+    """Replaces the content of ``path`` with the result of ``change``; None keeps the content.
 
-    Where another program writes the file meanwhile, ``change`` is called again with what that has
-    written. A symbolic link is followed, and the permissions stay. Raises OSError.
+    If another program writes the file at the same time, ``change`` is called again with the new
+    content. Symbolic links are followed, and permissions are kept. Raises OSError.
     """
     path = path.resolve()
     while True:
@@ -137,8 +136,8 @@ def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
 
 
 def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) -> bool:
-    """Put ``content`` in the place of ``path``, if ``path`` has the content ``old`` at the last
-    moment; None: whatever it has."""
+    """Replaces the content of ``path`` atomically. With ``old``, only if that is the content just
+    before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -146,7 +145,7 @@ def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) ->
             file.write(content)
             os.fchmod(file.fileno(), mode)
             file.flush()
-            os.fsync(file.fileno())  # or the new name may lead to an empty file
+            os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
         if old is not None and path.read_bytes() != old:
             Path(name).unlink()
             return False
@@ -154,14 +153,14 @@ def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) ->
     except BaseException as reason:
         Path(name).unlink(missing_ok=True)
         if isinstance(reason, OSError):
-            reason.filename = str(path)  # that of a full disk names no file
+            reason.filename = str(path)  # the error of a full disk has no file name
         raise
     _keep_names(path.parent)
     return True
 
 
 def _keep_names(folder: Path) -> None:
-    """Lets a renamed file outlive a power cut; some file systems know no such thing."""
+    """Makes a rename durable after a power cut, if the file system supports that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

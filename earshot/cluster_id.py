@@ -1,4 +1,4 @@
-"""Kafka's id of a cluster: what one looks like, a new one, and those of earlier releases."""
+"""Kafka's cluster ids: checks and creates them, and derives those of earlier releases."""
 
 import base64
 import itertools
@@ -17,7 +17,7 @@ _NAMESPACE: Final = uuid.UUID("0bd8a5c6-6f0b-5c52-9b0e-5a1f6c1f7d55")
 
 
 def check_cluster_id(value: str) -> str:
-    """``value`` where Kafka's tools take it; raises ValueError."""
+    """``value``, if Kafka's tools accept it. Raises ValueError otherwise."""
     if not _ID.fullmatch(value):
         raise ValueError(f"found {shown(value)}; allowed: {ALLOWED}")
     return value
@@ -27,19 +27,19 @@ ClusterId = Annotated[str, AfterValidator(check_cluster_id)]
 
 
 def new_cluster_id() -> str:
-    """A random one, as Kafka's own `random-uuid` prints."""
+    """A random id, like that of Kafka's `random-uuid`."""
     return _first(uuid.uuid4() for _ in itertools.count())
 
 
 def of_stack_name(stack: str) -> str:
-    """What earlier releases gave every stack called ``stack``, on docker and aws.
+    """The cluster id of stacks called ``stack`` in earlier releases, on docker and aws.
 
-    Their data carries no other mark of it, and the clusters that run keep it.
+    Running clusters keep it, and their data has no other trace of it.
     """
     return _first(uuid.uuid5(_NAMESPACE, f"{stack}/{turn}") for turn in itertools.count())
 
 
 def _first(values: Iterable[uuid.UUID]) -> str:
-    """Of the first that begins with no hyphen: Kafka's tools would take it for an option."""
+    """The first id without a hyphen at its start, which Kafka's tools would read as an option."""
     texts = (base64.urlsafe_b64encode(it.bytes).decode().rstrip("=") for it in values)
     return next(text for text in texts if not text.startswith("-"))

@@ -1,4 +1,4 @@
-"""A Docker engine by its address: this machine's socket, `ssh://`, or `tcp://` with TLS."""
+"""Connects to a Docker engine: this machine's socket, `ssh://`, or `tcp://` with TLS."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
 VARIABLE: Final = "DOCKER_HOST"
 DEFAULT: Final = "unix:///var/run/docker.sock"
 ANSWER_SECONDS: Final = 10
-"""What an engine may take for its first answer."""
+"""Time limit for the first answer of an engine."""
 REQUEST_SECONDS: Final = 120
-"""What it may take for any later one; for the headers of a stream."""
+"""Time limit for later answers; for streams, until their headers."""
 MOST_BYTES: Final = 64 * 2**20
-"""Of an answer that is read as a whole; lists of thousands of containers have a few."""
+"""The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
 MOST_SHOWN: Final = 1000
-"""Characters of a cause in a message: an engine may answer with megabytes."""
+"""The maximum length of a cause in a message, as an engine may answer with megabytes."""
 GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
@@ -44,7 +44,7 @@ _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
 class HasEngine(Protocol):
-    """Whatever says where an engine is: a Docker host of a stack, a standpoint's candidate."""
+    """An object with an engine's address: a Docker host of a stack, or a standpoint's candidate."""
 
     @property
     def engine(self) -> str | None:
@@ -56,7 +56,7 @@ class HasEngine(Protocol):
 
 
 def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> str:
-    """Where the engine of ``host`` answers. Raises EarshotError for what is no address."""
+    """The address of the engine of ``host``. Raises EarshotError for an invalid one."""
     if host.engine:
         return host.engine  # read with the stack's file
     address = environment.get(VARIABLE) or DEFAULT
@@ -72,12 +72,12 @@ def address_of(host: HasEngine, environment: Mapping[str, str] = os.environ) -> 
 
 
 def is_here(address: str) -> bool:
-    """Whether the engine at ``address`` is on this machine: known only for a socket of its own."""
+    """True if ``address`` is a socket of this machine."""
     return address.startswith("unix://")
 
 
 def in_clear(host: HasEngine, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether what the engine of ``host`` is sent leaves this machine without encryption."""
+    """True if requests to the engine of ``host`` leave this machine without encryption."""
     address = address_of(host, environment)
     if not address.startswith("tcp://") or _folder(host, address, environment) is not None:
         return False
@@ -94,10 +94,10 @@ def connect(
     environment: Mapping[str, str] = os.environ,
     seconds: float | None = None,
 ) -> Iterator[docker.DockerClient]:
-    """A client of the engine of ``host``, which has answered; closed at the end.
+    """Yields a client of the engine of ``host`` after a first answer, and closes it.
 
-    Raises EarshotError if no engine answers within ``seconds`` (`ANSWER_SECONDS` by default), with
-    how to get one. `ssh://` goes through this machine's own ssh, with its configuration and keys.
+    Raises EarshotError with the fix if no engine answers within ``seconds`` (default:
+    `ANSWER_SECONDS`). `ssh://` uses this machine's ssh, with its configuration and keys.
     """
     import docker
 
@@ -125,9 +125,9 @@ def connect(
 
 
 def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> docker.DockerClient:
-    """A client that asks the engine itself, and no proxy that HTTP_PROXY names for it.
+    """A client that ignores HTTP_PROXY, as requests may contain keys.
 
-    Docker's own tools ask none for this machine. What an engine is sent may be keys.
+    Docker's own tools use no proxy for this machine either.
     """
     import docker
 
@@ -135,9 +135,9 @@ def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> d
         trust_env = property(lambda _: False, lambda *_: None)
 
         def send(self, request: Any, **options: Any) -> Any:
-            """The response; complete and of at most `MOST_BYTES`, unless it is a stream.
+            """The complete response, of at most `MOST_BYTES`; or a stream.
 
-            requests restarts its timeout at each byte, so the whole exchange has one here.
+            The time limit is for the whole exchange, as requests restarts its own at each byte.
             """
 
             def exchange() -> Any:
@@ -154,9 +154,9 @@ def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> d
 
 
 def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:
-    """The result of ``exchange``. Raises TimeoutError after ``seconds``; None: no limit.
+    """The result of ``exchange``. Raises TimeoutError after ``seconds``, if given.
 
-    The thread of an exchange that is late ends with its connection, or with the process.
+    The thread of a late exchange ends with its connection, or with the process.
     """
     if seconds is None:
         return exchange()
@@ -175,7 +175,7 @@ def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:
 
 
 def _whole(response: Any) -> bytes:
-    """The body of ``response``. Raises OSError where it has more than `MOST_BYTES`."""
+    """The body of ``response``. Raises OSError for more than `MOST_BYTES`."""
     content = bytearray()
     for part in response.iter_content(2**16):
         content += part
@@ -186,7 +186,7 @@ def _whole(response: Any) -> bytes:
 
 
 def root_cause(error: Exception) -> str:
-    """What is at the bottom of an error of Docker's SDK, on one line."""
+    """The root cause of an error of Docker's SDK, on one line."""
     from docker.errors import APIError
 
     seen = _bottom(error)
@@ -199,7 +199,7 @@ def root_cause(error: Exception) -> str:
 
 
 def _bottom(error: BaseException) -> BaseException:
-    """The engine's own answer, else what ``error`` came from in the first place."""
+    """The engine's own answer, or else the first exception in the chain of ``error``."""
     from docker.errors import APIError
 
     while not isinstance(error, APIError):
@@ -212,12 +212,12 @@ def _bottom(error: BaseException) -> BaseException:
 
 
 def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
-    """What to do about an engine that ``error`` was all to be had from."""
+    """The fix for an engine whose connection failed with ``error``."""
     if isinstance(error, PermissionError):
         return BE_ALLOWED
     seen = _bottom(error)
     if folder is None or not isinstance(seen, ssl.SSLError):
-        # what every server in Go says to a client without TLS
+        # the text of servers in Go for a client without TLS
         needs_tls = folder is None and "HTTP request to an HTTPS server" in detail
         return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else GET_ONE
     if isinstance(seen, ssl.SSLCertVerificationError):
@@ -239,9 +239,9 @@ def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
 
 
 def _knock(address: str, seconds: float) -> None:
-    """Raises OSError for a socket of this machine without a listener.
+    """Raises OSError for a socket of this machine on which no process listens.
 
-    The SDK would too, and leave its own end of it to the garbage collector.
+    The SDK does, too, but does not close its own socket.
     """
     if is_here(address):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -262,7 +262,7 @@ def _tls(folder: Path, address: str) -> docker.tls.TLSConfig:
 
 
 def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Path | None:
-    """Where the certificates for the engine are; None where it is reached without TLS."""
+    """The folder of the certificates for the engine; None without TLS."""
     folder = host.cert_path
     if folder is None and host.engine is None and environment.get("DOCKER_TLS_VERIFY"):
         folder = environment.get("DOCKER_CERT_PATH") or str(Path.home() / ".docker")
@@ -272,13 +272,13 @@ def _folder(host: HasEngine, address: str, environment: Mapping[str, str]) -> Pa
 
 
 def certified(folder: Path) -> docker.tls.TLSConfig:
-    """TLS with the certificates in ``folder``, and no other authority than the one there."""
+    """TLS with the certificates in ``folder``, which trusts only the authority there."""
     from docker.tls import TLSConfig
 
     class Own(TLSConfig):  # type: ignore[misc]  # docker has no types
         def configure_client(self, client: docker.APIClient) -> None:
             super().configure_client(client)
-            client.trust_env = False  # REQUESTS_CA_BUNDLE would come before the folder's authority
+            client.trust_env = False  # REQUESTS_CA_BUNDLE would override the folder's authority
 
     authority, certificate, key = (str(folder / name) for name in _FILES)
     return Own(client_cert=(certificate, key), ca_cert=authority, verify=True)

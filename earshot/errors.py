@@ -1,10 +1,10 @@
-"""The errors a user can cause, and nothing else.
+"""The errors that a user can cause.
 
-EarshotError           exit code 2: usage or configuration; also what a machine lacks
+EarshotError           exit code 2: usage or configuration; also limits of the machine
 ├── AddressError       a listener entry, host or port that earshot's grammar refuses
 └── SpecError          a document (a stack's `earshot:cluster`, a contract) with its problems
 
-The facts stay on the exception, the text is derived from them: reporters need no parsing.
+The facts are attributes of the exception, and the text is derived from them.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _OF_NAMES = {
     errno.ELOOP: "name a file that is no link to itself",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
-"""Where the file of an error has such a name, or is in such a place."""
+"""Fixes for errors about the name or the place of a file."""
 _NO_THREAD = "can't start new thread"
-"""In Python's RuntimeError."""
+"""The text of Python's RuntimeError."""
 _ENOUGH_FILES = 1024
 
 
@@ -68,7 +68,7 @@ def _brief(text: str) -> str:
 
 
 class EarshotError(Exception):
-    """What is wrong (object), what was found, what is allowed, and how to fix it.
+    """An error with its object, the observed and the allowed value, and the fix.
 
     ``str(error)`` is the message that a user sees; passwords before a host are removed, and
     words of 1,000 characters or more are shortened.
@@ -88,7 +88,7 @@ class EarshotError(Exception):
     def __str__(self) -> str:
         text = self.object
         if self.observed:
-            # a list of problems begins on a line of its own
+            # a list of problems begins on a new line
             text += f":{'' if self.observed.startswith(chr(10)) else ' '}{self.observed}"
         for label, value in (("allowed", self.allowed), ("fix", self.remedy)):
             if value:
@@ -129,8 +129,8 @@ def remedy_of(reason: BaseException) -> str:
 
 
 def machine_error(fault: BaseException) -> EarshotError | None:
-    """The error to show where ``fault`` comes from a limit of this machine, or from the name or
-    place of a file, else None."""
+    """The error to show if ``fault`` is due to a limit of this machine, or the name or place of a
+    file; else None."""
     reason: BaseException | None = fault
     while reason is not None and not (remedy := remedy_of(reason) or _remedy_of_name(reason)):
         reason = reason.__cause__
@@ -152,11 +152,11 @@ class AddressError(EarshotError):
 
 
 class SpecError(EarshotError):
-    """A cluster configuration with one or more problems, all named at once."""
+    """A document with one or more problems, all in one error."""
 
     @classmethod
     def of(cls, source: str, problems: Iterable[str]) -> SpecError:
-        """One error out of several problems of the same ``source`` (a file or a stack)."""
+        """One error for all problems of ``source``, which is a file or a stack."""
         listed = list(problems)
         if len(listed) == 1:
             return cls(source, observed=listed[0])

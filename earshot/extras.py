@@ -23,7 +23,7 @@ EXTRAS = {
 
 
 def installing(extra: str) -> str:
-    """The command that adds ``extra`` to the earshot that is installed: pip keeps what it finds."""
+    """The command that adds ``extra`` to the installed earshot."""
     return f"pip install 'earshot[{extra}]'"
 
 
@@ -34,9 +34,9 @@ def extra_of(fault: BaseException) -> str:
 
 
 def folder_of(package: str, subject: str, otherwise: str = "") -> Path:
-    """The folder of ``package``, which is not imported: that takes a while.
+    """The folder of ``package``, without the slow import.
 
-    Raises EarshotError, which names the extra and the way ``otherwise``, where it is not installed.
+    Raises EarshotError with the extra, and the alternative ``otherwise``, if it is not installed.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -50,7 +50,7 @@ def folder_of(package: str, subject: str, otherwise: str = "") -> Path:
 
 @contextmanager
 def needed_for(subject: str) -> Iterator[None]:
-    """Names the extra if an import within misses its package. Raises EarshotError."""
+    """A context in which an import without its package raises EarshotError with the extra."""
     try:
         yield
     except ModuleNotFoundError as fault:

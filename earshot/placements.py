@@ -1,6 +1,6 @@
-"""The placements: where the brokers of a stack can run, and what is different there.
+"""The placements of brokers, and their differences.
 
-To add one, enter it here and write its own modules, which are found by its name: the model of
+To add one, enter it here and write its modules, which are found by its name: the model of
 `earshot:cluster` (`earshot.config.NAME`), its plan (`earshot.placement.NAME`) and its resources
 (`earshot_pulumi.NAME`). docs/architecture.md lists them.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class ClientLocation(StrEnum):
-    """Where a client is, as seen from the broker; the value reads in a sentence."""
+    """The location of a client relative to the broker; the value is part of a sentence."""
 
     THIS_MACHINE = "on the broker's own machine"
     SAME_NETWORK = "in the broker's Docker network"
@@ -24,18 +24,18 @@ class ClientLocation(StrEnum):
 
 @dataclass(frozen=True)
 class Placement:
-    """One place for brokers."""
+    """One placement."""
 
     name: str
     internal: ClientLocation
-    """Where the clients of scope internal are, including other brokers."""
+    """The location of clients of scope internal, including other brokers."""
     plugin: bool
-    """Whether its resources take the Pulumi provider plugin of its name."""
+    """Whether its resources need the Pulumi provider of its name."""
     reasons: bool
-    """Whether its stack file has to give a reason for each listener in plain text."""
+    """Whether its stack file needs a reason for each listener in plain text."""
 
     def module(self, package: str, name: str = "") -> Any:
-        """Its own module in ``package``, imported when it is needed: some are slow to import."""
+        """The placement's module in ``package``, imported here because some are slow to import."""
         return import_module(".".join(filter(None, (package, self.name, name))))
 
 
@@ -50,22 +50,21 @@ PLACEMENTS = {
 
 
 def internal_location(placement: str) -> ClientLocation:
-    """Where clients of scope internal are; an unknown placement counts as the widest."""
+    """The location of clients of scope internal; the widest for an unknown placement."""
     known = PLACEMENTS.get(placement)
     return known.internal if known is not None else ClientLocation.OUTSIDE
 
 
 def on_this_machine(placement: str) -> bool:
-    """Whether brokers are processes of this machine, whose names and addresses are theirs."""
+    """True if brokers are processes of this machine, with its names and addresses."""
     return internal_location(placement) is ClientLocation.THIS_MACHINE
 
 
 def in_containers(placement: str) -> bool:
-    """Whether brokers are containers: their hosts' addresses, and who else is in their networks,
-    are not seen from here."""
+    """True if brokers are containers, whose networks are not visible from here."""
     return internal_location(placement) is ClientLocation.SAME_NETWORK
 
 
 def has_reasons(placement: str) -> bool:
-    """Whether the stack file gives a reason for each listener in plain text."""
+    """True if the stack file has a reason for each listener in plain text."""
     return placement in PLACEMENTS and PLACEMENTS[placement].reasons

@@ -1,4 +1,4 @@
-"""The Pulumi project on disk: where its stack files and the state of its stacks lie."""
+"""The Pulumi project on disk: its stack files, and the folders with the state of its stacks."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 PROJECT_FILE = "Pulumi.yaml"
 CLUSTER_KEY = "earshot:cluster"
 POLICIES = Path("policies/config")
-"""Folder of the configurations of gate and policy pack, a file per stack or template."""
+"""The folder with the configuration of gate and policy pack, a file per stack or template."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """One checkout with a `Pulumi.yaml`; nothing is read before it is asked for."""
+    """One checkout with a `Pulumi.yaml`; files are read on demand."""
 
     root: Path
 
     @classmethod
     def find(cls, start: Path | None = None) -> Project:
-        """The project that ``start`` (default: the current folder) lies in. Raises EarshotError."""
+        """The project of the folder ``start`` (default: the current one). Raises EarshotError."""
         folder = (start or current_folder()).absolute()
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
@@ -42,7 +42,7 @@ class Project:
 
     @property
     def stack_folder(self) -> Path:
-        """Where stack files lie: `stackConfigDir` of Pulumi.yaml, or beside it."""
+        """The folder of stack files: `stackConfigDir` in Pulumi.yaml, or the project's folder."""
         document = _read_yaml(self.root / PROJECT_FILE, PROJECT_FILE)
         named = document.get("stackConfigDir", ".") if isinstance(document, Mapping) else None
         if not isinstance(named, str):
@@ -60,7 +60,7 @@ class Project:
         return tuple(sorted(path.name[len("Pulumi.") : -len(".yaml")] for path in files))
 
     def stack_file(self, stack: str) -> Path:
-        """Where the file of ``stack`` belongs, whether or not it exists."""
+        """The path of the file of ``stack``, which may not exist."""
         return self.stack_folder / f"Pulumi.{stack_name(stack)}.yaml"
 
     def shown_file(self, stack: str) -> str:
@@ -70,10 +70,10 @@ class Project:
     def read_cluster(self, stack: str) -> Spec:
         """The cluster that the file of ``stack`` describes, with the files that it extends.
 
-        Raises EarshotError for a file that is missing or holds no `earshot:cluster`, and
-        SpecError with every problem of a cluster that is described wrongly.
+        Raises EarshotError for a missing file or one without `earshot:cluster`, and SpecError with
+        every problem of an invalid cluster.
         """
-        from earshot.config.document import read_spec  # of every placement: slow to import
+        from earshot.config.document import read_spec  # slow to import, with all placements
         from earshot.config.passwords import KEY as PASSWORDS
         from earshot.config.passwords import check_encrypted
 
@@ -84,7 +84,7 @@ class Project:
         return spec
 
     def cluster(self, stack: str) -> object:
-        """`earshot:cluster` as the file of ``stack`` has it. Raises EarshotError."""
+        """The value of `earshot:cluster` in the file of ``stack``. Raises EarshotError."""
         return self._config(stack)[CLUSTER_KEY]
 
     def _config(self, stack: str) -> Mapping[str, object]:
@@ -112,14 +112,14 @@ class Project:
         )
 
     def state_dir(self, stack: str) -> Path:
-        """Where earshot keeps what belongs to ``stack`` on this machine; never under git."""
+        """The folder of earshot's files for ``stack`` on this machine, which git ignores."""
         return self.root / PRIVATE / "stacks" / stack_name(stack)
 
     def here(self, path: Path) -> Path:
-        """Where ``path``, as a state names it, lies in this checkout.
+        """The path in this checkout for ``path`` in a state.
 
-        A checkout that was copied or moved takes its state along, and that names absolute paths:
-        those below the folder of its own are meant, not the ones of where it came from.
+        States contain absolute paths. After a checkout was copied or moved, its state still has the
+        old ones, which this function maps to the new folder.
         """
         parts = path.parts
         if path.is_relative_to(self.root) or PRIVATE not in parts:
@@ -130,7 +130,7 @@ class Project:
     def policy_document(self, stack: str) -> tuple[dict[str, Any], str]:
         """The policy pack's configuration for ``stack``, or its template's, and the file's name.
 
-        Without a file, an empty one. Raises EarshotError for a file that holds no JSON object.
+        The document is empty without a file. Raises EarshotError for a file without a JSON object.
         """
         path = own_or_templates(stack_name(stack), self.root / POLICIES, "{}.json")
         if path is None:
@@ -149,15 +149,15 @@ class Project:
         return document, shown
 
     def contract_file(self, stack: str) -> Path:
-        """The contract as the last update wrote it."""
+        """The file with the contract of the last update."""
         return self.state_dir(stack) / "contract.json"
 
     def credentials_file(self, stack: str) -> Path:
-        """The validator's client properties, where the stack has made some."""
+        """The file with the validator's client properties, if the stack has created it."""
         return self.state_dir(stack) / "kafka" / FOLDER / VALIDATOR_FILE
 
     def report_file(self, stack: str) -> Path:
-        """The report of the last validation, as JSON."""
+        """The JSON file with the report of the last validation."""
         return self.state_dir(stack) / "report.json"
 
     def _shown(self, path: Path) -> str:
@@ -194,7 +194,7 @@ def _kind(value: object) -> str:
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The JSON object of ``pairs``. Raises ValueError for a key that it has twice."""
+    """The JSON object of ``pairs``. Raises ValueError for a key that occurs twice."""
     document = dict(pairs)
     if len(document) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -1,4 +1,4 @@
-"""Files that users name: a device may never end, and a pipe may never begin."""
+"""Reads files of users with limits: a device may never end, and a pipe may never begin."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import BinaryIO, Final
 from earshot.errors import EarshotError, remedy_of
 
 MOST: Final = 64 * 2**20
-"""Bytes of a file; a report of a thousand brokers has a few million."""
+"""The maximum size of a file; a report of a thousand brokers has a few million bytes."""
 WRITER_SECONDS: Final = 5.0
-"""How long a named pipe is waited for that no process writes to."""
+"""Seconds to wait for a writer of a named pipe."""
 
 
 def read_bytes(file: Path) -> bytes:
-    """What is in ``file``; raises OSError, also for more than `MOST` bytes.
+    """The content of ``file``. Raises OSError, also for more than `MOST` bytes.
 
     A named pipe raises OSError if no process opens it for writing within `WRITER_SECONDS`.
     """
@@ -39,9 +39,9 @@ def open_regular(file: Path) -> BinaryIO:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """``file``, opened for reading; a pipe that no process writes to does not block.
+    """``file``, opened for reading; a pipe without a writer does not block.
 
-    The kind of the file is only known afterwards: another user may replace it before.
+    Callers check the kind of the opened file, as another user may replace the path before.
     """
     try:
         return open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK))
@@ -50,13 +50,15 @@ def _opened(file: Path) -> BinaryIO:
 
 
 def _from_pipe(opened: BinaryIO) -> bytes:
-    """What a process writes into the named pipe ``opened``."""
+    """The content that a process writes to the named pipe ``opened``."""
     descriptor = opened.fileno()
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     first = b""
     if not poll.poll(WRITER_SECONDS * 1000):
-        with contextlib.suppress(BlockingIOError):  # a writer, but nothing written yet
+        with contextlib.suppress(
+            BlockingIOError
+        ):  # a writer has opened it, but written nothing yet
             first = os.read(descriptor, 1)
             if not first:
                 raise OSError(errno.EPIPE, "it is a pipe that no process writes to")
@@ -65,7 +67,7 @@ def _from_pipe(opened: BinaryIO) -> bytes:
 
 
 def content_of(file: Path, shown: str, remedy: str = "") -> bytes:
-    """What is in ``file``; raises EarshotError, with ``shown`` as its name, where that fails."""
+    """The content of ``file``. Raises EarshotError, with ``shown`` as the file's name."""
     try:
         return read_bytes(file)
     except OSError as reason:
@@ -75,7 +77,7 @@ def content_of(file: Path, shown: str, remedy: str = "") -> bytes:
 
 
 def read_all(opened: BinaryIO) -> bytes:
-    """What is left in ``opened``; raises OSError as `read_bytes` does."""
+    """The remaining content of ``opened``. Raises OSError like `read_bytes`."""
     content = opened.read(MOST + 1)
     if len(content) > MOST:
         raise OSError(errno.EFBIG, f"it holds more than {MOST // 2**20} MiB")

@@ -1,8 +1,8 @@
-"""Who listens where on a machine, who is connected, and which binds Linux refuses beside that.
+"""Lists the TCP sockets of a machine, and decides which addresses can be bound.
 
-`conflict` computes what the kernel would say of two sockets; `listening`, `ports_of`, `connected`,
-`from_proc` and `connections` list the sockets that are there; `free` asks this machine's kernel
-itself; `outgoing_ports` are those that connections from here may hold.
+`conflict` computes the kernel's decision for two sockets. `listening`, `ports_of`, `connected`,
+`from_proc` and `connections` list existing sockets. `free` tries to bind on this machine.
+`outgoing_ports` are the ports of outgoing connections.
 """
 
 import contextlib
@@ -27,23 +27,23 @@ _IPV4 = Path("/proc/sys/net/ipv4")
 
 @dataclass(frozen=True)
 class Bound:
-    """What a TCP socket is bound to, or would be."""
+    """The address of a bound TCP socket, or of one to bind."""
 
     host: str
-    """An IP address; `::ffff:127.0.0.1` is `127.0.0.1`, as it is to the kernel."""
+    """An IP address; `::ffff:127.0.0.1` is `127.0.0.1`, as for the kernel."""
     port: int
     ipv6_only: bool | None = None
-    """Of a socket on `::`: whether IPv4 is left to others (IPV6_V6ONLY); None is not known."""
+    """For a socket on `::`: True if it excludes IPv4 (IPV6_V6ONLY); None if unknown."""
 
 
 @dataclass(frozen=True)
 class Listening:
-    """A socket that listens, and whose it is where that can be seen."""
+    """A listening socket, and its process, if visible."""
 
     bound: Bound
     pid: int | None = None
     name: str = ""
-    """Of the process; empty where it cannot be seen."""
+    """The name of the process; empty if not visible."""
 
     def __str__(self) -> str:
         who = f"pid {self.pid} ({self.name})" if self.pid else "a process of another user"
@@ -56,11 +56,11 @@ class Connected:
 
     port: int
     host: str
-    """The IP address that it comes from."""
+    """The client's IP address."""
     pid: int | None = None
-    """Of the process that made it, where it runs on this machine and can be seen."""
+    """The client's process, if it runs on this machine and is visible."""
     name: str = ""
-    """Of that process."""
+    """The name of that process."""
 
     @property
     def origin(self) -> str:
@@ -68,9 +68,9 @@ class Connected:
 
 
 def conflict(wanted: Bound, held: Bound) -> bool | None:
-    """Whether ``wanted`` is refused (EADDRINUSE) while ``held`` listens; None is not known.
+    """True if ``wanted`` cannot be bound (EADDRINUSE) while ``held`` listens; None if unknown.
 
-    A wildcard holds every address of its family, and `::` those of IPv4 too unless it is IPv6 only.
+    A wildcard uses every address of its family, and `::` also those of IPv4 unless it excludes it.
     """
     if wanted.port != held.port:
         return False
@@ -84,15 +84,15 @@ def conflict(wanted: Bound, held: Bound) -> bool | None:
 
 
 def clash(wanted: Bound, held: Bound) -> bool:
-    """Whether ``held`` keeps this machine from binding ``wanted``: the kernel is asked in doubt."""
+    """True if ``held`` prevents binding ``wanted`` here; asks the kernel if `conflict` is None."""
     verdict = conflict(wanted, held)
     return not free(wanted) if verdict is None else verdict
 
 
 def of_java(host: str, port: int) -> Bound:
-    """What a JVM binds for ``host``: both wildcards are one socket for IPv4 and IPv6 alike.
+    """The address that a JVM binds for ``host``: a wildcard is one socket for IPv4 and IPv6.
 
-    A name means its first address, IPv4 before IPv6. Raises OSError where it has none.
+    For a name it is its first address, IPv4 before IPv6. Raises OSError if it has none.
     """
     if ip_of(host) is None:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -104,9 +104,9 @@ def of_java(host: str, port: int) -> Bound:
 
 
 def listening() -> list[Listening]:
-    """All TCP sockets that listen on this machine, in the network namespace of this process.
+    """The listening TCP sockets of this machine, in the network namespace of this process.
 
-    Where the system shows a user only the user's own processes (macOS), the sockets of those.
+    On macOS, which shows only a user's own processes, it is the sockets of those.
     """
     return [
         Listening(Bound(it.laddr.ip, it.laddr.port), pid, _name(pid))
@@ -128,21 +128,21 @@ def ports_of(pid: int) -> frozenset[int] | None:
 
 @dataclass(frozen=True)
 class Holder:
-    """What keeps an address from being bound though no socket listens there."""
+    """The reason why an address cannot be bound although no socket listens on it."""
 
     text: str
     passing: bool = False
-    """Whether it ends by itself, within about a minute."""
+    """True if it ends within about a minute."""
 
     def __str__(self) -> str:
         return self.text
 
 
 def kept(wanted: Bound) -> Holder | None:
-    """What keeps ``wanted`` from being bound though no socket listens there; None: nothing.
+    """Why ``wanted`` cannot be bound although no socket listens on it; None if it can.
 
-    A connection from this machine has a port of its own, after its end too, and a socket may be
-    bound and not listen.
+    An outgoing connection uses a port, also for some time after its end, and a socket may be bound
+    without listening.
     """
     if free(wanted):
         return None
@@ -190,9 +190,9 @@ def _connections() -> Iterator[tuple[Any, int | None]]:
 
 
 def from_proc(text: str) -> Iterator[Bound]:
-    """The listening sockets in the text of `/proc/net/tcp` or `/proc/net/tcp6`, or of both.
+    """The listening sockets in the text of `/proc/net/tcp`, `/proc/net/tcp6`, or both.
 
-    The text shows neither processes nor IPV6_V6ONLY. Lines of another shape are passed over.
+    The text shows neither processes nor IPV6_V6ONLY. Other lines are skipped.
     """
     for own, _ in _rows(text, _LISTEN):
         with contextlib.suppress(ValueError):
@@ -200,7 +200,7 @@ def from_proc(text: str) -> Iterator[Bound]:
 
 
 def connections(text: str) -> Iterator[tuple[Bound, Bound]]:
-    """The connections in the same text, each with its own end and the other one."""
+    """The connections in such a text: the local and the remote address of each."""
     for own, peer in _rows(text, _ESTABLISHED):
         with contextlib.suppress(ValueError):
             yield _end(own), _end(peer)
@@ -214,22 +214,22 @@ def _rows(text: str, state: str) -> Iterator[tuple[str, str]]:
 
 
 def _end(written: str) -> Bound:
-    """Raises ValueError for text of another shape than `0100007F:1F90`."""
+    """The address in a text such as `0100007F:1F90`. Raises ValueError for others."""
     host, _, port = written.partition(":")
     words = [bytes.fromhex(host[at : at + 8])[::-1] for at in range(0, len(host), 8)]
     return Bound(str(_ip(str(ipaddress.ip_address(b"".join(words))))), int(port, 16))
 
 
 def free(wanted: Bound) -> bool:
-    """Whether this machine's kernel lets ``wanted`` be bound now, beside all that is there.
+    """True if ``wanted`` can be bound on this machine now.
 
-    Only "address already in use" counts as no: any other error has another cause.
+    Only "address already in use" counts as False, as other errors have other causes.
     """
     ip = _ip(wanted.host)
     family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the JVM does
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # like the JVM
             if ip.version == 6:
                 dual = ip.is_unspecified and wanted.ipv6_only is False
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual))
@@ -241,12 +241,12 @@ def free(wanted: Bound) -> bool:
 
 @dataclass(frozen=True)
 class OutgoingPorts:
-    """The ports that this machine gives to connections that it makes."""
+    """The ports of this machine for outgoing connections."""
 
     first: int
     last: int
     reserved: tuple[range, ...] = ()
-    """Ports between them that no connection gets."""
+    """Excluded ranges, which outgoing connections do not use."""
 
     def __contains__(self, port: int) -> bool:
         return self.first <= port <= self.last and not any(port in it for it in self.reserved)
@@ -256,7 +256,7 @@ class OutgoingPorts:
 
 
 def outgoing_ports(settings: Path = _IPV4) -> OutgoingPorts | None:
-    """The ports of outgoing connections by the kernel's ``settings``; None: not known here."""
+    """The ports of outgoing connections in the kernel's ``settings``; None if unknown."""
     try:
         first, last = map(int, (settings / "ip_local_port_range").read_text().split())
         listed = (settings / "ip_local_reserved_ports").read_text().strip()

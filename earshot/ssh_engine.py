@@ -1,8 +1,8 @@
-"""The way to an engine at `ssh://`: a socket of this machine, behind it this machine's own ssh.
+"""Connects to an engine at `ssh://`, through a local socket and this machine's ssh.
 
-Each connection is an ssh of its own that runs `docker system dial-stdio` over there, as Docker's
-command line does; so configuration, keys, agent and jump hosts are the user's. The SDK's own way
-needs another implementation of ssh, which knows little of these.
+Each connection is an ssh process that runs `docker system dial-stdio` on the remote machine, like
+Docker's command line. So it uses the user's configuration, keys, agent and jump hosts. Docker's SDK
+has another implementation of ssh, which supports few of these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ END_SECONDS: Final = 5.0
 
 
 class Tunnel:
-    """A socket that leads to the engine at an `ssh://` address."""
+    """A local socket that is connected to the engine at an `ssh://` address."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self._command = [*ssh_command(address), "docker", "system", "dial-stdio"]
@@ -49,11 +49,11 @@ class Tunnel:
 
     @property
     def address(self) -> str:
-        """`unix://`, for Docker's SDK."""
+        """The `unix://` address of the socket, for Docker's SDK."""
         return f"unix://{self._socket}"
 
     def last_words(self) -> str:
-        """What ssh, or the command over there, complained of last."""
+        """The last error line of ssh, or of the remote command."""
         lines = self._said.read_text(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
@@ -76,22 +76,22 @@ class Tunnel:
         with contextlib.suppress(OSError), self._said.open("ab") as said:
             while True:
                 connection, _ = self._server.accept()
-                with connection:  # the child's from now on
+                with connection:  # owned by the child from now on
                     child = subprocess.Popen(
                         self._command,
                         stdin=connection.fileno(),
                         stdout=connection.fileno(),
                         stderr=said,
-                        start_new_session=True,  # a terminal's Ctrl-C is ours to handle
+                        start_new_session=True,  # this process handles Ctrl-C of a terminal
                     )
                     self._children.append(child)
 
 
 @contextlib.contextmanager
 def tunnel(address: str) -> Iterator[Tunnel]:
-    """A tunnel to the engine at ``address``; nothing of it is left at the end.
+    """Yields a tunnel to the engine at ``address``, and removes it at the end.
 
-    Raises EarshotError where this machine has no ssh.
+    Raises EarshotError if this machine has no ssh.
     """
     made = tempfile.TemporaryDirectory(prefix="earshot-ssh-", ignore_cleanup_errors=True)
     with made as folder, contextlib.closing(Tunnel(address, Path(folder))) as found:

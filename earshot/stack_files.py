@@ -1,6 +1,6 @@
-"""Files that a stack has of its own, or shares with the template that it is from.
+"""Finds the files of a stack, or of the template that it is created from.
 
-Standard library only: `make env` asks before any package is installed.
+Standard library only, as `make env` uses it before any package is installed.
 """
 
 import re
@@ -9,14 +9,14 @@ from pathlib import Path
 from earshot.errors import EarshotError
 
 PRIVATE = ".earshot"
-"""The folder in a project for what earshot keeps there."""
+"""The folder in a project for earshot's files."""
 _STACK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 
 def stack_name(stack: str) -> str:
-    """The bare name of ``stack``, which may be written `organization/project/stack`.
+    """The name of ``stack``, which may be given as `organization/project/stack`.
 
-    Raises EarshotError for what Pulumi would not take as a stack's name.
+    Raises EarshotError for a name that Pulumi does not accept.
     """
     parts = stack.split("/")
     if len(parts) > 3 or not all(map(_STACK.fullmatch, parts)):
@@ -30,7 +30,7 @@ def stack_name(stack: str) -> str:
 
 
 def current_folder() -> Path:
-    """The folder that this process is in. Raises EarshotError if it was removed."""
+    """The current folder of this process. Raises EarshotError if it was removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def current_folder() -> Path:
 
 
 def project_of(path: Path) -> Path:
-    """The folder of the project that has ``path`` in its `PRIVATE`, or else the current one."""
+    """The folder of the project whose `PRIVATE` contains ``path``, or else the current folder."""
     projects = (parent.parent for parent in path.parents if parent.name == PRIVATE)
     return next(projects, None) or current_folder()
 
@@ -50,7 +50,7 @@ def project_of(path: Path) -> Path:
 def own_or_templates(stack: str, folder: Path, pattern: str) -> Path | None:
     """The file of ``stack`` in ``folder``, as in `Pulumi.{}.yaml`, or that of its template.
 
-    A stack made from the template `local` may be called `local-anything`; None: there is none.
+    A stack of the template `local` may be called `local-anything`. None without a file.
     """
     words = stack.split("-")
     for count in range(len(words), 0, -1):

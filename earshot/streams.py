@@ -1,4 +1,4 @@
-"""Standard streams that the parent process has closed, as `>&-` does in a shell.
+"""Replaces standard streams that the parent process has closed, as with `>&-` in a shell.
 
 Standard library only, as the toolchain uses it before anything is installed.
 """
@@ -8,14 +8,14 @@ import sys
 
 
 def open_closed() -> None:
-    """Opens /dev/null as each standard stream that is closed, here and for child processes.
+    """Opens /dev/null for each closed standard stream, in this process and for child processes.
 
-    Otherwise Python has no such stream, and the next file that is opened gets its number, and with
-    it what a child prints. Call it before any file is opened.
+    Otherwise the next opened file gets the number of that stream, and the output of child
+    processes. Call this before any file is opened.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
             continue
-        descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+        descriptor = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
         os.set_inheritable(descriptor, descriptor == number)
         setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""Files that this process and its children create: never writable by every user.
+"""Restricts the umask, so that only the user can write files of this process and its children.
 
-Some CI services start jobs with umask 0, with which any user of the machine could replace what a
-node starts from. Standard library only, as the toolchain uses it before anything is installed.
+Some CI services start jobs with umask 0, with which any user of the machine could replace files
+that a node executes. Standard library only, as the toolchain uses it before anything is installed.
 """
 
 import os
@@ -11,13 +11,13 @@ NEITHER_GROUP_NOR_OTHERS_WRITE = 0o022
 
 
 def restrict() -> None:
-    """Takes write permission from group and others where the umask leaves it to others."""
+    """Removes write permission of group and others, if the umask gives it to others."""
     mask = os.umask(NEITHER_GROUP_NOR_OTHERS_WRITE)
     os.umask(mask if mask & OTHERS_WRITE else mask | NEITHER_GROUP_NOR_OTHERS_WRITE)
 
 
 def allowed(mode: int) -> int:
-    """The permissions ``mode`` without those that the user's umask takes from new files."""
+    """The permissions ``mode`` without those that the umask removes."""
     mask = os.umask(NEITHER_GROUP_NOR_OTHERS_WRITE)
     os.umask(mask)
     return mode & ~mask

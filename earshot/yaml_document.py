@@ -1,8 +1,8 @@
-"""YAML from users, read within bounds: no text hangs a command or ends in a trace.
+"""Reads YAML of users within limits, so that no text hangs a command or ends in a trace.
 
-Aliases and merge keys (`<<`) make more values of a few hundred bytes than any memory holds,
-so a document is measured before its values are made. What is refused is one EarshotError with the
-source and, where there is one, the line.
+With aliases and merge keys (`<<`) a few hundred bytes can have more values than fit into memory. So
+a document is measured before its values are created. Errors are one EarshotError with the source
+and, if known, the line.
 """
 
 import re
@@ -17,24 +17,24 @@ from yaml.composer import Composer
 from earshot.errors import EarshotError
 
 MAX_CHARACTERS = 1 << 20
-"""Of a whole document; the stack file of a thousand brokers has a tenth of that."""
+"""The maximum length of a document; a stack file of a thousand brokers has a tenth of it."""
 MAX_DEPTH = 64
-"""Levels of maps and lists within each other."""
+"""The maximum depth of nested maps and lists."""
 MAX_VALUES = 100_000
-"""Values, keys among them, with every alias and merge key replaced by the value that it repeats."""
+"""The maximum number of values and keys, after replacing aliases and merge keys."""
 MAX_NUMBER = 400
-"""Characters of a scalar that is no text: Python takes quadratic time over a long number."""
+"""The maximum length of a scalar that is not text: long numbers take Python quadratic time."""
 _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
 Keys = tuple[str, ...]
-"""The keys that lead to a place in a document."""
+"""The path of keys to a value in a document."""
 T = TypeVar("T")
 
 
 def read_yaml(text: str, shown: str) -> object:
-    """The values in ``text``, as Pulumi reads a stack file: a key twice in one map is an error.
+    """The values in ``text``, read like a stack file by Pulumi: a repeated key is an error.
 
     ``shown`` names the source in messages. Raises EarshotError.
     """
@@ -42,26 +42,26 @@ def read_yaml(text: str, shown: str) -> object:
 
 
 def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
-    """The same with every scalar as text or None, as compose reads a file.
+    """Like `read_yaml`, with every scalar as text or None, as Compose reads a file.
 
     Compose's tags are `Reset` and `Overriding`.
-    Text, because `0`, `1.10` or `22:22` mean that text, and YAML 1.1 would read them as numbers.
-    Of a key that occurs twice the last one counts where keys need not be ``unique``.
+    YAML 1.1 would read `0`, `1.10` or `22:22` as numbers, and Compose means the text. Unless keys
+    must be ``unique``, the last one of a repeated key counts.
     """
     return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
 
 
 def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
-    """Every document in ``text`` as `read_yaml_texts` reads one, all together within one bound.
+    """All documents in ``text``, read like by `read_yaml_texts`, with one limit for all.
 
-    An empty document is None. What has a tag of its own (`!name`) is the text `${name}`: its
-    value is unknown.
+    An empty document is None. A value with a custom tag (`!name`) is unknown, and read as the text
+    `${name}`.
     """
     return _read(text, shown, _DOCUMENTS, partial(_all_loaded, unique=unique))
 
 
 def read_cloud_config(text: str, shown: str) -> object:
-    """The values in ``text``, as cloud-init reads user data: of a key that occurs twice, the last.
+    """The values in ``text``, read like user data by cloud-init: of a repeated key, the last.
 
     Raises EarshotError.
     """
@@ -69,7 +69,7 @@ def read_cloud_config(text: str, shown: str) -> object:
 
 
 def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
-    """The nodes of ``text`` with their places in it, aliases as the nodes that they name.
+    """The YAML nodes of ``text`` with their positions; an alias is the node that it refers to.
 
     None for an empty document. Raises EarshotError.
     """
@@ -77,7 +77,7 @@ def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
 
 
 def yaml_nodes_of_documents(text: str, shown: str) -> list[yaml.Node]:
-    """The same for every document in ``text``, in its order. Raises EarshotError."""
+    """Like `yaml_nodes`, for all documents in ``text``, in order. Raises EarshotError."""
     return _parsed(text, shown, _VALUES, _every_node)
 
 
@@ -107,7 +107,7 @@ def _repeated(node: yaml.Node, path: Keys, seen_nodes: set[int]) -> Iterator[Key
 def _parsed(
     text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T], remedy: str = ""
 ) -> T:
-    """What ``load`` makes of ``text`` with the first of ``kinds`` that can read it."""
+    """The result of ``load`` for ``text``, with the first loader in ``kinds`` that can read it."""
     kind, *others = kinds
     try:
         loader = kind(text)
@@ -137,7 +137,7 @@ def _every_node(loader: Any) -> list[yaml.Node]:
 
 
 class _Bounded(Composer):
-    """Counts and stops while a document is parsed, so that no depth reaches Python's own limit."""
+    """Stops parsing at `MAX_DEPTH` and `MAX_VALUES`, below Python's recursion limit."""
 
     depth = 0
     count = 0
@@ -150,29 +150,29 @@ class _Bounded(Composer):
             raise _Refused(_TOO_DEEP, mark)
         if self.count > MAX_VALUES:
             raise _Refused(f"holds more than {MAX_VALUES:,} values", mark)
-        found = super().compose_node(parent, index)
+        node = super().compose_node(parent, index)
         self.depth -= 1
-        return found
+        return node
 
 
 _Libyaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Fast(_Bounded, _Libyaml):  # type: ignore[misc]
-    """libyaml where it is there, as it is in every wheel: several times as fast."""
+    """The loader of libyaml, which every wheel has: several times as fast."""
 
     def __init__(self, text: str) -> None:
         _Libyaml.__init__(self, text)
-        Composer.__init__(self)  # libyaml's does not count
+        Composer.__init__(self)  # libyaml's composer does not count
 
 
 class _Python(_Bounded, yaml.SafeLoader):
-    """The same everywhere, down to its messages; it takes `{E:, F:}`, as compose does."""
+    """PyYAML's loader, which has the same messages everywhere, and accepts `{E:, F:}`."""
 
 
 @dataclass(frozen=True)
 class Reset:
-    """`!reset` of Compose: the value of the base file is removed, and the tag's own value ignored.
+    """`!reset` of Compose: removes the value of the base file; the tag's own value is ignored.
 
     Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
     """
@@ -194,7 +194,7 @@ def _compose_s_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
         if isinstance(node, yaml.SequenceNode):
             return Overriding(loader.construct_sequence(node, deep=True))
         return Overriding(loader.construct_scalar(node) or None)
-    raise yaml.constructor.ConstructorError(  # it may be a password that lacks its quotes
+    raise yaml.constructor.ConstructorError(  # it may be a password without quotes
         problem="a tag (!name) is not read; adopt what `docker compose config` prints",
         problem_mark=node.start_mark,
     )
@@ -220,7 +220,7 @@ _DOCUMENTS = tuple(_of_texts(kind, _leave_tag) for kind in _VALUES)
 
 
 class _Refused(Exception):
-    """YAML, and more of it than is read."""
+    """The document exceeds a limit."""
 
     def __init__(self, problem: str, mark: Any) -> None:
         self.problem = problem
@@ -286,7 +286,7 @@ def _made(loader: Any, node: yaml.Node) -> object:
 
 
 class _Measure:
-    """What a document comes to, by its nodes: each is visited once, however often it occurs."""
+    """Measures a document by its nodes. Each node is visited once, even if aliases repeat it."""
 
     def __init__(self, unique: bool) -> None:
         self._unique = unique
@@ -294,9 +294,9 @@ class _Measure:
         self._within: set[int] = set()
 
     def node(self, node: yaml.Node) -> tuple[int, int]:
-        """Values in ``node``, those of an alias counted wherever it occurs, and levels of it.
+        """The number of values in ``node``, with those of aliases each time, and its depth.
 
-        A merge key counts as an alias does: what it names comes into its map.
+        A merge key counts like an alias.
         """
         if isinstance(node, yaml.ScalarNode):
             if node.tag not in _TEXT and len(node.value) > MAX_NUMBER:
@@ -341,7 +341,7 @@ def _where(mark: Any) -> str:
 
 
 def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
-    """The keys that lead to each tag in ``value``."""
+    """The path of each tag in ``value``."""
     if isinstance(value, (Reset, Overriding)):
         yield path
     elif isinstance(value, Mapping):
@@ -350,7 +350,7 @@ def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
 
 
 def untagged(value: object) -> object:
-    """``value`` without what is reset, and with what overrides in its place."""
+    """``value`` with the tags applied: without reset values, and with overriding ones."""
     if isinstance(value, Overriding):
         return untagged(value.value)
     if isinstance(value, Mapping):
@@ -361,7 +361,7 @@ def untagged(value: object) -> object:
 
 
 def without(value: Mapping[str, object], paths: Collection[Keys]) -> dict[str, object]:
-    """``value`` without what ``paths`` lead to; an empty path leads to all of it."""
+    """``value`` without the values at ``paths``; an empty path removes all of it."""
     found = dict(value)
     for first, *rest in filter(None, paths):
         below = found.get(first)

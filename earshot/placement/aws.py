@@ -103,24 +103,23 @@ def unknown_names(spec: AwsSpec) -> dict[int, ProvisionedNames]:
     return names_by_id
 
 
-def planned(spec: AwsSpec, stack: str, state: Path) -> AwsPlan:
-    """The plan of ``spec`` as stack ``stack``, before its resources exist. Raises EarshotError.
+def planned(spec: AwsSpec, _stack: str, state: Path) -> AwsPlan:
+    """The plan of ``spec`` before its resources exist. Raises EarshotError.
 
     ``state`` is the folder of the stack's files.
     """
-    return plan_aws(spec, stack, root=state / "kafka")
+    return plan_aws(spec, root=state / "kafka")
 
 
 def plan_aws(
     spec: AwsSpec,
-    stack: str,
     provisioned: Mapping[int, ProvisionedNames] | None = None,
     dns: VpcDns | None = None,
     *,
     balancer: HostOrMarker | None = None,
     root: Path = Path(),
 ) -> AwsPlan:
-    """The plan of ``spec`` as stack ``stack``.
+    """The plan of ``spec``.
 
     ``provisioned`` are the nodes' names by id (default: unknown), ``dns`` the DNS attributes of the
     VPC (default: both on, as in the stack's own VPC), ``balancer`` is the name of the balancer of

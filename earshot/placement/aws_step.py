@@ -31,18 +31,17 @@ def written(spec: AwsSpec) -> dict[str, Any]:
 
 def spec_at(
     spec: AwsSpec,
-    stack: str,
     step: ClusterPlan,
     former_documents: Collection[Mapping[str, Any]],
     root: Path = Path(),
 ) -> AwsSpec:
-    """``spec`` of ``stack``, with the listeners of ``step``.
+    """``spec`` with the listeners of ``step``.
 
     ``former_documents`` are `written` specs that nodes may run. ``root`` is the folder of the
     stack's cluster. Raises EarshotError if the listeners of these specs do not give the step,
     for example if brokers are added or removed with it.
     """
-    if plan_aws(spec, stack, root=root).plan == step:
+    if plan_aws(spec, root=root).plan == step:
         return spec
     specs, reasons, clients = [spec], dict[str, str](), spec.clients
     balancer = spec.expose
@@ -63,7 +62,7 @@ def spec_at(
         specs.append(former_spec)
         balancer = balancer or former_spec.expose
         reasons |= document["clear_text"]
-    listeners_at_step = tuple(_listeners(stack, step, specs))
+    listeners_at_step = tuple(_listeners(step, specs))
     step_spec = spec.model_copy(
         update={
             "listeners": listeners_at_step,
@@ -80,7 +79,7 @@ def spec_at(
     )
     if (
         len(listeners_at_step) != len(step.listener_names)
-        or plan_aws(step_spec, stack, root=root).plan != step
+        or plan_aws(step_spec, root=root).plan != step
     ):
         raise EarshotError(
             "nothing was touched: this change cannot be made in one update",
@@ -90,11 +89,11 @@ def spec_at(
     return step_spec
 
 
-def _listeners(stack: str, step: ClusterPlan, specs: Collection[AwsSpec]) -> Iterator[ListenerSpec]:
+def _listeners(step: ClusterPlan, specs: Collection[AwsSpec]) -> Iterator[ListenerSpec]:
     """The listeners of ``specs`` that are planned as in ``step``, in its order."""
     listeners_by_name: dict[str, list[tuple[ListenerSpec, list[Listener | None]]]] = {}
     for spec in specs:
-        plan = plan_aws(spec, stack).plan
+        plan = plan_aws(spec).plan
         for listener in spec.listeners:
             listeners_by_name.setdefault(listener.name, []).append(
                 (listener, _planned_listeners(plan, listener.name))

@@ -123,7 +123,7 @@ class PodDeployment(Deployment):
         client_addresses = {
             (service.name, service.namespace, address.port)
             for client in self.bootstraps
-            if client.service in self.pods
+            if client.service in self.pods  # clients outside use no names of Services
             for address in client.addresses
             for service in self.services_of(client.service, address.host)
         }

@@ -131,7 +131,7 @@ def test_processes_of_this_machine() -> None:
 def aws_rows(**changed: Any) -> dict[tuple[str, str], Reach]:
     spec = read_spec({**AWS, **changed}, "test")
     assert isinstance(spec, AwsSpec)
-    return {(it.place, it.listener): it for it in reach(plan_aws(spec, "mine"))}
+    return {(it.place, it.listener): it for it in reach(plan_aws(spec))}
 
 
 def test_instances_in_a_vpc() -> None:

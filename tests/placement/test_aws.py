@@ -56,7 +56,7 @@ def given(spec: AwsSpec) -> dict[int, ProvisionedNames]:
 
 def planned(**rest: Any) -> tuple[AwsSpec, AwsPlan]:
     spec = read_aws(**rest)
-    return spec, plan_aws(spec, "mine", given(spec))
+    return spec, plan_aws(spec, given(spec))
 
 
 def test_two_listeners_advertise_private_and_public_names() -> None:
@@ -109,8 +109,8 @@ def test_own_names_lead_to_each_scopes_address() -> None:
 
 def test_before_anything_is_there_only_the_hosts_are_missing() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    empty = plan_aws(spec, "mine")
-    full = plan_aws(spec, "mine", given(spec))
+    empty = plan_aws(spec)
+    full = plan_aws(spec, given(spec))
     assert [str(item) for item in empty.plan.node(1).listeners][:2] == [
         "INTERNAL://(the network interface of broker-1: not known yet):19092",
         "EXTERNAL://(the Elastic IP of broker-1: not known yet):9092",
@@ -169,7 +169,7 @@ def test_what_is_computed_passes_every_rule(settings: dict[str, Any]) -> None:
 
 def test_what_is_not_known_yet_is_neither_good_nor_bad() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    found = checked(spec, plan_aws(spec, "mine"))
+    found = checked(spec, plan_aws(spec))
     assert found and {state for _, state in found} == {FindingState.UNKNOWN}
 
 
@@ -185,14 +185,14 @@ def test_a_private_name_for_external_clients_is_found() -> None:
 
 def test_a_vpc_without_names_declares_nothing() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    made = plan_aws(spec, "mine", given(spec), OFF)
+    made = plan_aws(spec, given(spec), OFF)
     assert ("KL011", FindingState.VIOLATED) in checked(spec, made)
 
 
 def test_an_empty_name_is_laid_at_the_vpcs_door() -> None:
     spec = read_aws(brokers=1)
     with pytest.raises(EarshotError, match="AWS assigned none; enableDnsHostnames of the VPC: off"):
-        plan_aws(spec, "mine", {1: ProvisionedNames("", "10.0.0.10")}, OFF)
+        plan_aws(spec, {1: ProvisionedNames("", "10.0.0.10")}, OFF)
 
 
 def test_user_data_say_what_the_plan_says() -> None:
@@ -241,7 +241,7 @@ def test_clients_of_listeners_that_leave_are_counted_where_there_is_room() -> No
 
 def test_user_data_need_every_name() -> None:
     spec = read_aws(brokers=1)
-    made = plan_aws(spec, "mine", unknown_names(spec))
+    made = plan_aws(spec, unknown_names(spec))
     with pytest.raises(EarshotError, match="not known yet"):
         node_user_data(made, spec, "mine", 1, OWN_ID, "vol-0123456789abcdef0", "/p")
 
@@ -265,7 +265,7 @@ def test_both_names_of_a_node_are_looked_at() -> None:
     ):
         for dns, why in ((None, ""), (OFF, "; enableDnsHostnames of the VPC: off")):
             with pytest.raises(EarshotError) as caught:
-                plan_aws(spec, "mine", {1: given_names}, dns)
+                plan_aws(spec, {1: given_names}, dns)
             assert str(caught.value) == (
                 f"broker-1: its {what} DNS name: AWS assigned none{why}\n"
                 "  allowed: a name, which needs enableDnsSupport and enableDnsHostnames of the "
@@ -326,9 +326,9 @@ def test_a_validator_has_a_group_without_ingress() -> None:
 
 def test_a_private_zone_declares_nothing_where_the_vpc_s_dns_is_off() -> None:
     spec = read_aws(**TWO_LISTENERS, **OWN_ZONE)
-    made = plan_aws(spec, "mine", given(spec), OFF)
+    made = plan_aws(spec, given(spec), OFF)
     assert {scope for _, scope, _ in made.declared} == {Scope.EXTERNAL}
-    whole = plan_aws(spec, "mine", given(spec))
+    whole = plan_aws(spec, given(spec))
     host = "broker-1.kafka.example.com"
     inside = whole.declared["INTERNAL", Scope.INTERNAL, host]
     assert inside.why == f"record {host} in the private zone kafka.example.com of the VPC"
@@ -338,7 +338,7 @@ def test_a_private_zone_declares_nothing_where_the_vpc_s_dns_is_off() -> None:
 def test_an_unknown_name_is_not_declared(settings: dict[str, Any]) -> None:
     spec = read_aws(brokers=1, **settings)
     half = replace(given(spec)[1], private_name=UnknownHost(what="a record"))
-    made = plan_aws(spec, "mine", {1: half})
+    made = plan_aws(spec, {1: half})
     assert made.declared == {} and made.addresses == {1: ("10.0.0.10",)}
 
 
@@ -351,7 +351,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     assert before.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     assert {it.rule for it in check_planned(spec, before, ResolverPolicy()).findings} >= {"KL011"}
     root = tmp_path / ".earshot" / "stacks" / "mine" / "kafka"
-    made = plan_aws(spec, "mine", given(spec), root=root)
+    made = plan_aws(spec, given(spec), root=root)
     assert made.plan.security is not None
     assert made.plan.security.principals == ("CN=b1,O=Example", "CN=b2,O=Example")
     assert check_planned(spec, made, ResolverPolicy()).findings == ()
@@ -362,7 +362,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
         assert values["ssl.truststore.location"] == "/run/kafka/secrets/trusted.pem"
         assert set(parameters_of(spec, "mine", id)) >= {f"node-{id}.pem", "trusted.pem"}
     hand_over(tmp_path / "certs", {2: [hosts[1]]})
-    made = plan_aws(spec, "mine", given(spec), root=root)
+    made = plan_aws(spec, given(spec), root=root)
     found = check_planned(spec, made, ResolverPolicy()).findings
     assert [(it.rule, it.node, it.observed) for it in found] == [
         ("KL010", 2, f"advertises {hosts[2]}, and its certificate is for {hosts[1]}")

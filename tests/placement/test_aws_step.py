@@ -15,8 +15,8 @@ PUBLIC = {"name": "PUBLIC", "port": 9192, "scopes": ["external"]}
 
 
 def steps(before: AwsSpec, wanted: AwsSpec) -> list[AwsSpec]:
-    old, new = (plan_aws(spec, "s").plan for spec in (before, wanted))
-    return [spec_at(wanted, "s", step.plan, [written(before)]) for step in transition(old, new)]
+    old, new = (plan_aws(spec).plan for spec in (before, wanted))
+    return [spec_at(wanted, step.plan, [written(before)]) for step in transition(old, new)]
 
 
 def names(spec: AwsSpec) -> list[str]:
@@ -44,7 +44,7 @@ def test_a_listener_that_goes_brings_its_reason_along() -> None:
     found = steps(read_aws(**old), read_aws(**TWO_LISTENERS))
     assert names(found[0]) == ["INTERNAL", "PUBLIC", "EXTERNAL"]
     assert [it.clear_text for it in found] == [old["clear_text"], {}]
-    opened = [rule for group in plan_aws(found[0], "s").groups for rule in group.ingress]
+    opened = [rule for group in plan_aws(found[0]).groups for rule in group.ingress]
     assert all(any(rule.opens(port) for rule in opened) for port in (9092, 9192))
 
 
@@ -69,12 +69,12 @@ def test_an_interrupted_step_is_taken_back_on_the_way_to_another() -> None:
     before = read_aws(brokers=3, **TWO_LISTENERS)
     moved = TWO_LISTENERS | {"listeners": [INTERNAL, EXTERNAL | {"port": 9192}]}
     third = read_aws(brokers=3, **moved | {"listeners": [REPL, *moved["listeners"][1:]]})
-    current, begun = (plan_aws(it, "s").plan for it in (before, read_aws(brokers=3, **moved)))
-    wanted = plan_aws(third, "s").plan
+    current, begun = (plan_aws(it).plan for it in (before, read_aws(brokers=3, **moved)))
+    wanted = plan_aws(third).plan
     for step in transition(current, wanted, (begun,)):
         known = [written(before), written(read_aws(brokers=3, **moved))]
-        assert plan_aws(spec_at(third, "s", step.plan, known), "s").plan == step.plan
-    assert plan_aws(spec_at(third, "s", current, [written(before)]), "s").plan == current
+        assert plan_aws(spec_at(third, step.plan, known)).plan == step.plan
+    assert plan_aws(spec_at(third, current, [written(before)])).plan == current
 
 
 def test_who_may_come_in_from_outside_may_do_so_until_the_last_external_listener_goes() -> None:
@@ -88,4 +88,4 @@ def test_who_may_come_in_from_outside_may_do_so_until_the_last_external_listener
     ]
     assert [it.clients for it in found] == [before.clients, before.clients, found[-1].clients]
     for step in found[:2]:
-        assert any(it.opens(9092) for group in plan_aws(step, "s").groups for it in group.ingress)
+        assert any(it.opens(9092) for group in plan_aws(step).groups for it in group.ingress)

@@ -82,7 +82,7 @@ def test_prod_is_spread_protected_and_has_a_quorum_of_its_own() -> None:
     assert (spec.naming, spec.controllers.mode, spec.voters) == ("zone", "separate", 3)
     assert (spec.data, spec.deletion_protection, spec.gate) == ("keep", True, "required")
     assert not spec.clear_text
-    assert len(plan_aws(spec, "aws-prod").plan.nodes) == 6
+    assert len(plan_aws(spec).plan.nodes) == 6
 
 
 def test_what_the_templates_cost_is_counted() -> None:

@@ -36,7 +36,7 @@ def checked(made: AwsPlan) -> dict[str, list[str]]:
 
 
 def made(spec: AwsSpec, **changed: Any) -> AwsPlan:
-    return plan_aws(spec, "mine", given(spec), **changed)
+    return plan_aws(spec, given(spec), **changed)
 
 
 @pytest.mark.parametrize("settings", [{}, TWO_LISTENERS, {**TWO_LISTENERS, **OWN_ZONE}])
@@ -48,7 +48,7 @@ def test_what_is_computed_passes(settings: dict[str, Any]) -> None:
 
 
 def test_a_name_not_known_yet_is_reported_as_that_alone() -> None:
-    found = checked(plan_aws(read_aws(**TWO_LISTENERS), "mine"))
+    found = checked(plan_aws(read_aws(**TWO_LISTENERS)))
     assert list(found) == ["not-known-yet"]
     assert (
         "brokers 1 to 3, listener EXTERNAL (scope external): 3 findings that are alike "
@@ -82,7 +82,7 @@ def test_a_public_name_without_the_vpcs_attribute_is_stopped() -> None:
 def test_a_public_name_without_an_elastic_ip_is_stopped() -> None:
     spec = read_aws(brokers=1, **TWO_LISTENERS)
     lent = {id: replace(item, public_address=None) for id, item in given(spec).items()}
-    found = checked(plan_aws(spec, "mine", lent))
+    found = checked(plan_aws(spec, lent))
     assert found["kl009"][0] == (
         "broker 1, listener EXTERNAL (scope external): advertises "
         "ec2-198-51-100-10.eu-central-1.compute.amazonaws.com, which is 198.51.100.10, and "
@@ -100,7 +100,7 @@ def test_own_names_without_a_public_record_are_stopped() -> None:
     other = ProvisionedNames(
         item.private_name, item.private_address, "b.other.example", "198.51.100.9"
     )
-    documents = gate(plan_aws(spec, "mine", {1: other}))
+    documents = gate(plan_aws(spec, {1: other}))
     documents["cloud"]["declared"] = [
         entry for entry in documents["cloud"]["declared"] if entry["scope"] != "external"
     ]
@@ -111,7 +111,7 @@ def test_own_names_without_a_public_record_are_stopped() -> None:
 def test_two_brokers_on_one_name_are_stopped() -> None:
     spec = read_aws(brokers=2, **TWO_LISTENERS)
     twice = given(spec)
-    found = checked(plan_aws(spec, "mine", {1: twice[1], 2: twice[1]}))
+    found = checked(plan_aws(spec, {1: twice[1], 2: twice[1]}))
     assert "kl004" in found
 
 

@@ -484,7 +484,7 @@ def test_a_waived_name_passes_and_is_remembered() -> None:
 
 def test_instances_behind_our_gate_pass_without_a_word() -> None:
     spec = read_aws(**TWO_LISTENERS)
-    made, pack = plan_aws(spec, "mine", given(spec)), Pack(SILENT_RESOLVERS)
+    made, pack = plan_aws(spec, given(spec)), Pack(SILENT_RESOLVERS)
     for id in spec.node_ids:
         text = node_user_data(
             made, spec, "mine", id, OWN_ID, f"vol-0123456789abcde{id}", f"/p/{id}"

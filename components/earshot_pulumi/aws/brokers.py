@@ -69,7 +69,7 @@ class AwsBrokers(Brokers):
         if warning := idle(name, spec, spec.cluster_id or attached, self):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names
-        draft = plan_aws(spec, name, root=self.root)
+        draft = plan_aws(spec, root=self.root)
         self.network = (
             existing(spec, self)
             if spec.vpc.id is not None
@@ -90,7 +90,7 @@ class AwsBrokers(Brokers):
         def planned(
             names: Mapping[int, ProvisionedNames], balanced: HostOrMarker | None
         ) -> AwsPlan:
-            return plan_aws(spec, name, names, self.network.dns, balancer=balanced, root=self.root)
+            return plan_aws(spec, names, self.network.dns, balancer=balanced, root=self.root)
 
         shown_plan = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
         self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)

@@ -70,7 +70,7 @@ class HeldStack:
             data=spec.data,
             drained=spec.drained,
             port=ports[spec.inter_broker_name],
-            links=Links.of_plan(plan_aws(spec, stack).plan),
+            links=Links.of_plan(plan_aws(spec).plan),
             subnets={id: spec.subnet_of(id) for id in spec.node_ids},
             sizes={
                 id: spec.volume_of(id).size_gib for id in spec.node_ids if id not in spec.volumes

@@ -46,10 +46,10 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     if recorded.proved:
         check_attached(name, state_resources, client(at.aws, spec.region, "ec2"))
     root = state / "kafka"
-    change = Change.of(state, plan_aws(spec, name, root=root).plan)
+    change = Change.of(state, plan_aws(spec, root=root).plan)
     _check_unused(at, spec, recorded, change)
-    spec = spec_at(spec, name, change.plan, [applied.own for applied in recorded.running], root)
-    planned = plan_aws(spec, name, root=root)
+    spec = spec_at(spec, change.plan, [applied.own for applied in recorded.running], root)
+    planned = plan_aws(spec, root=root)
     at.log_notes(planned, change)
     begun = recorded.begun_with(AppliedPlan(change.plan, written(spec)))
     brokers = AwsBrokers(

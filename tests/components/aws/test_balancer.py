@@ -150,7 +150,7 @@ def test_the_turn_and_the_wait_of_a_broker_have_its_target_among_others() -> Non
 
 def test_bootstrap_and_rules_follow_from_it() -> None:
     spec = read_aws(**EXPOSED)
-    planned = plan_aws(spec, "mine", balancer="kafka-0123.elb.eu-central-1.amazonaws.com")
+    planned = plan_aws(spec, balancer="kafka-0123.elb.eu-central-1.amazonaws.com")
     bootstrap = Contract.of(planned.plan, "mine", "aws").listener("EXTERNAL").bootstrap
     assert bootstrap == "kafka-0123.elb.eu-central-1.amazonaws.com:9100"
     found = check_planned(spec, planned, ResolverPolicy(timeout=1))
@@ -162,7 +162,7 @@ def test_bootstrap_and_rules_follow_from_it() -> None:
 
 def test_a_short_idle_time_out_is_a_warning() -> None:
     spec = read_aws(**{**EXPOSED, "expose": {"idle_seconds": 350}})
-    found = check_planned(spec, plan_aws(spec, "mine"), ResolverPolicy(timeout=1)).findings
+    found = check_planned(spec, plan_aws(spec), ResolverPolicy(timeout=1)).findings
     (warning,) = (it for it in found if it.rule == "KL025")
     assert "drops them after 350 s" in warning.observed and "600 s" in warning.observed
 
@@ -203,7 +203,7 @@ def test_forty_nine_brokers_fit() -> None:
 def test_an_internal_balancer_needs_no_public_zone(tmp_path: Path) -> None:
     spec = read_aws(**EXPOSED, naming="zone", zone={"name": "kafka.example.com"})
     assert isinstance(spec, AwsSpec) and not spec.public
-    unknown = plan_aws(spec, "mine").plan.brokers[0].listener("EXTERNAL")
+    unknown = plan_aws(spec).plan.brokers[0].listener("EXTERNAL")
     assert unknown is not None and unknown.host == UnknownHost("the record of the balancer")
 
 

@@ -27,7 +27,7 @@ def planned_with_names(spec: AwsSpec) -> AwsPlan:
     names = {
         id: ProvisionedNames(spec.zone.broker(id), f"10.0.0.{id + 10}") for id in spec.node_ids
     }
-    return plan_aws(spec, "mine", names)
+    return plan_aws(spec, names)
 
 
 def findings(spec: AwsSpec, planned: AwsPlan | None = None) -> list[Finding]:
@@ -68,7 +68,7 @@ def test_without_connected_vpcs_nothing_is_added() -> None:
 def test_a_zone_that_is_not_associated_is_refused_and_routes_are_not_known() -> None:
     other = {**OTHER, "associate": False}
     spec = read_aws(connected={"analytics": other}, **OWN_ZONE)
-    (first,) = (it for it in findings(spec, plan_aws(spec, "mine")) if it.listener)
+    (first,) = (it for it in findings(spec, plan_aws(spec)) if it.listener)
     assert first.state is FindingState.VIOLATED, "in a preview that knows no record yet, too"
     assert "do not resolve names of kafka.example.com" in first.observed
     found = findings(spec)

@@ -107,7 +107,7 @@ PROVED = "earshot:index:ProvedChange"
 def proved(**settings: Any) -> Answers:
     """AWS, and a state in which these settings were proved."""
     spec = read_aws(**settings)
-    plan = plan_aws(spec, "mine").plan.model_dump(mode="json")
+    plan = plan_aws(spec).plan.model_dump(mode="json")
     made = {"plan": plan, "own": written(spec)}
     outputs = {"done": 0.0, "begun": [made]}
     return Answers(

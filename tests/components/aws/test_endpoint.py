@@ -24,7 +24,7 @@ DNS_ON = {"enableDnsSupport": True, "enableDnsHostnames": True}
 
 
 def planned(**changes: Any) -> ClusterPlan:
-    return plan_aws(read_aws(**{**LINKED, **changes}), "orders").plan
+    return plan_aws(read_aws(**{**LINKED, **changes})).plan
 
 
 def contract_of(plan: ClusterPlan) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_ports_and_names_of_two_listeners() -> None:
     assert outputs["bootstrap"] == {"PARTNERS": f"{NAME}:9200"}
 
 
-BALANCED = plan_aws(read_aws(**EXPOSED), "orders", balancer="k-1.elb.eu-central-1.amazonaws.com")
+BALANCED = plan_aws(read_aws(**EXPOSED), balancer="k-1.elb.eu-central-1.amazonaws.com")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a_zone_gives_the_name_inside_the_vpc_alone() -> None:
 
 def test_the_gate_takes_the_name_as_declared_whatever_resolves_here() -> None:
     spec = read_aws(**LINKED)
-    planned = plan_aws(spec, "mine")
+    planned = plan_aws(spec)
     silent = ResolverPolicy(timeout=0.5, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
     found = check_planned(spec, planned, silent)
     certain = [it for it in found.findings if it.state is FindingState.VIOLATED]
@@ -156,4 +156,4 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
 
 def test_every_account_may_ask_if_each_endpoint_is_accepted() -> None:
     spec = read_aws(**{**LINKED, "expose": {**LINK, "principals": {"all": "*"}}})
-    assert any("every AWS account may request" in it for it in plan_aws(spec, "mine").notes)
+    assert any("every AWS account may request" in it for it in plan_aws(spec).notes)
