@@ -265,8 +265,8 @@ def test_an_authority_of_no_use_is_named(store: Store, tmp_path: Path, file: str
         assert str(raised(EarshotError, store.due, WANTED, NOW)) == (
             f"the authority in {store.folder}: ca.pem is not a certificate for the key in ca.key, "
             "or one of them is damaged\n  fix: put both files back from a copy; or stop the "
-            f"cluster (`pulumi destroy`), remove {store.folder}, and all certificates and passwords are "
-            "regenerated"
+            f"cluster (`pulumi destroy`), remove {store.folder}, and all certificates and "
+            "passwords are regenerated"
         )
 
 

@@ -221,8 +221,9 @@ def test_a_configuration_that_cannot_be_used_is_told_of_what_is_checked_alone() 
     found = pack.analyze(CONTAINER_TYPE, {"name": "k", "image": "apache/kafka:4.1.1"})
     (reported,) = found["names"]
     assert reported == (
-        "the pack's configuration of `names`: resolvers: external: DNS server 'nowhere:x': is not "
-        "an IP address; allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or [2001:db8::53]:5353"
+        "the pack's configuration of `names`: resolvers: external: DNS server 'nowhere:x': is "
+        "not an IP address; allowed: ip, ip:port or [ipv6]:port, as in 192.0.2.53 or "
+        "[2001:db8::53]:5353"
     )
     assert pack.analyze("aws:s3/bucket:Bucket", {}) == {}
 
