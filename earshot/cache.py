@@ -17,6 +17,9 @@ from pathlib import Path
 from earshot import umask
 from earshot.errors import EarshotError
 
+LOCK_MODE = 0o620
+"""The permissions that a lock file may have: the group's, if the umask gives it any."""
+
 
 def root() -> Path:
     """``$XDG_CACHE_HOME/earshot``, by default ``~/.cache/earshot``. It may not exist yet.
@@ -69,6 +72,9 @@ def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterato
     path.parent.mkdir(parents=True, exist_ok=True)
     _own(path)  # it may have been made just now
     with path.open("a") as file:
+        # who may read the file may hold its lock, and so keep this user waiting
+        with contextlib.suppress(PermissionError):  # of another user who shares it
+            os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & LOCK_MODE)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

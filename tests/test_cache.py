@@ -175,6 +175,26 @@ with cache.exclusive(pathlib.Path(sys.argv[1]), lambda: print("waiting", flush=T
     assert process.communicate()[0] == "got it\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "umask", "after"),
+    [(None, 0o022, 0o600), (None, 0o002, 0o620), (0o644, 0o022, 0o600), (0o664, 0o022, 0o620)],
+)
+def test_nobody_who_may_only_read_can_hold_a_lock(
+    tmp_path: Path, before: int | None, umask: int, after: int
+) -> None:
+    """A reader's flock would keep every later command of its owner waiting."""
+    lock = tmp_path / "l"
+    if before is not None:
+        lock.touch()
+        lock.chmod(before)
+    previous = os.umask(umask)
+    try:
+        with cache.exclusive(lock):
+            assert stat.S_IMODE(lock.stat().st_mode) == after
+    finally:
+        os.umask(previous)
+
+
 def test_what_is_written_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,9 +68,11 @@ class Brokers(pulumi.ComponentResource):
         return after if self._begin is None else self._begin(self.below(after))
 
     def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
-        """Creates ``nodes``, each once the one before is ready, and then the users.
+        """Creates ``nodes`` one after the other, and then the users.
 
-        Each placement implements `node` and `readiness`.
+        Each node waits for the readiness of the one before. At a first start that readiness does
+        not wait for Kafka, because all voters must start before one of them is ready. Each
+        placement implements `node` and `readiness`.
         """
         last = after
         for node in nodes:

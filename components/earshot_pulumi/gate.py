@@ -33,6 +33,7 @@ Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
 OFF = "off"
 """`approved` of a cluster without a gate."""
 UNGATED = "gate: off: the advertised listeners were not checked"
+"""The warning for a stack that turns the gate off. The error of `_given` has similar words."""
 
 
 class Gate(pulumi.ProviderResource):
@@ -117,6 +118,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
 
 
 def _given(approved: str | None) -> str:
+    """``approved``. Raises pulumi.RunError if the plugin has not set it."""
     if not approved:  # another plugin of this name returns the inputs unchanged
         raise pulumi.RunError(
             "the advertised listeners were not checked: Pulumi found a plugin `earshot` without a "

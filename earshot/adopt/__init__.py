@@ -1,1 +1,1 @@
-"""From what a team already has (compose file, `server.properties`) to a stack file."""
+"""Creates a stack file from a compose file or a `server.properties`."""

@@ -1,6 +1,6 @@
-"""What became of a file: listeners understood, mistakes seen, questions left, and the stack.
+"""Adopts a file: its listeners, mistakes and open questions, and the cluster for a stack file.
 
-Where a question is left there is no stack: nothing is guessed.
+Without an answer to every question there is no cluster; nothing is guessed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class AdoptedListener:
 
 @dataclass(frozen=True)
 class Question:
-    """What the source leaves open about a listener, and what decides it."""
+    """A fact about a listener that the source does not show, and how to decide it."""
 
     broker: str
     id: int
@@ -53,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Adoption:
-    """The result; ``document`` is `earshot:cluster`, None where something is undecided."""
+    """The result. ``document`` is `earshot:cluster`; None with open questions."""
 
     source: str
     listeners: tuple[AdoptedListener, ...]
@@ -64,11 +64,11 @@ class Adoption:
     notes: tuple[str, ...]
     document: Mapping[str, Any] | None
     refusal: str = ""
-    """Why ``document`` is not a valid cluster, where no rule is broken; else empty."""
+    """Why ``document`` is not a valid cluster although no rule is broken; else empty."""
 
     @property
     def exit_code(self) -> int:
-        """1 where something is undecided, a rule is broken or no valid stack came of it, else 0."""
+        """1 with open questions, broken rules or without a valid cluster; else 0."""
         broken = _are_broken(self.mistakes) or bool(self.refusal)
         return 1 if broken or self.undecided or self.document is None else 0
 
@@ -82,8 +82,8 @@ def adopt_compose(
 ) -> Adoption:
     """The brokers of a compose file as a stack of placement `docker`. Raises EarshotError.
 
-    ``as_checked`` is the same file, read leniently as `earshot lint` does: an empty text for a
-    variable that is not set is no mistake, and a mounted properties file counts.
+    ``as_checked`` is the same file, read leniently like by `earshot lint`: the empty text of an
+    unset variable is not a mistake, and mounted properties files are read.
     """
     brokers = brokers_in(compose.services, chosen, scopes or {})
     if not any(broker.is_broker for broker in brokers):
@@ -91,10 +91,12 @@ def adopt_compose(
             file_name, observed="runs controllers only", allowed="at least one broker"
         )
     names = [broker.name for broker in brokers]
-    notes = [f"the variable {it} is not set, so it is read as empty text" for it in compose.missing]
+    notes = [
+        f"the variable {name} is not set, so it is read as empty text" for name in compose.missing
+    ]
     notes += [
         f"service {service.name}: runs {service.replicas} times in the source, with one id and one "
-        "advertised address; it is taken as one broker"
+        "advertised address; it becomes one broker"
         for service in compose.services
         if service.replicas not in ("", "1") and service.name in names
     ]
@@ -123,16 +125,17 @@ def _adoption(
 ) -> Adoption:
     listeners = []
     for broker in brokers:
-        for it in broker.listeners:
-            ports = broker.container.published_at(it.bind.port) if broker.container else ()
-            listeners.append(AdoptedListener(broker.name, broker.id, it, tuple(map(str, ports))))
-    known = {listener.listener.name for listener in listeners}
+        for parsed in broker.listeners:
+            published = broker.container.published_at(parsed.bind.port) if broker.container else ()
+            ports = tuple(map(str, published))
+            listeners.append(AdoptedListener(broker.name, broker.id, parsed, ports))
+    known_names = {listener.listener.name for listener in listeners}
     for name in scopes:
-        if name not in known:
+        if name not in known_names:
             raise EarshotError(
                 f"--scope {name}",
                 observed=f"{file_name} has no such listener",
-                allowed=", ".join(sorted(known)) or "none: no listener could be read",
+                allowed=", ".join(sorted(known_names)) or "none: no listener could be read",
             )
     undecided = tuple(question for broker in brokers for question in _questions(broker))
     clients = [
@@ -141,10 +144,10 @@ def _adoption(
         if Scope.CONTROLLER not in listener.listener.audience.scopes
     ]
     document: dict[str, Any] | None = None
-    of_document: tuple[str, ...] = ()
+    document_notes: tuple[str, ...] = ()
     if clients and not undecided:
         build = docker_document(brokers) if placement == "docker" else local_document(brokers[0])
-        document, of_document = build
+        document, document_notes = build
     return Adoption(
         source=file_name,
         listeners=tuple(listeners),
@@ -152,7 +155,7 @@ def _adoption(
         mistakes=mistakes,
         unchecked=LOOKED_UP_LATER,
         leftovers=leftovers(brokers, services),
-        notes=(*notes, *_unadvertised(brokers), *of_document),
+        notes=(*notes, *_unadvertised(brokers), *document_notes),
         document=document,
         refusal="" if document is None or _are_broken(mistakes) else _refusal(document),
     )
@@ -163,7 +166,7 @@ def _are_broken(mistakes: Iterable[Finding]) -> bool:
 
 
 def _refusal(document: Mapping[str, Any]) -> str:
-    """Why no command would take the stack file with ``document``; empty if it is valid."""
+    """Why ``document`` is not a valid cluster; empty if it is."""
     try:
         read_spec(document, CLUSTER_KEY)
     except SpecError as error:
@@ -189,7 +192,7 @@ def _questions(broker: KafkaBroker) -> Iterator[Question]:
 
 
 def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
-    """Entries of a listener list that say nothing usable, each with its listener and why."""
+    """Unusable entries of a listener list: their listeners, with the reasons."""
     for entry in read_listeners(text) if text is not None else ():
         if isinstance(entry, Bad):
             yield entry.name, f"{entry.error.object} {entry.error.observed}"
@@ -198,7 +201,7 @@ def _unread(text: str | None, is_advertised: bool) -> Iterator[tuple[str, str]]:
 
 
 def _self_named(values: Mapping[str, str]) -> Iterator[str]:
-    """Listeners without a host, where Kafka advertises what the machine is called."""
+    """Listeners without a host, for which Kafka advertises the machine's name."""
     if {"advertised.listeners", "advertised.host.name", "host.name"} & values.keys():
         return
     for name, bind in readable_entries(read_listeners(values.get("listeners", ""))):
@@ -209,14 +212,14 @@ def _self_named(values: Mapping[str, str]) -> Iterator[str]:
 def _unadvertised(brokers: Sequence[KafkaBroker]) -> Iterator[str]:
     brokers_of: dict[str, list[int]] = {}
     for broker in brokers:
-        read = {listener.name for listener in broker.listeners}
-        asked = {question.listener for question in _questions(broker)}
-        known = read | asked | {*controller_names(broker.values)}
+        known_names = {listener.name for listener in broker.listeners}
+        known_names |= {question.listener for question in _questions(broker)}
+        known_names |= {*controller_names(broker.values)}
         for name, _ in readable_entries(read_listeners(broker.values.get("listeners", ""))):
-            if name not in known:
+            if name not in known_names:
                 brokers_of.setdefault(name, []).append(broker.id)
     for name, ids in brokers_of.items():
         yield (
-            f"{numbered('broker', ids)}: {name} is bound and not advertised, so that no client is "
-            "sent to it; it is left out"
+            f"{numbered('broker', ids)}: {name} is bound and not advertised, so no client uses it; "
+            "it is left out"
         )

@@ -1,7 +1,7 @@
-"""`earshot:cluster` of what was adopted, as plain data: the one place that knows its keys.
+"""Writes `earshot:cluster` for adopted brokers, as plain data; no other module knows its keys.
 
-What the stack file cannot hold is left over: ZooKeeper's part, other vendors', secrets, what is
-for scripts alone.
+Settings that a stack file cannot contain are left over: those of ZooKeeper, other vendors and start
+scripts, and secrets.
 """
 
 import re
@@ -36,7 +36,7 @@ _REPLICAS = {
 
 
 def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The cluster on placement `docker`, and what is worth saying about it.
+    """The cluster on placement `docker`, and notes for the user.
 
     Ids, service names, published ports and advertised addresses are kept.
     """
@@ -58,7 +58,7 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
             for name, listeners in _by_name(serving).items()
         ],
     }
-    return {**document, **_rest(brokers, serving, notes)}, tuple(notes)
+    return {**document, **_common_section(brokers, serving, notes)}, tuple(notes)
 
 
 def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -70,28 +70,28 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
     for listener in broker.listeners:
         if Scope.CONTROLLER in listener.audience.scopes:
             continue
-        item, bind, address = _common(listener), listener.bind, listener.advertised
+        section, bind, address = _listener(listener), listener.bind, listener.advertised
         if bind.host:
-            item["bind"] = bind.host
+            section["bind"] = bind.host
         if not is_loopback(address.host) or address.port != bind.port:
-            item["advertised"] = {1: str(address)}
-        listeners.append(item)
+            section["advertised"] = {1: str(address)}
+        listeners.append(section)
     document: dict[str, Any] = {
         "placement": "local",
         "brokers": 1,
         "kafka_version": DEFAULT_KAFKA,
         "listeners": listeners,
     }
-    return {**document, **_rest([broker], [broker], notes)}, tuple(notes)
+    return {**document, **_common_section([broker], [broker], notes)}, tuple(notes)
 
 
 def _docker_listener(
     name: str, listeners: Mapping[int, tuple[KafkaBroker, ParsedListener]], notes: list[str]
 ) -> dict[str, Any]:
-    first = next(iter(listeners.values()))[1]
-    item = _common(first)
+    first_listener = next(iter(listeners.values()))[1]
+    section = _listener(first_listener)
     if bind := _bind(name, listeners.values(), notes):
-        item["bind"] = bind
+        section["bind"] = bind
     published, interfaces = {}, set()
     advertised, moved = {}, {}
     for id, (broker, listener) in listeners.items():
@@ -99,43 +99,44 @@ def _docker_listener(
         if container is not None and (port := _published(container, listener)):
             published[id], interface = port
             interfaces.add(interface)
-        other = listener.bind.port != first.bind.port
-        if other and container is not None and container.has_name(address.host):
+        has_other_port = listener.bind.port != first_listener.bind.port
+        if has_other_port and container is not None and container.has_name(address.host):
             moved[id] = listener.bind.port
-            address = address._replace(port=first.bind.port)
+            address = address._replace(port=first_listener.bind.port)
         advertised[id] = str(address)
     if moved:
         ports = shortened(list(dict.fromkeys(map(str, moved.values()))))
         notes.append(
-            f"listener {name}: {numbered('broker', moved)} on {first.bind.port} now, as the first, "
-            f"and not on {ports}; clients in its network must follow"
+            f"listener {name}: {numbered('broker', moved)} on {first_listener.bind.port} now, as "
+            f"the first, and not on {ports}; clients in its network must follow"
         )
     if published:
-        item["published"] = published
-    if named := sorted(interfaces - {""}):
+        section["published"] = published
+    if interface_names := sorted(interfaces - {""}):
         notes.append(
-            f"listener {name}: was published on {', '.join(named)} alone; see that the stack's "
-            "host keeps it so"
+            f"listener {name}: was published only on {', '.join(interface_names)}; see that the "
+            "stack's host keeps it so"
         )
-    item["advertised"] = advertised
-    return item
+    section["advertised"] = advertised
+    return section
 
 
-def _common(listener: ParsedListener) -> dict[str, Any]:
-    item: dict[str, Any] = {
+def _listener(listener: ParsedListener) -> dict[str, Any]:
+    """The keys of a listener that do not depend on the placement."""
+    section: dict[str, Any] = {
         "name": listener.name,
         "port": listener.bind.port,
         "scopes": [str(scope) for scope in CLIENT_SCOPES if scope in listener.audience.scopes],
     }
     if listener.protocol is not Protocol.PLAINTEXT:
-        item["protocol"] = str(listener.protocol)
-    return item
+        section["protocol"] = str(listener.protocol)
+    return section
 
 
 def _bind(
     name: str, listeners: Iterable[tuple[KafkaBroker, ParsedListener]], notes: list[str]
 ) -> str:
-    """The interface that the source binds, where it is not all of them."""
+    """The interface that the source binds; empty for all interfaces."""
     hosts = {}
     for broker, listener in listeners:
         host = listener.bind.host
@@ -143,44 +144,44 @@ def _bind(
             hosts[host] = broker.container is not None and broker.container.has_name(host)
     if len(hosts) <= 1:
         return next(iter(hosts), "")
-    if others := [host for host, own in hosts.items() if not own]:
-        return others[0]  # a mistake stays, to be seen and fixed
+    if foreign_hosts := [host for host, is_own in hosts.items() if not is_own]:
+        return foreign_hosts[0]  # keeps the mistake, so that it is reported
     notes.append(f"listener {name}: binds all interfaces now, and not {', '.join(hosts)}")
     return ""
 
 
 def _published(container: Container, listener: ParsedListener) -> tuple[int, str] | None:
     published = container.published_at(listener.bind.port)
-    ports = [(it.host_port, it.host_ip) for it in published if it.host_port is not None]
+    ports = [(port.host_port, port.host_ip) for port in published if port.host_port is not None]
     if not ports or container.on_host_network:
         return None
     return next((port for port in ports if port[0] == listener.advertised.port), ports[0])
 
 
-def _rest(
+def _common_section(
     brokers: Sequence[KafkaBroker], serving: Sequence[KafkaBroker], notes: list[str]
 ) -> dict[str, Any]:
-    """Quorum, replication and free properties, for every placement alike."""
-    first = serving[0]
-    section: dict[str, Any] = {"inter_broker": first.inter_broker}
+    """The keys of quorum, replication and extra properties, for every placement."""
+    first_broker = serving[0]
+    section: dict[str, Any] = {"inter_broker": first_broker.inter_broker}
     section["controllers"] = _controllers(brokers, notes)
     for key, name in _REPLICAS.items():
-        text = first.values.get(key, "")
+        text = first_broker.values.get(key, "")
         if _NUMBER.fullmatch(text) and int(text) <= len(serving):
             section[name] = int(text)
         elif _NUMBER.fullmatch(text):
             notes.append(f"{key}: {text} is more than there are brokers; it is left out")
-    extra = free_properties(first)
-    apart: dict[str, list[int]] = {}
-    for other in serving[1:]:
-        theirs = free_properties(other)
-        differing = sorted(key for key in {*extra, *theirs} if extra.get(key) != theirs.get(key))
-        if differing:
-            apart.setdefault(", ".join(differing), []).append(other.id)
-    for keys, ids in apart.items():
+    extra = extra_properties(first_broker)
+    ids_by_keys: dict[str, list[int]] = {}
+    for broker in serving[1:]:
+        values = extra_properties(broker)
+        keys = sorted(key for key in {*extra, *values} if extra.get(key) != values.get(key))
+        if keys:
+            ids_by_keys.setdefault(", ".join(keys), []).append(broker.id)
+    for keys_text, ids in ids_by_keys.items():
         notes.append(
-            f"{numbered('broker', ids)}: other values than broker {first.id} for {keys}; "
-            f"`extra` holds broker {first.id}'s"
+            f"{numbered('broker', ids)}: other values than broker {first_broker.id} for "
+            f"{keys_text}; `extra` has those of broker {first_broker.id}"
         )
     if extra:
         section["extra"] = extra
@@ -190,7 +191,7 @@ def _rest(
 def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, Any]:
     controlling = [broker for broker in brokers if broker.is_controller]
     separate = [broker for broker in controlling if not broker.is_broker]
-    taken = {
+    client_ports = {
         listener.bind.port
         for broker in brokers
         if broker.is_broker
@@ -198,14 +199,14 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
     }
     names = [name for broker in controlling for name in controller_names(broker.values)]
     ports = [port for broker in controlling for port in _controller_ports(broker.values)]
-    free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in taken)
+    free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in client_ports)
     section: dict[str, Any] = {"mode": "separate" if separate else "combined"}
     if controlling:
         section["count"] = len(separate) or len(controlling)
     if separate:
         ids = ", ".join(str(broker.id) for broker in separate)
-        first = FIRST_SEPARATE_CONTROLLER
-        notes.append(f"separate controllers have node ids from {first} on, and not {ids}")
+        start = FIRST_SEPARATE_CONTROLLER
+        notes.append(f"separate controllers have node ids from {start} on, and not {ids}")
     if names:
         section["name"] = names[0]
     section["port"] = ports[0] if ports else free
@@ -213,7 +214,7 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
 
 
 def _controller_ports(values: Mapping[str, str]) -> Iterator[int]:
-    """Where a node listens for controllers, also one that only asks itself."""
+    """The ports of a node's controller listeners."""
     names = controller_names(values)
     for name, bind in readable_entries(read_listeners(values.get("listeners", ""))):
         if name in names:
@@ -236,13 +237,13 @@ _ZOOKEEPER_IMAGE = re.compile(r"(?:.*/)?[a-z-]*zookeeper[a-z-]*(?:[:@].*)?")
 _PLACEHOLDER = re.compile(r"_\{[A-Z_]+\}")
 _GONE = {
     "inter.broker.protocol.version": "Kafka 4 has feature levels instead",
-    "log.message.format.version": "Kafka 4 knows one message format",
-    "broker.id.generation.enable": "KRaft never makes up node ids",
-    "reserved.broker.max.id": "KRaft never makes up node ids",
+    "log.message.format.version": "Kafka 4 has one message format",
+    "broker.id.generation.enable": "KRaft does not generate node ids",
+    "reserved.broker.max.id": "KRaft does not generate node ids",
 }
 _ACL = "kafka.security.authorizer.AclAuthorizer"
 _OF_OLD = ("control.plane.listener.name", "host.name", "port")
-"""Owned properties for which the stack file has no key."""
+"""Former properties for which the stack file has no key."""
 
 
 @dataclass(frozen=True)
@@ -264,17 +265,17 @@ _DATA = Leftover(
 
 
 def leftovers(brokers: Sequence[KafkaBroker], services: Sequence[Service]) -> tuple[Leftover, ...]:
-    """Everything that is not carried over, each thing once."""
+    """The distinct settings and data that are not carried over."""
     leftovers_found = [*_zookeepers(services)]
     for broker in brokers:
         leftovers_found += [*_variables(broker), *_properties(broker)]
-    if any(item.is_zookeeper for item in brokers):
+    if any(broker.is_zookeeper for broker in brokers):
         leftovers_found.append(_DATA)
     return tuple(dict.fromkeys(leftovers_found))
 
 
-def free_properties(broker: KafkaBroker) -> dict[str, str]:
-    """The broker properties that the stack file's `extra` can hold."""
+def extra_properties(broker: KafkaBroker) -> dict[str, str]:
+    """The broker properties for `extra` of the stack file."""
     return {
         key: value
         for key, value in sorted(broker.raw.values.items())
@@ -287,7 +288,7 @@ def _zookeepers(services: Sequence[Service]) -> Iterator[Leftover]:
         if _ZOOKEEPER_IMAGE.fullmatch(service.container.image):
             yield Leftover(
                 f"service {service.name} ({service.container.image})",
-                "KRaft needs no ZooKeeper; the brokers hold the metadata themselves",
+                "KRaft needs no ZooKeeper; the brokers store the metadata",
             )
 
 
@@ -296,11 +297,11 @@ def _variables(broker: KafkaBroker) -> Iterator[Leftover]:
         if name in OWN_VARIABLES and name != "KAFKA_VERSION":
             yield Leftover(f"variable {name}", "it is for the image's scripts, not for the broker")
         elif name.startswith("KAFKA_") and not broker_property(broker.family, name, broker.image):
-            yield Leftover(f"variable {name}", "it is none of the broker's properties")
+            yield Leftover(f"variable {name}", "it is not a property of the broker")
         if broker.family is Family.WURSTMEISTER and _PLACEHOLDER.search(value):
             yield Leftover(
                 f"the placeholder in {name}",
-                "only wurstmeister's start script knows it; write the name out",
+                "only wurstmeister's start script replaces it; write the name out",
             )
 
 
@@ -317,7 +318,7 @@ def _properties(broker: KafkaBroker) -> Iterator[Leftover]:
 
 
 def _refusal(broker: KafkaBroker, key: str, value: str) -> str:
-    """Why the free property cannot be in the stack file, or an empty text."""
+    """Why the property cannot be in `extra`; empty if it can."""
     if key in _GONE:
         return _GONE[key]
     if key == "authorizer.class.name" and value == _ACL:
@@ -325,7 +326,7 @@ def _refusal(broker: KafkaBroker, key: str, value: str) -> str:
     if key.startswith("confluent.") or "io.confluent." in value:
         return "Apache Kafka does not have Confluent's own parts"
     if reveals(key, value):
-        return f"it holds a secret in clear; a stack file takes {INSTEAD}"
+        return f"it contains a secret in clear text; a stack file takes {INSTEAD}"
     try:
         check_property(key, value)
         if broker.container is not None:

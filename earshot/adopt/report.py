@@ -1,5 +1,5 @@
-"""What `earshot adopt` says, as text for a reader or as one JSON document, and the stack file: YAML
-for `pulumi`, with comments that say where each thing comes from."""
+"""The output of `earshot adopt`, as text or JSON, and the stack file: YAML with comments about the
+source of each key."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ HEAD = ("broker", "listener", "binds", "published", "advertises", "for", "becaus
 WIDTH = 100
 _COMMENTS = {
     "broker_ids": "Kept from the source: clients and topics know the brokers by them.",
-    "names": "What each broker is called on its network.",
+    "names": "The name of each broker on its network.",
     "image": "The image that the brokers run.",
     "inter_broker": "The listener that the brokers use among themselves.",
     "controllers": "The KRaft quorum. Voters cannot change later.",
@@ -28,27 +28,26 @@ _COMMENTS = {
 
 
 def as_text(adoption: Adoption, terminal: Terminal) -> str:
-    """Understood, undecided, mistakes, what is not carried over, and what was not checked."""
-    lines = [terminal.bold(f"{one_line(adoption.source)}: {_counted(adoption)}"), ""]
+    """Listeners, questions, mistakes, leftovers and unchecked rules, as text."""
+    lines = [terminal.bold(f"{one_line(adoption.source)}: {_counts_text(adoption)}"), ""]
     head, *rows = columns([HEAD, *(_row(listener) for listener in adoption.listeners)])
     lines += [terminal.bold(head), *rows]
     parts = (
         ("undecided: no stack file is written", _questions(adoption)),
-        ("mistakes", (visible(str(item)) for item in grouped(adoption.mistakes))),
-        ("the stack file is not valid yet", (visible(it) for it in [adoption.refusal] if it)),
+        ("mistakes", (visible(str(group)) for group in grouped(adoption.mistakes))),
+        ("the stack file is not valid yet", map(visible, filter(None, [adoption.refusal]))),
         ("not carried over", (visible(str(leftover)) for leftover in adoption.leftovers)),
         ("notes", (visible(note) for note in adoption.notes)),
         ("not checked here", _by_reason(adoption.unchecked)),
     )
     for title, items in parts:
-        listed = list(items)
-        if listed:
-            lines += ["", terminal.bold(title), *(_item(text) for text in listed)]
+        if texts := [*items]:
+            lines += ["", terminal.bold(title), *map(_list_item, texts)]
     return "\n".join(lines) + "\n"
 
 
 def as_json(adoption: Adoption) -> str:
-    """The same as JSON, with the stack's `earshot:cluster` under `cluster`."""
+    """Like `as_text`, but as JSON, with `earshot:cluster` under `cluster`."""
     document: dict[str, Any] = {
         "source": adoption.source,
         "listeners": [_facts(listener) for listener in adoption.listeners],
@@ -67,16 +66,16 @@ def as_json(adoption: Adoption) -> str:
 
 
 def _attributes(items: Iterable[object], names: str) -> list[dict[str, Any]]:
-    return [{name: getattr(item, name) for name in names.split()} for item in items]
+    return [{name: getattr(part, name) for name in names.split()} for part in items]
 
 
-def _row(item: AdoptedListener) -> tuple[str, ...]:
-    listener, audience = item.listener, item.listener.audience
+def _row(adopted: AdoptedListener) -> tuple[str, ...]:
+    listener, audience = adopted.listener, adopted.listener.audience
     texts = (
-        f"{item.id} ({item.broker})",
+        f"{adopted.id} ({adopted.broker})",
         listener.name,
         f"{bracketed(listener.bind.host) or '*'}:{listener.bind.port}",
-        ", ".join(item.published) or "-",
+        ", ".join(adopted.published) or "-",
         str(listener.advertised),
         "+".join(audience.scopes) or "?",
         audience.why,
@@ -86,20 +85,20 @@ def _row(item: AdoptedListener) -> tuple[str, ...]:
 
 def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     """`KL011: reason` and `KL012: reason` on one line."""
-    parts = (item.partition(": ") for item in unchecked)
-    rules = by_key((reason, rule) for rule, _, reason in parts)
-    return (f"{', '.join(listed)}: {reason}" for reason, listed in rules.items())
+    parts = (text.partition(": ") for text in unchecked)
+    rules_by_reason = by_key((reason, rule) for rule, _, reason in parts)
+    return (f"{', '.join(rules)}: {reason}" for reason, rules in rules_by_reason.items())
 
 
-def _facts(item: AdoptedListener) -> dict[str, Any]:
-    listener = item.listener
+def _facts(adopted: AdoptedListener) -> dict[str, Any]:
+    listener = adopted.listener
     return {
-        "broker": item.id,
-        "name": item.broker,
+        "broker": adopted.id,
+        "name": adopted.broker,
         "listener": listener.name,
         "protocol": str(listener.protocol),
         "binds": str(listener.bind),
-        "published": list(item.published),
+        "published": list(adopted.published),
         "advertises": str(listener.advertised),
         "scopes": [str(scope) for scope in listener.audience.scopes],
         "why": listener.audience.why,
@@ -111,24 +110,24 @@ def _questions(adoption: Adoption) -> Iterator[str]:
         ((question.listener, shape(question.why, [question.broker]), question.remedy), question)
         for question in adoption.undecided
     )
-    for listed in alike.values():
-        first = listed[0]
-        names = shortened(list(dict.fromkeys(item.broker for item in listed)))
-        differ = len({item.why for item in listed}) > 1
-        others = f" ({first.broker}; others alike)" if differ else ""
+    for questions in alike.values():
+        question = questions[0]
+        names = shortened(list(dict.fromkeys(similar.broker for similar in questions)))
+        has_several_reasons = len({similar.why for similar in questions}) > 1
+        suffix = f" ({question.broker}; others alike)" if has_several_reasons else ""
         yield visible(
-            f"{numbered('broker', (item.id for item in listed))} ({names}), "
-            f"listener {first.listener}: {first.why}{others}\n"
-            f"  to decide it: {first.remedy}"
+            f"{numbered('broker', (similar.id for similar in questions))} ({names}), "
+            f"listener {question.listener}: {question.why}{suffix}\n"
+            f"  to decide it: {question.remedy}"
         )
 
 
-def _item(text: str) -> str:
-    first, *rest = text.splitlines() or [""]
-    return "\n".join([f"- {first}", *(f"  {line}" for line in rest)])
+def _list_item(text: str) -> str:
+    first_line, *lines = text.splitlines() or [""]
+    return "\n".join([f"- {first_line}", *(f"  {line}" for line in lines)])
 
 
-def _counted(adoption: Adoption) -> str:
+def _counts_text(adoption: Adoption) -> str:
     brokers = len({listener.broker for listener in adoption.listeners})
     counts = (
         (brokers, "broker"),
@@ -140,7 +139,7 @@ def _counted(adoption: Adoption) -> str:
 
 
 def stack_file(adoption: Adoption) -> str:
-    """The text of a stack file; raises ValueError where something is undecided."""
+    """The text of a stack file. Raises ValueError with open questions."""
     if adoption.document is None:
         raise ValueError("nothing is written while something is undecided")
     lines = [f"# Adopted from {one_line(adoption.source)}."]
@@ -162,14 +161,14 @@ def stack_file(adoption: Adoption) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _listeners(items: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> Iterator[str]:
-    for item in items:
-        scopes = " and ".join(item["scopes"])
-        comment = one_line(f"{item['name']} is for {scopes}: {reasons[item['name']]}.")
+def _listeners(sections: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> Iterator[str]:
+    for section in sections:
+        scopes = " and ".join(section["scopes"])
+        comment = one_line(f"{section['name']} is for {scopes}: {reasons[section['name']]}.")
         yield f"      # {comment}"
-        first, *rest = _dumped(dict(item), 0)
-        yield f"      - {first}"
-        yield from (f"        {line}" for line in rest)
+        first_line, *lines = _dumped(dict(section), 0)
+        yield f"      - {first_line}"
+        yield from (f"        {line}" for line in lines)
 
 
 def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
@@ -178,10 +177,10 @@ def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Scalars in one line each, lists of scalars in brackets."""
+    """Writes each scalar on one line, and lists of scalars in brackets."""
 
     def represent_sequence(
         self, tag: str, sequence: Any, flow_style: bool | None = None
     ) -> yaml.SequenceNode:
-        plain = all(isinstance(item, (str, int)) for item in sequence)
+        plain = all(isinstance(value, (str, int)) for value in sequence)
         return super().represent_sequence(tag, sequence, flow_style=plain or flow_style)

@@ -1,1 +1,1 @@
-"""Arithmetic of the placement `aws`: subnets, and what roles may do. No I/O."""
+"""Subnets, images and policies of roles for placement `aws`, without input or output."""

@@ -1,8 +1,8 @@
-"""What an instance's role may do: nothing but what its user data and Session Manager need.
+"""Policies of instance roles, with only the permissions for user data and Session Manager.
 
 Sources: the Systems Manager guide on adding Session Manager permissions to an existing role (five
-actions, which take no resource), the IAM reference of Systems Manager, KMS, ECR and S3; the S3
-guide on bucket policies (TLS alone).
+actions without a resource); the IAM reference of Systems Manager, KMS, ECR and S3; the S3 guide on
+bucket policies (only TLS).
 """
 
 import json
@@ -20,18 +20,18 @@ SESSION_MANAGER = (
 )
 
 PULL = ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer", "ecr:BatchImportUpstreamImage")
-"""The last one fetches what a pull through cache lacks; other repositories do not use it."""
+"""Actions of a pull; the last one fills a pull through cache, and other repositories ignore it."""
 
 
 def trust_policy() -> str:
-    """Who may take the role: EC2, for an instance."""
-    who = {"Service": "ec2.amazonaws.com"}
-    return _policy([{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": who}])
+    """The trust policy of a role for EC2 instances."""
+    principal = {"Service": "ec2.amazonaws.com"}
+    return _policy([{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": principal}])
 
 
 def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
-    """For a node that reports in the SSM parameter with the ARN ``report``, and reads those named
-    in ``secrets``, of the same account and region."""
+    """The policy of a node that writes the SSM parameter with the ARN ``report``, and reads the
+    parameters ``secrets`` (names) of the same account and region."""
     statements: list[dict[str, Any]] = [
         _allow("Report", ("ssm:PutParameter",), [report]),
         _allow("Sessions", SESSION_MANAGER, ["*"]),
@@ -39,16 +39,16 @@ def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
     return _policy([*statements, *_secrets(report.partition(":parameter/")[0], secrets)])
 
 
-def docker_host_policy(report: str, key: str, listed: str, images: Iterable[EcrImage]) -> str:
-    """For a Docker host that reports in the SSM parameter with the ARN ``report``, reads its
-    engine's ``key``, and pulls ``images``, which the parameter ``listed`` names."""
+def docker_host_policy(report: str, key: str, image_list: str, images: Iterable[EcrImage]) -> str:
+    """The policy of a Docker host that writes the SSM parameter with the ARN ``report``, reads its
+    engine's ``key``, and pulls ``images``, whose names are in the parameter ``image_list``."""
     prefix, _, _ = report.partition(":parameter/")
     statements = json.loads(node_policy(report, [key]))["Statement"]
-    repositories = {it.repository_arn(prefix.split(":")[1]) for it in images}
+    repositories = {image.repository_arn(prefix.split(":")[1]) for image in images}
     if repositories:
         statements += [
-            _allow("Images", ("ssm:GetParameter",), [f"{prefix}:parameter{listed}"]),
-            # this action takes no resource
+            _allow("Images", ("ssm:GetParameter",), [f"{prefix}:parameter{image_list}"]),
+            # this action has no resource
             _allow("Login", ("ecr:GetAuthorizationToken",), ["*"]),
             _allow("Pull", PULL, sorted(repositories)),
         ]
@@ -62,9 +62,9 @@ def validator_policy(
     parameters: str,
     secrets: Iterable[str],
 ) -> str:
-    """For the validator whose bucket has the ARN ``bucket``: it gets the objects with the keys
-    ``reads``, puts those that match ``writes``, and reads the SSM parameters named in ``secrets``,
-    of the account and region that ``parameters``, an ARN without a resource, is of."""
+    """The policy of the validator with the bucket ``bucket`` (an ARN): it reads objects with the
+    keys ``reads``, writes those that match ``writes``, and reads the SSM parameters ``secrets``
+    (names) of the account and region in ``parameters``, an ARN without a resource."""
     statements = [
         _allow("Orders", ("s3:GetObject",), [f"{bucket}/{key}" for key in reads]),
         _allow("Reports", ("s3:PutObject",), [f"{bucket}/{key}" for key in writes]),
@@ -74,7 +74,7 @@ def validator_policy(
 
 
 def over_tls(bucket: str) -> str:
-    """A bucket's own policy: access needs TLS."""
+    """A bucket policy that requires TLS."""
     statement = {
         "Sid": "OverTls",
         "Effect": "Deny",
@@ -87,11 +87,11 @@ def over_tls(bucket: str) -> str:
 
 
 def _secrets(prefix: str, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """What it takes to read the SSM parameters ``names``, whose ARNs begin with ``prefix``."""
+    """Statements for reading the SSM parameters ``names``, whose ARNs begin with ``prefix``."""
     arns = [f"{prefix}:parameter{name}" for name in names]
     if arns:
         yield _allow("Secrets", ("ssm:GetParameter",), arns)
-        # for parameters under a key of one's own; AWS's own key asks for no more than the above
+        # for parameters with a key of the user; AWS's own key needs only the statement above
         context = {"kms:EncryptionContext:PARAMETER_ARN": arns}
         yield _allow("Decrypt", ("kms:Decrypt",), ["*"]) | {"Condition": {"StringEquals": context}}
 

@@ -362,7 +362,8 @@ def schema() -> None:
     """Print the JSON Schema of a stack file, for editors and for checks in CI.
 
     It describes every key of `earshot:cluster`, with its type, its default and
-    the allowed values. Save it next to a stack file, whose first line names it:
+    the allowed values. Save it next to a stack file, and name it in the first
+    line:
 
       earshot schema > stacks/earshot.schema.json
       # yaml-language-server: $schema=earshot.schema.json

@@ -118,6 +118,7 @@ class VpcSpec(Frozen):
 
     @property
     def subnets(self) -> dict[str, dict[str, str]]:
+        """The subnets by zone, of each key."""
         return {"public_subnets": self.public_subnets, "private_subnets": self.private_subnets}
 
 
@@ -147,6 +148,7 @@ class InstanceSpec(Frozen):
 
     @property
     def arch(self) -> Architecture:
+        """The architecture of `type`, also if `architecture` is not set."""
         return architecture_of(self.type)
 
 
@@ -218,6 +220,7 @@ class ZoneSpec(Frozen):
         return self
 
     def broker(self, id: int) -> str:
+        """The name of broker ``id``."""
         return f"{self.record.format(id=id)}.{self.name}"
 
     def controller(self, id: int) -> str:
@@ -279,7 +282,7 @@ class ValidatorInstanceSpec(Frozen):
 
 
 def on_or_off(value: Any) -> Any:
-    """True for a validator with all defaults, false for none."""
+    """The settings of a validator instance: none for false, all defaults for true."""
     if isinstance(value, bool):
         return {} if value else None
     if value is None or isinstance(value, (Mapping, ValidatorInstanceSpec)):

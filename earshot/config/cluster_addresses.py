@@ -20,7 +20,8 @@ def address_problems(
 ) -> Iterator[str]:
     """The problems of the address strategies of a cluster with the brokers ``ids``.
 
-    The stack creates a balancer for the listeners named in ``balanced``.
+    The stack creates a balancer for the listeners named in ``balanced``. Ports of strategy port are
+    compared here. Rule KL004 compares whole addresses of all strategies.
     """
     claims: dict[tuple[str, int], str] = {}
     for listener in listeners:

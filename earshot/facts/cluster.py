@@ -37,9 +37,11 @@ class ClusterFacts:
 
     ``plan`` is None if the settings cannot be read as a plan. By node id: ``settings`` (raw
     properties), ``addresses`` (the node's own IP addresses), ``containers``, ``instances`` (EC2)
-    and ``certificates`` (those of another authority, checked at ``now``). ``waivers`` maps a name
-    in lower case to the reason why it need not resolve here. ``clients`` may connect to the
-    instances, None if not stated; ``connected`` are other VPCs with clients.
+    and ``certificates`` (those of another authority, checked at ``now``). ``evidence`` has the
+    lookups and declarations of advertised names. ``waivers`` maps a name in lower case to the
+    reason why it need not resolve here. ``clients`` may connect to the instances, None if not
+    stated; ``connected`` are other VPCs with clients. ``deployment`` has the containers and clients
+    of a file or program, ``strimzi`` its `Kafka` resources.
     """
 
     plan: ClusterPlan | None
@@ -84,9 +86,10 @@ class ClusterFacts:
                     yield node, listener, scope
 
     def bootstraps(self) -> Iterator[tuple[Node, Listener, Scope]]:
-        """Every (node, listener, scope) with a bootstrap name, which is the listener's host.
+        """Every (node, listener, scope) with a bootstrap name.
 
-        A name that several brokers share is returned once.
+        The host of the returned listener is the bootstrap name instead of the advertised name. A
+        name that several brokers share is returned once.
         """
         seen: set[tuple[str, Scope, str]] = set()
         for node, listener, scope in self.advertised():

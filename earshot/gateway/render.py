@@ -1,6 +1,6 @@
-"""Routes as the configuration of HAProxy or nginx, or as JSON for any other gateway.
+"""Renders routes as configuration of HAProxy or nginx, or as JSON for other gateways.
 
-TLS is forwarded unchanged: the gateway reads the name that a client shows, and has no certificate.
+TLS is forwarded unchanged: the gateway reads the server name of a client, and has no certificate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHECK_SECONDS = 5
 
 
 class Software(StrEnum):
-    """What a gateway is configured for."""
+    """The format of the configuration."""
 
     HAPROXY = "haproxy"
     NGINX = "nginx"
@@ -41,7 +41,8 @@ def render(routes: Sequence[Route], software: Software, title: str) -> str:
 
 def _as_json(route: Route) -> dict[str, object]:
     brokers = [
-        {"id": it.broker, "host": it.address.host, "port": it.address.port} for it in route.backends
+        {"id": backend.broker, "host": backend.address.host, "port": backend.address.port}
+        for backend in route.backends
     ]
     return {
         "listener": route.listener,
@@ -91,8 +92,8 @@ def _haproxy(routes: Sequence[Route]) -> Iterator[str]:
         yield ""
         yield f"backend {route.label}"
         yield f"    timeout server {route.idle_seconds}s"
-        for item in route.backends:
-            yield f"    server broker-{item.broker} {item.address}"
+        for backend in route.backends:
+            yield f"    server broker-{backend.broker} {backend.address}"
 
 
 def _nginx(routes: Sequence[Route]) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _nginx(routes: Sequence[Route]) -> Iterator[str]:
     yield f"    preread_timeout {HELLO_SECONDS}s;"
     for route in routes:
         yield f"    upstream {route.label} {{"
-        yield from (f"        server {it.address};" for it in route.backends)
+        yield from (f"        server {backend.address};" for backend in route.backends)
         yield "    }"
     for port, of_port in _by_port(routes):
         target = of_port[0].label

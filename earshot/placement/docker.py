@@ -215,10 +215,11 @@ def docker_names(spec: DockerSpec) -> DockerNames:
     """The names of every node of ``spec``.
 
     On one Docker host, scopes internal and controller use the container's name, scope host uses
-    `localhost`, and scope external the host's `external`; the last two have a published port. On
-    several hosts, which share no network, internal and controller also use the host's name with a
-    published port, and each host is a rack, so that replicas are spread over hosts. Raises
-    EarshotError if two listeners need one port of a host.
+    `localhost`, and scope external the host's `external`; the last two have a published port.
+    Several hosts share no network: there internal and controller use the name of the Docker host
+    (`between_hosts`) with a published port, and scope host has no name. Each of several hosts is a
+    rack, so that replicas are spread over hosts. Raises EarshotError if two listeners need one port
+    of a host.
     """
     has_several_hosts = len(spec.hosts) > 1
     names: dict[int, NodeNames] = {}

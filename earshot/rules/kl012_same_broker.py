@@ -10,7 +10,7 @@ from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.kl003_kind_of_address import NEVER
 from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
 
-_LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # the last is every machine's own
+_LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # every machine has the loopback addresses
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ _IDS = ("id", "zoneId", "allocationId")
 
 @dataclass(frozen=True)
 class RegisteredResource:
-    """One resource."""
+    """A resource of a Pulumi program, with its properties and their dependencies."""
 
     type: str
     urn: str
@@ -104,7 +104,7 @@ class RegisteredStack:
         self._by_type = by_key((resource.type, resource) for resource in resource_list)
         self._by_urn = {resource.urn: resource for resource in resource_list}
         self._by_id = by_key((id, resource) for resource in resource_list for id in resource.ids)
-        # queried for every instance, so that all answers are computed at once
+        # asked once per instance: the answers for all targets are computed at the first query
         self._referrers: dict[tuple[object, ...], dict[str, list[RegisteredResource]]] = {}
 
     def all(self, *types: str) -> Iterator[RegisteredResource]:
@@ -137,14 +137,17 @@ class RegisteredStack:
                 if source is not None and source.type in types
             }
             if more:
+                # the dependencies explain the unknown and the other texts
                 return References(tuple({**by_urn, **more}.values()))
         return References(tuple(by_urn.values()), tuple(foreign), hidden)
 
     def referrers(
         self, target: str, key: str, types: tuple[str, ...], at: tuple[str, ...]
     ) -> tuple[RegisteredResource, ...]:
-        """The resources of ``types`` whose ``key`` refers to the URN ``target``, which is of one
-        of the types ``at``."""
+        """The resources of ``types`` whose ``key`` refers to the resource with the URN ``target``.
+
+        ``at`` has the types of resources that ``key`` may refer to.
+        """
         question = (key, types, at)
         if question not in self._referrers:
             self._referrers[question] = by_key(

@@ -40,15 +40,18 @@ KIND_OF = {kind.lower(): kind for kind in POD_IN}
 _ENDS = ("Job", "CronJob")
 """Kinds whose pods end, so that they run no broker."""
 _GIVEN_FILES = frozenset({"configMap", "secret", "projected", "csi"})
+"""Kinds of volumes that contain files from elsewhere."""
 _OF_KAFKA = re.compile(r"/(?:etc/kafka|etc/confluent|opt/|mnt/shared|kafka|bitnami|usr/)", re.ASCII)
+"""The beginnings of paths with the scripts and settings of Kafka's images."""
 _SECRETS = "/etc/kafka/secrets"
+"""A folder for keys below such a path; it has no settings."""
 _REPLICATED = ("StatefulSet", "Deployment", "ReplicaSet", "ReplicationController")
 MAX_REPLICAS = 9
 """Replicas of one workload; with more, only the template is read."""
 HIDDEN = "${"
-"""Begins an unknown value of a program."""
+"""The beginning of a value that a Pulumi program does not know yet."""
 _WHOLE = re.compile(r"\$\{[^{}]*\}")
-"""A whole unknown value; within a command it may be a shell variable."""
+"""A text that is nothing but such a value; a part of a text may be a shell variable."""
 _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
@@ -69,7 +72,7 @@ class PodContainer:
     """It gets variables for Services of its namespace (`KAFKA_PORT`)."""
     pod: Pod
     at_run_time: frozenset[str] = frozenset()
-    """Variables that only a pod that runs can say: its fields, and what its shell sets."""
+    """Variables whose values only a running pod knows: its fields, and variables of its shell."""
     template: str = ""
     """For a replica, the name of its container in the file."""
 
@@ -92,13 +95,15 @@ class Workload:
 
     kind: str
     workload: str
+    """The name of the workload; `name` is that of a replica."""
     namespace: str
     path: Keys
     spec: Mapping[str, object]
     labels: Mapping[str, object]
     replicas: str
+    """The number of replicas as written, which may be a template."""
     governing: str
-    """`serviceName` of a StatefulSet."""
+    """`serviceName` of a StatefulSet: the Service that gives its pods their names."""
     first: int = 0
     """The ordinal of the first replica of a StatefulSet."""
     is_ordered: bool = False
@@ -146,6 +151,7 @@ class Workload:
     def containers(
         self, maps: Mapping[tuple[str, str], ConfigMap], used_names: set[str]
     ) -> Iterator[PodContainer]:
+        """The containers of the pod template, whose names are added to ``used_names``."""
         yield from self._with_pod(self._containers(maps, used_names))
 
     def _pod(self) -> Pod:
@@ -279,6 +285,7 @@ class Workload:
             yield name, frozenset({(_POD_NAME, name), ("apps.kubernetes.io/pod-index", number)})
 
     def _asks_cluster(self) -> bool:
+        """Whether the cluster's DNS resolves names for the pod."""
         policy = text_in(self.spec, "dnsPolicy") or "ClusterFirst"
         expected = "ClusterFirstWithHostNet" if self._is_on_host() else "ClusterFirst"
         return policy in (expected, "ClusterFirstWithHostNet") and not self.spec.get("dnsConfig")
@@ -320,7 +327,7 @@ def number_in(section: Mapping[str, object], key: str) -> int | None:
 
 
 def free_name(name: str, used_names: set[str]) -> str:
-    """``name``, or `NAME#2` and so on if ``taken`` contains it; adds the result to ``taken``."""
+    """``name``, or `NAME#2` and so on if it is in ``used_names``, to which the result is added."""
     numbered = (f"{name}#{number}" for number in range(2, len(used_names) + 3))
     free = next(candidate for candidate in (name, *numbered) if candidate not in used_names)
     used_names.add(free)

@@ -22,7 +22,7 @@ class Change:
 
     @classmethod
     def of(cls, folder: Path, target: ClusterPlan) -> Change:
-        """The change from the plan recorded in ``folder``, a stack's, to ``target``.
+        """The change to ``target`` from the plan recorded in the stack's ``folder``.
 
         Raises EarshotError if no order of steps leads running brokers to ``target``.
         """
@@ -39,7 +39,7 @@ class Change:
 
     @property
     def leaving(self) -> frozenset[str]:
-        """Listeners of the next plan that a later step removes or changes the protocol of."""
+        """Listeners of the next plan that a later step removes, or gives another protocol."""
         return leaving(self.plan, self.target)
 
     @property

@@ -1,7 +1,7 @@
-"""Cloud-config, the text that cloud-init reads: files, and the commands of the first boot.
+"""Writes cloud-config, the text for cloud-init: files, and the commands of the first boot.
 
-Files come from templates beside this module. The text is ASCII, and the same for the same
-arguments. It is not compressed: one zlib compresses otherwise than the other.
+Files come from the templates in this package. The text is ASCII, and the same for the same
+arguments. It is not compressed, as releases of zlib compress differently.
 """
 
 from __future__ import annotations
@@ -24,41 +24,40 @@ HEADER = "#cloud-config\n"
 
 
 def cloud_config(
-    who: str,
+    subject: str,
     files: dict[str, str],
     scripts: dict[str, str],
     commands: Sequence[Sequence[str]],
     remedy: str,
 ) -> str:
-    """User data of ``who`` that write ``files`` and ``scripts`` (content by path) and then run
-    ``commands``.
+    """User data that write ``files`` and ``scripts`` (content by path), and then run ``commands``.
 
-    Comments and indentation of scripts, units and settings are left out where there is no room for
-    them. Raises EarshotError for a text that is over `LIMIT` even so, with ``remedy``.
+    If the text is too long, comments and indentation of scripts, units and settings are omitted.
+    Raises EarshotError about ``subject``, with ``remedy``, for a text that is still over `LIMIT`.
     """
     text = _document(files, scripts, commands)
     if len(text.encode()) > LIMIT:
-        ours = {path: file for path, file in files.items() if path.endswith((".service", ".conf"))}
-        lean = {path: _lean(it) for path, it in (ours | scripts).items()}
-        text = _document(
-            files | {it: lean[it] for it in ours}, {it: lean[it] for it in scripts}, commands
-        )
+        units = {path: text for path, text in files.items() if path.endswith((".service", ".conf"))}
+        lean_units = {path: _without_comments(text) for path, text in units.items()}
+        lean_scripts = {path: _without_comments(text) for path, text in scripts.items()}
+        text = _document(files | lean_units, lean_scripts, commands)
     size, allowed = len(text.encode()), f"{LIMIT} bytes"
     if size > LIMIT:
-        what, observed = f"{who}: user data", f"{size} bytes"
-        raise EarshotError(what, observed=observed, allowed=allowed, remedy=remedy)
+        raise EarshotError(
+            f"{subject}: user data", observed=f"{size} bytes", allowed=allowed, remedy=remedy
+        )
     return text
 
 
 def _document(
     files: Mapping[str, str], scripts: Mapping[str, str], commands: Sequence[Sequence[str]]
 ) -> str:
-    written = [{"path": path, "content": content} for path, content in files.items()]
+    write_files = [{"path": path, "content": content} for path, content in files.items()]
     for path, content in scripts.items():
-        written.append({"path": path, "permissions": "0755", "content": content})
-    document = {"write_files": written, "runcmd": [list(words) for words in commands]}
+        write_files.append({"path": path, "permissions": "0755", "content": content})
+    document = {"write_files": write_files, "runcmd": [list(words) for words in commands]}
     text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=LIMIT)
-    return HEADER + text.replace("\n    ", "\n   ")  # three spaces before a file's lines do
+    return HEADER + text.replace("\n    ", "\n   ")  # three spaces suffice for the lines of files
 
 
 def rendered(name: str, values: Mapping[str, Any]) -> str:
@@ -66,14 +65,14 @@ def rendered(name: str, values: Mapping[str, Any]) -> str:
     return _environment().get_template(f"{name}.j2").render(values)
 
 
-def _lean(text: str) -> str:
+def _without_comments(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith("# ")) + "\n"
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    import jinja2  # slow to import, and a plan can be shown without
+    import jinja2  # slow to import, and not needed to show a plan
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("earshot.user_data", "."),
@@ -81,7 +80,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        comment_start_string="{##",  # "{#" is how the length of a bash array begins
+        comment_start_string="{##",  # "{#" begins the length of a bash array
         comment_end_string="##}",
     )
     environment.filters.update(quote=lambda value: shlex.quote(str(value)), words=shlex.join)
@@ -89,7 +88,7 @@ def _environment() -> jinja2.Environment:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are, so that a file in a cloud-config can be read."""
+    """Writes texts of several lines unchanged, so that files in a cloud-config are readable."""
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:

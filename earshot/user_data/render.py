@@ -1,12 +1,12 @@
-"""From a node of the plan to its user data: a cloud-config with files, units and one start.
+"""Renders the user data of a node: a cloud-config with files, units and a command that starts them.
 
-Pure and deterministic. On the instance, systemd does the work on every boot:
+Deterministic, without input or output. On the instance, systemd does the work on every boot:
 
-    kafka-prepare   packages, Kafka, volume, storage, secrets; each step does nothing when done,
-                    and what fails is reported and tried again, unless it would fail again
-    kafka           the node itself, started by the first
-    kafka-ready     reports through the instance's role once Kafka itself says it is in sync
-    kafka-grow      every minute: grows the data's file system where its volume has grown
+    kafka-prepare   packages, Kafka, volume, storage, secrets; skips completed steps, reports
+                    failures, and retries those that may be temporary
+    kafka           the node itself, started by kafka-prepare
+    kafka-ready     reports through the instance's role once Kafka reports that it is in sync
+    kafka-grow      every minute: grows the data's file system if its volume has grown
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from earshot.user_data.boot import CLIENTS_SECONDS, PACKAGING, SECRETS, SHOWN_CL
 from earshot.user_data.cloud_config import cloud_config, rendered
 
 MOUNT = "/var/lib/kafka"
-"""Where the data volume is mounted; a node's `log_dir` is a directory below."""
+"""The mount point of the data volume; a node's `log_dir` is a folder below."""
 PROPERTIES = "/etc/kafka/server.properties"
 CLIENT = "/etc/kafka/client.properties"
 UNITS = ("kafka-prepare.service", "kafka.service", "kafka-ready.service")
@@ -34,12 +34,12 @@ UNITS = ("kafka-prepare.service", "kafka.service", "kafka-ready.service")
 def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
     """The user data of ``node``: ASCII, at most `LIMIT` bytes, the same for the same arguments.
 
-    It is not compressed: what reviews a stack can read what a node will advertise.
+    It is not compressed, so that reviewers of a stack can read the advertised listeners.
     Raises EarshotError for names that are not known yet, data outside the volume, a secret among
     the properties, and a text over the limit.
     """
-    who = f"node {node.id}"
-    _check(plan, node, who)
+    subject = f"node {node.id}"
+    _check(plan, node, subject)
     values = _values(plan, node, boot)
     scripts = {
         "/usr/local/sbin/kafka-prepare": rendered("prepare.sh", values),
@@ -50,36 +50,36 @@ def user_data(plan: ClusterPlan, node: Node, boot: Boot) -> str:
     commands = (
         ("systemctl", "daemon-reload"),
         ("systemctl", "restart", "systemd-journald", "systemd-sysctl"),
-        # not waited for: it takes longer than cloud-init should
+        # in the background: it takes too long for cloud-init
         ("systemctl", "enable", "--now", "--no-block", "kafka-prepare.service"),
     )
     remedy = "set fewer or shorter properties in `extra`"
-    return cloud_config(who, _files(plan, node, boot, values), scripts, commands, remedy)
+    return cloud_config(subject, _files(plan, node, boot, values), scripts, commands, remedy)
 
 
 def digest(text: str) -> str:
-    """What a node reports of the user data ``text``: SHA-256 in hexadecimal digits."""
+    """The SHA-256 of the user data ``text`` as hex, which nodes report."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _check(plan: ClusterPlan, node: Node, who: str) -> None:
+def _check(plan: ClusterPlan, node: Node, subject: str) -> None:
     voters = [controller.listener(plan.controller) for controller in plan.controllers]
     for listener in (*node.listeners, *filter(None, voters)):
         if not listener.known:
             raise EarshotError(
-                f"{who}: user data",
+                f"{subject}: user data",
                 observed=f"{listener} is advertised, and its host is not known yet",
                 allowed="names that were provisioned",
                 remedy="render it when the name's resource is there",
             )
     if PurePosixPath(MOUNT) not in PurePosixPath(node.log_dir).parents or ".." in node.log_dir:
         observed, below = f"{node.log_dir} is not on the data volume", f"a directory below {MOUNT}"
-        raise EarshotError(f"{who}: log_dir", observed=observed, allowed=below)
+        raise EarshotError(f"{subject}: log_dir", observed=observed, allowed=below)
     if keys := revealed(settings(plan, node)):
         raise EarshotError(
-            f"{who}: user data",
+            f"{subject}: user data",
             observed=f"would hold the secret in {', '.join(keys)}",
-            allowed="no secret: all who may describe the instance can read its user data",
+            allowed="no secret: everyone who may describe the instance can read its user data",
             remedy=f"fetch it on the instance as a file below {SECRETS}, and name that file: PEM "
             "key stores need no password, and a config provider reads any value from a file",
         )
@@ -105,9 +105,11 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
     commands = {"java", "curl", "tar", "gzip", "mkfs.xfs", boot.report[0]}
     commands |= {secret.command[0] for secret in boot.secrets}
     commands |= {"ss"} if boot.leaving else set()
-    # the words with which the commands for all secrets begin: they are written once
-    together = zip(*(secret.command for secret in boot.secrets), strict=False)
-    fetching = [words[0] for words in takewhile(lambda it: len(set(it)) == 1, together)]
+    # the common first words of the commands for secrets, which scripts contain once
+    words_by_position = zip(*(secret.command for secret in boot.secrets), strict=False)
+    fetching = [
+        words[0] for words in takewhile(lambda words: len(set(words)) == 1, words_by_position)
+    ]
     return {
         "boot": boot,
         "fetching": fetching,
@@ -132,7 +134,7 @@ def _values(plan: ClusterPlan, node: Node, boot: Boot) -> dict[str, Any]:
 
 
 def _own_listener(plan: ClusterPlan, node: Node) -> Listener:
-    """Where a node asks after itself, by the name that the other nodes use."""
+    """The listener at which a node checks itself, at the address that other nodes use."""
     name = plan.inter_broker if Role.BROKER in node.roles else plan.controller
     listener = node.listener(name)
     if listener is None:

@@ -442,7 +442,7 @@ class TestProperties:
         assert str(caught.value) == ("c.properties: is a controller only\n  allowed: a broker")
 
 
-def test_free_properties_are_kept_and_secrets_are_not() -> None:
+def test_extra_properties_are_kept_and_secrets_are_not() -> None:
     more = """
       KAFKA_LOG_RETENTION_HOURS: 24
       KAFKA_SASL_JAAS_CONFIG: user=admin password=hunter2
@@ -481,7 +481,7 @@ def test_a_listener_that_is_not_advertised_is_left_out_and_named() -> None:
     assert adoption.document is not None
     assert [item["name"] for item in adoption.document["listeners"]] == ["A"]
     assert adoption.notes == (
-        "broker 1: B is bound and not advertised, so that no client is sent to it; it is left out",
+        "broker 1: B is bound and not advertised, so no client uses it; it is left out",
     )
 
 
@@ -498,7 +498,7 @@ def test_unlike_ports_of_one_listener_become_the_first_ones() -> None:
         "its network must follow"
     ) in adoption.notes
     assert (
-        "listener OUTSIDE: was published on 127.0.0.1 alone; see that the stack's host keeps it so"
+        "listener OUTSIDE: was published only on 127.0.0.1; see that the stack's host keeps it so"
     ) in adoption.notes
 
 
@@ -551,7 +551,7 @@ def test_a_service_that_runs_several_times_is_noted(replicas: str, noted: int) -
     notes = adopt_text(broker("A://:1", "A://kafka:1", more=more)).notes
     said = (
         "service kafka: runs 2 times in the source, with one id and one advertised address; "
-        "it is taken as one broker"
+        "it becomes one broker"
     )
     assert notes == (said,) * noted
 
@@ -574,7 +574,7 @@ def test_entries_that_cannot_be_read_are_asked_about_by_name_or_without() -> Non
         ),
     ]
     assert adoption.notes == (
-        "broker 1: C is bound and not advertised, so that no client is sent to it; it is left out",
+        "broker 1: C is bound and not advertised, so no client uses it; it is left out",
     )
 
 
@@ -718,7 +718,7 @@ def test_only_properties_that_differ_are_named() -> None:
     assert not [note for note in adopt_text(text).notes if "other values" in note]
     text = f"services:{row(1, same)}{row(2, same + '      KAFKA_NUM_IO_THREADS: 9')}"
     assert [note for note in adopt_text(text).notes if "other values" in note] == [
-        "broker 2: other values than broker 1 for num.io.threads; `extra` holds broker 1's"
+        "broker 2: other values than broker 1 for num.io.threads; `extra` has those of broker 1"
     ]
 
 

@@ -215,7 +215,7 @@ def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
     shown = " ".join(capsys.readouterr().out.split())
     assert "advertises the machine's own name, which the source does not show" in shown
     assert "set advertised.listeners in the source, and adopt that" in shown
-    assert "no client is sent to it" not in shown
+    assert "no client uses it" not in shown
     assert not Path("out.yaml").exists()
 
 

@@ -72,7 +72,9 @@ def test_a_contract_with_the_bound_ports(
     deployed = Contract.of(planned.plan, "s", "local").model_dump(mode="json")
     file.write_text(json.dumps(deployed))
     shared = refused(capsys, "--contract", str(file), "--bind", "PARTNERS=9099")
-    assert "brokers 1 and 2 at localhost:9099 alike" in shared and "use --stack" in shared
+    assert (
+        "brokers 1 and 2 at the same address localhost:9099" in shared and "use --stack" in shared
+    )
     for broker in deployed["brokers"]:
         broker["advertised"]["INTERNAL"]["host"] = f"kafka-{broker['id']}"
     file.write_text(json.dumps({**deployed, "cluster": "s\nglobal"}))

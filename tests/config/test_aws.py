@@ -366,7 +366,7 @@ def test_a_range_has_room_for_its_nodes_and_the_validator() -> None:
     assert len(refused(vpc=narrow, brokers=28)) == 1
     assert len(refused(vpc=narrow, brokers=27, validator=True)) == 1
     (line,) = refused(vpc=narrow, brokers=30, **TWO_LISTENERS)
-    assert line.startswith("vpc.cidr: subnet public-a (10.0.0.0/28): is to hold 10 nodes")
+    assert line.startswith("vpc.cidr: subnet public-a (10.0.0.0/28): would have 10 nodes")
     assert read_aws(vpc=narrow, brokers=27, validator=True, **TWO_LISTENERS).validator
 
 

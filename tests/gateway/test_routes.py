@@ -88,7 +88,7 @@ def test_a_listener_that_the_contract_lacks_is_refused() -> None:
 
 def test_a_contract_of_a_cluster_itself_does_not_say_where_brokers_are() -> None:
     asked = contract().model_copy(update={"inter_broker": None})
-    with pytest.raises(EarshotError, match="does not say where other brokers reach it"):
+    with pytest.raises(EarshotError, match="has no address at which other brokers reach it"):
         routes(asked, OUT)
 
 
@@ -96,7 +96,7 @@ def test_brokers_at_one_address_are_refused() -> None:
     alike = BY_PORT.model_dump(mode="json")
     for broker in alike["brokers"]:
         broker["advertised"]["INTERNAL"] = {"host": "localhost", "port": 19092 + broker["id"]}
-    with pytest.raises(EarshotError, match="brokers 1 and 2 at localhost:9095 alike"):
+    with pytest.raises(EarshotError, match="brokers 1 and 2 at the same address localhost:9095"):
         routes(Contract.model_validate(alike), OUT)
     own_ports = {"OUT": BoundListener({1: 9095, 2: 9096})}
     assert shown(routes(Contract.model_validate(alike), own_ports))["", 9102] == ["localhost:9096"]
@@ -109,7 +109,7 @@ def test_a_port_with_and_without_names_is_refused(in_order: tuple[str, str]) -> 
         broker["advertised"]["INTERNAL"]["port"] = 442 + id
     mixed["listeners"][0]["bootstrap"] = "x:443,x:444"
     bound = BoundListener({1: 9095, 2: 9095})
-    with pytest.raises(EarshotError, match=r"port 443: is that of .* which no name tells apart"):
+    with pytest.raises(EarshotError, match=r"port 443: is that of .* without different names"):
         routes(Contract.model_validate(mixed), dict.fromkeys(in_order, bound))
 
 

@@ -79,6 +79,16 @@ def test_the_steps_for_github(text: str, code: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (BAD, 1)])
+def test_the_job_for_gitlab(text: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text(text)
+    block = PAGE.partition("## In GitLab")[2].partition("```yaml\n")[2].partition("```")[0]
+    job = yaml.safe_load(block)["listeners"]
+    assert shell(job["script"][-1], tmp_path).returncode == code
+    report = (tmp_path / job["artifacts"]["reports"]["junit"]).read_text()
+    assert ("KL015" in report) == bool(code)
+
+
+@pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (BAD, 1)])
 def test_the_lint_job_of_the_workflow(text: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "compose.yml").write_text(text)
     lint = {item["name"]: item["run"] for item in workflow()["lint"]}

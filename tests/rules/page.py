@@ -14,16 +14,15 @@ from earshot.rules.reports import REPORTS, FailureReport, link
 _HEAD = """\
 # Rules
 
-What earshot checks before a broker starts. Each finding names its rule by the id below, says of
-what (broker, listener, scope), what was observed, what was expected and what to do. A rule whose
-facts are not known yet, as in a first preview, says "unknown": that is neither a violation nor a
-pass.
+earshot applies these rules before a broker starts. Each finding contains the id of its rule, the
+broker, listener and scope, the observed and the expected value, and the fix. If a fact is not known
+yet, as in a first preview, the finding is "unknown": neither a violation nor a pass.
 
-Each rule has a short file that breaks it, and the same mended: a Compose file, a manifest, or the
-properties of one broker or of several, with a blank line between them. Listeners called EXTERNAL
-are for clients on other machines; a comment says what else the rule looks at.
+Each rule has a short file that breaks it, and the corrected file: a Compose file, a manifest, or
+the properties of brokers, with an empty line between two brokers. Listeners called EXTERNAL are for
+clients on other machines. Comments contain facts that a rule needs in addition to the settings.
 
-This page is generated from the rules themselves (`python -m tests.rules.page`).
+This page is generated from the rules (`python -m tests.rules.page`).
 """
 
 _DOORS = """\

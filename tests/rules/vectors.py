@@ -302,7 +302,7 @@ def _controllers() -> Iterator[Vector]:
     yield Vector("V105", "C", {advertised: "PLAINTEXT://b:9092"}, "...", "KL002")
     foreign = "INTERNAL://b1:9092,EXTERNAL://0.0.0.0:9094"
     protocols = "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
-    mapped = {advertised: foreign, "listener.security.protocol.map": protocols}
+    mapped: Change = {advertised: foreign, "listener.security.protocol.map": protocols}
     yield Vector("V105a", "C", mapped, "xxx", "KL002")
     two: Change = {
         names: "CONTROLLER,CONTROLLER2",

@@ -216,7 +216,7 @@ def test_a_secret_among_the_properties_is_refused() -> None:
     plan = cluster(ONE, **{"ssl.keystore.password": "hush", "ssl.keystore.type": "PKCS12"})
     assert str(raised(EarshotError, user_data, plan, ONE, boot())) == (
         "node 1: user data: would hold the secret in ssl.keystore.password\n"
-        "  allowed: no secret: all who may describe the instance can read its user data\n"
+        "  allowed: no secret: everyone who may describe the instance can read its user data\n"
         "  fix: fetch it on the instance as a file below /run/kafka/secrets, and name that "
         "file: PEM key stores need no password, and a config provider reads any value from a file"
     )

@@ -188,7 +188,7 @@ def log_in(client: docker.DockerClient, container: str, listener: InnerListener)
         raise ExchangeError("keys", error.line) from None
     for mechanism in listener.mechanisms:
         with opened(client, container, listener) as exchange:
-            Login(mechanism.value, VALIDATOR, password).show(exchange)
+            Login(mechanism.value, VALIDATOR, password).log_in(exchange)
 
 
 def check_health(client: docker.DockerClient, container: str, listener: InnerListener) -> None:

@@ -113,6 +113,10 @@ class ProofKind(Kind):
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
         return Difference(changed(olds, news, DECISIVE))
 
+    def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
+        # by its id alone, as in `pulumi import`, there is no proof to find
+        return olds if "contract" in olds else None
+
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if operation.preview:
             return "", {**news, "verdict": UNKNOWN, "report": UNKNOWN, "unproved": UNKNOWN}

@@ -62,6 +62,12 @@ def kind(token: str) -> Kind:
         return former.FormerKind(InternalKind())
     if dynamic is not None:
         return former.FormerKind(kind(type_token(name)))
+    if name in COMPONENTS:
+        raise EarshotError(
+            f"resource type {token}",
+            observed="is a component, which cannot be imported or read by an id",
+            remedy="create it in the program",
+        )
     if name not in kinds():
         raise EarshotError(
             f"resource type {token}",

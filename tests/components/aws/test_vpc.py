@@ -90,7 +90,7 @@ def test_nothing_dynamic_is_inside() -> None:
     ("inputs", "said"),
     [
         ({"zones": ["eu-central-1a"]}, "zones eu-central-1a: are 1"),
-        ({"zones": ["here", "there"]}, "zone 'here': is no zone's name"),
+        ({"zones": ["here", "there"]}, "zone 'here': is not the name of a zone"),
         ({"zones": ZONES, "cidr": "10.0.0.0/8"}, "VPC range '10.0.0.0/8'"),
         ({"zones": ZONES, "nat": "two"}, "nat: found 'two'; allowed: none, one or per-zone"),
         ({}, "zones: is missing"),

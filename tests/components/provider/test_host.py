@@ -242,6 +242,26 @@ def test_a_type_of_resource_that_does_not_exist_is_named() -> None:
         asyncio.run(servicer.Check(request, Context()))
 
 
+def test_a_component_that_is_imported_is_called_one() -> None:
+    servicer = Servicer(parts, [], "127.0.0.1:1")
+    request = proto.ReadRequest(urn=URN.replace("$earshot:index:Proof", ""), id="x")
+    said = r"^\nresource type earshot:index:Listeners: is a component, which cannot be imported"
+    with pytest.raises(Aborted, match=said):
+        asyncio.run(servicer.Read(request, Context()))
+
+
+def test_a_proof_cannot_be_found_by_its_id() -> None:
+    """An import would be a proof in the state that proved nothing."""
+    servicer = Servicer(parts, [], "127.0.0.1:1")
+
+    def read(**state: Any) -> Any:
+        request = proto.ReadRequest(urn=URN, id="x", properties=message(state))
+        return asyncio.run(servicer.Read(request, Context()))
+
+    assert read(verdict="pass").id == read().id == ""
+    assert read(verdict="pass", contract={"version": 3}).id == "x"
+
+
 @pytest.mark.parametrize("call", ["Check", "CheckConfig"])
 def test_an_asset_is_refused_with_its_path(servicer: Servicer, call: str) -> None:
     asset = PropertyValue({"a": PropertyValue([PropertyValue(pulumi.StringAsset("x"))])})
