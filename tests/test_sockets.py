@@ -38,7 +38,7 @@ ALL = st.builds(
 )
 
 
-def held(bound: Bound) -> socket.socket:
+def listening_at(bound: Bound) -> socket.socket:
     """A socket that listens as ``bound`` says, on a port outside the range of ephemeral ports."""
     family = socket.AF_INET6 if ":" in bound.host else socket.AF_INET
     listening = socket.socket(family)
@@ -54,7 +54,7 @@ def held(bound: Bound) -> socket.socket:
 
 @given(BOUNDS, BOUNDS)
 def test_the_kernel_agrees(wanted: Bound, there: Bound) -> None:
-    with held(there) as listening:
+    with listening_at(there) as listening:
         port = listening.getsockname()[1]
         wanted = Bound(wanted.host, port, wanted.ipv6_only)
         assert conflict(wanted, Bound(there.host, port, there.ipv6_only)) is not free(wanted)
@@ -99,7 +99,7 @@ def test_what_is_not_known_is_decided_by_ipv6_only_alone(one: Bound, other: Boun
 
 @pytest.mark.parametrize("only", [False, True])
 def test_where_it_is_not_known_the_kernel_decides(only: bool) -> None:
-    with held(Bound("::", 0, ipv6_only=only)) as listening:
+    with listening_at(Bound("::", 0, ipv6_only=only)) as listening:
         port = listening.getsockname()[1]
         wanted, other = Bound("127.0.0.1", port), Bound("127.0.0.1", port + 1)
         assert clash(wanted, Bound("::", port)) is not only
@@ -157,7 +157,7 @@ def test_only_what_listens_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_listening_socket_is_listed_with_its_process() -> None:
-    with held(Bound("::ffff:127.0.0.1", 0, ipv6_only=False)) as mine:
+    with listening_at(Bound("::ffff:127.0.0.1", 0, ipv6_only=False)) as mine:
         port = mine.getsockname()[1]
         (found,) = (item for item in listening() if item.bound.port == port)
         assert found.pid == os.getpid()
@@ -222,7 +222,7 @@ def test_where_not_all_may_be_listed_those_of_this_user_are(
         raise psutil.AccessDenied  # as on macOS, to whoever is not root
 
     monkeypatch.setattr(psutil, "net_connections", denied)
-    with held(Bound("127.0.0.1", 0)) as mine:
+    with listening_at(Bound("127.0.0.1", 0)) as mine:
         port = mine.getsockname()[1]
         (found,) = (item for item in listening() if item.bound.port == port)
         assert found.pid == os.getpid()
@@ -230,7 +230,7 @@ def test_where_not_all_may_be_listed_those_of_this_user_are(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
 def test_who_is_connected_is_listed_with_its_process(host: str) -> None:
-    with held(Bound(host, 0, ipv6_only=False)) as mine:
+    with listening_at(Bound(host, 0, ipv6_only=False)) as mine:
         port, own = mine.getsockname()[1], os.getpid()
         assert connected(own, [port]) == []
         with socket.create_connection((host, port)), mine.accept()[0]:
@@ -247,7 +247,7 @@ def test_of_another_machines_client_the_address_is_known() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])
 def test_the_kernels_own_table_is_read(host: str) -> None:
-    with held(Bound(host, 0, ipv6_only=False)) as mine:
+    with listening_at(Bound(host, 0, ipv6_only=False)) as mine:
         port = mine.getsockname()[1]
         text = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
         (found,) = (item for item in from_proc(text) if item.port == port)
@@ -288,7 +288,7 @@ def test_connections_are_taken_from_the_table_with_both_ends() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_connection_is_in_the_kernels_own_table(host: str) -> None:
     with (
-        held(Bound(host, 0)) as mine,
+        listening_at(Bound(host, 0)) as mine,
         socket.create_connection((host, mine.getsockname()[1])) as it,
     ):
         own, peer = (Bound(*end[:2]) for end in (it.getsockname(), it.getpeername()))

@@ -232,7 +232,7 @@ def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
 def test_what_lies_in_aws_is_read_as_files_are(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = {
+    texts = {
         "ssm:/kafka/1.key": StoredText(B1.key_pem("geheim").encode(), encrypted=True),
         "secretsmanager:kafka-1": StoredText((B1.pem + MIDDLE.pem).encode(), encrypted=True),
         "ssm:/kafka/password": StoredText(b"geheim", encrypted=True),
@@ -241,7 +241,7 @@ def test_what_lies_in_aws_is_read_as_files_are(
 
     def read(places: tuple[str, ...], region: str) -> dict[str, StoredText]:
         asked.append((places, region))
-        return {place: held[place] for place in places}
+        return {place: texts[place] for place in places}
 
     monkeypatch.setattr("earshot.certificates.given.read_in_aws", read)
     named = Files(
@@ -252,11 +252,11 @@ def test_what_lies_in_aws_is_read_as_files_are(
         "eu-central-1",
     )
     assert only(read_given(named, [1])).store == B1.key_pem() + B1.pem + MIDDLE.pem
-    assert asked == [(tuple(sorted(held)), "eu-central-1")]
+    assert asked == [(tuple(sorted(texts)), "eu-central-1")]
     for place in ("ssm:/kafka/1.key", "ssm:/kafka/password"):
-        plain = {place: StoredText(held[place].content, encrypted=False)}
+        plain = {place: StoredText(texts[place].content, encrypted=False)}
         with monkeypatch.context() as patch, pytest.raises(EarshotError) as caught:
-            patch.setattr("earshot.certificates.given.read_in_aws", lambda *_, it=plain: held | it)
+            patch.setattr("earshot.certificates.given.read_in_aws", lambda *_, it=plain: texts | it)
             read_given(named, [1])
         assert str(caught.value) == (
             f"{place}: is a parameter of the type String, which SSM does not encrypt\n"

@@ -25,7 +25,7 @@ CREDENTIALS = (
 
 
 @pytest.fixture
-def held(ambient: None) -> Iterator[None]:
+def parameters_in_aws(ambient: None) -> Iterator[None]:
     """Twelve parameters, of which the last is no secret, and three secrets, one of bytes."""
     with (
         mock_aws(),
@@ -46,7 +46,9 @@ def refusal(*places: str, region: str = REGION) -> str:
     return str(error)
 
 
-def test_all_is_read_by_few_calls_and_once(held: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_is_read_by_few_calls_and_once(
+    parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: list[str] = []
     own = BaseClient._make_api_call
 
@@ -85,7 +87,7 @@ def test_nothing_is_asked_where_nothing_lies_in_aws() -> None:
     assert read_in_aws((), "") == {}
 
 
-def test_what_is_no_text_of_the_region_is_named(held: None) -> None:
+def test_what_is_no_text_of_the_region_is_named(parameters_in_aws: None) -> None:
     reported = "not found in eu-central-1 with these credentials\n"
     reported += "  fix: put it there, or correct security.tls.from or its region"
     assert refusal("ssm:/kafka/1", "ssm:/a", "ssm:/b") == f"ssm:/a and 1 more: {reported}"

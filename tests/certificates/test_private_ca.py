@@ -50,8 +50,8 @@ def test_a_store_has_nodes_by_the_ca_and_users_by_the_stack(arn: str, tmp_path: 
         private_ca=arn,
     )
     store = Store(tmp_path / "security")
-    held = store.fill(wanted, NOW)
-    assert str(held.certificates["node-1"].names) == "b1.example.com, 10.0.0.1"
+    credentials = store.fill(wanted, NOW)
+    assert str(credentials.certificates["node-1"].names) == "b1.example.com, 10.0.0.1"
     text = (store.folder / "node-1.pem").read_text()
     key, _, chain = text.partition("-----END PRIVATE KEY-----\n")
     assert key and is_issued_by(chain, wanted.authority)
@@ -61,12 +61,14 @@ def test_a_store_has_nodes_by_the_ca_and_users_by_the_stack(arn: str, tmp_path: 
     assert is_issued_by((store.folder / "validator.pem").read_text().partition("KEY-----\n")[2], ca)
     assert store.authority() == wanted.authority + ca
     assert (store.folder / "node-1.pem").stat().st_mode & 0o777 == 0o600
-    assert store.due(wanted, NOW) == [] and store.fill(wanted, NOW) == held
+    assert store.due(wanted, NOW) == [] and store.fill(wanted, NOW) == credentials
     assert store.due(wanted, NOW + timedelta(days=336)) == ["node-1.pem", "node-2.pem"]
     other = replace(wanted, nodes={**wanted.nodes, "node-1": ("b1.example.com",)})
     assert store.due(other, NOW) == ["node-1.pem"]
     again = store.fill(other, NOW)
-    assert {it for it in again.versions if again.versions[it] != held.versions[it]} == {"node-1"}
+    assert {it for it in again.versions if again.versions[it] != credentials.versions[it]} == {
+        "node-1"
+    }
     stack = replace(other, authority="", private_ca="", node=Subject("node", "nodes"))
     assert store.due(stack, NOW) == ["node-1.pem", "node-2.pem", "trusted.pem"]
 

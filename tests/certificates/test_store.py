@@ -39,8 +39,8 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-def names(held: Store) -> list[str]:
-    return sorted(path.name for path in held.folder.iterdir())
+def names(store: Store) -> list[str]:
+    return sorted(path.name for path in store.folder.iterdir())
 
 
 def test_everything_is_made_once(store: Store) -> None:
@@ -48,11 +48,11 @@ def test_everything_is_made_once(store: Store) -> None:
     assert names(store) == sorted([*FILES, *passwords, "ca.key", "ca.pem"])
     before = {path: path.read_bytes() for path in store.folder.iterdir()}
     assert store.due(WANTED, NOW) == []
-    held = store.fill(WANTED, NOW)
+    credentials = store.fill(WANTED, NOW)
     assert {path: path.read_bytes() for path in store.folder.iterdir()} == before
-    assert str(held.certificates["node-2"].names) == "localhost, b2.example.com"
-    assert held.passwords.keys() == {"validator", "app"}
-    assert store.password("app") not in str(held)
+    assert str(credentials.certificates["node-2"].names) == "localhost, b2.example.com"
+    assert credentials.passwords.keys() == {"validator", "app"}
+    assert store.password("app") not in str(credentials)
 
 
 def test_only_the_owner_can_read_a_secret(store: Store) -> None:
@@ -181,14 +181,18 @@ def given(store: Store) -> TargetCertificates:
 def test_what_others_have_made_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
     wanted, made = given(store), Store(tmp_path / "other")
     assert "PRIVATE" not in repr(wanted)
-    held = made.fill(wanted, NOW)
+    credentials = made.fill(wanted, NOW)
     assert (made.folder / "node-1.pem").read_text() == wanted.given["node-1"]
     assert (made.folder / "node-1.pem").stat().st_mode & 0o777 == 0o600
     own = (made.folder / "ca.pem").read_text()
     assert made.authority() == (made.folder / "trusted.pem").read_text()
     assert made.authority() == f"-----THEIRS-----\n{own}"
     assert made.due(wanted, NOW + timedelta(days=89)) == [*FILES[1:]]
-    same = [name for name, it in held.certificates.items() if held.versions[name] == it.fingerprint]
+    same = [
+        name
+        for name, it in credentials.certificates.items()
+        if credentials.versions[name] == it.fingerprint
+    ]
     assert same == []
 
 
@@ -206,8 +210,8 @@ def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> 
         given={"node-1": node.key_pem() + node.pem + issuing.pem},
         authority=root.pem,
     )
-    held = Store(tmp_path).fill(wanted, NOW)
-    assert held.expires == issuing.certificate.not_valid_after_utc
+    credentials = Store(tmp_path).fill(wanted, NOW)
+    assert credentials.expires == issuing.certificate.not_valid_after_utc
 
 
 def test_what_others_change_is_taken_over_and_told_to_the_nodes(store: Store) -> None:
@@ -416,8 +420,12 @@ def test_a_certificate_that_cannot_be_read_is_of_no_authority(store: Store) -> N
 def test_the_authority_ends_too(store: Store) -> None:
     long = replace(WANTED, days=3650)
     late = NOW + timedelta(days=700)
-    held = store.fill(long, late)
-    assert held.expires == read_certificate(store.authority()).not_after < late + timedelta(3650)
+    credentials = store.fill(long, late)
+    assert (
+        credentials.expires
+        == read_certificate(store.authority()).not_after
+        < late + timedelta(3650)
+    )
 
 
 def test_another_number_is_another_password(store: Store) -> None:
@@ -436,8 +444,8 @@ def test_another_number_is_another_password(store: Store) -> None:
 
 def test_a_key_store_whose_key_is_another_s_or_gone_is_made_anew(store: Store) -> None:
     one, two = (store.folder / f"node-{id}.pem" for id in (1, 2))
-    held, begin = one.read_text(), "-----BEGIN CERTIFICATE"
-    key, certificate = held[: held.index(begin)], held[held.index(begin) :]
+    pem, begin = one.read_text(), "-----BEGIN CERTIFICATE"
+    key, certificate = pem[: pem.index(begin)], pem[pem.index(begin) :]
     others = two.read_text()[: two.read_text().index(begin)]
     for damaged in (certificate, others + certificate, key[:90] + key[95:] + certificate):
         one.write_text(damaged)

@@ -77,7 +77,7 @@ def test_a_forwarder_to_two_brokers_is_found_out() -> None:
         advertised |= {1: way.address, 2: second.address}
         _, who = ask_address(peer_at(way.address), Deadline(60))
         expected = contract(EXTERNAL=[str(way.address), str(second.address)])
-        report = examine(expected, produce=False)
+        report = examine(expected, deadline=60, produce=False)
     assert who.ids == (1, 2, 1, 2, 1)
     known = f"2 of 5 connections to {way.address} reached broker 2, and not broker 1"
     assert who.other_brokers(way.address, 1) == known
@@ -115,7 +115,7 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
             peer.connected()
 
     with listening(serve) as peer:
-        report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
+        report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
     (cell,) = report.cells
     if unsteady:
         assert cell.cause is not None and cell.cause.kind == "unsteady"
@@ -156,7 +156,7 @@ def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) ->
     with listening(serve) as peer:
         said, who = ask_address(peer_at(peer.address), Deadline(60))
         assert peer.connections == 1
-        report = examine(contract(EXTERNAL=[str(peer.address)]), produce=False)
+        report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
     assert isinstance(said, MetadataAnswer) and who == AnsweringBrokers(unknown_reason=NOT_TOLD)
     assert report.notes[-1] == f"which broker answers is not known at {peer.address}: {NOT_TOLD}"
 

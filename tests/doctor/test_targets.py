@@ -58,7 +58,7 @@ def outcome(report: Report) -> dict[int, str]:
 
 def test_a_broker_that_only_a_later_answer_lists_is_examined_and_disputed() -> None:
     with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1]], deadline=8, produce=False)
+        report = examine([at[1]], deadline=60, produce=False)
     assert outcome(report) == {1: "", 2: "", 3: "disputed-broker"}
     assert report.exit_code == 1
     cell = report.cells[2]
@@ -70,20 +70,20 @@ def test_a_broker_that_only_a_later_answer_lists_is_examined_and_disputed() -> N
 
 def test_a_broker_that_all_list_when_asked_again_has_just_joined() -> None:
     with brokers({1: [(1, 2), (1, 2, 3)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1]], deadline=8, produce=False)
+        report = examine([at[1]], deadline=60, produce=False)
     assert outcome(report) == {1: "", 2: "", 3: ""}
 
 
 def test_a_chain_of_answers_is_followed() -> None:
     with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(2, 3, 4)], 4: [(1, 2, 3, 4)]}) as at:
-        report = examine([at[1]], deadline=8, produce=False)
+        report = examine([at[1]], deadline=60, produce=False)
     assert set(outcome(report)) == {1, 2, 3, 4}
     assert outcome(report)[4] == "disputed-broker"
 
 
 def test_addresses_of_one_cluster_that_disagree_are_one_listener() -> None:
     with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1], at[2]], deadline=8, produce=False)
+        report = examine([at[1], at[2]], deadline=60, produce=False)
     assert {cell.listener for cell in report.cells} == {f"{at[1]},{at[2]}"}
     assert outcome(report) == {1: "", 2: "", 3: "disputed-broker"}
 
@@ -91,7 +91,7 @@ def test_addresses_of_one_cluster_that_disagree_are_one_listener() -> None:
 def test_a_contracts_broker_that_another_does_not_list_is_disputed() -> None:
     with brokers({1: [(1,)], 2: [(1, 2)]}) as at:
         expected = contract(HOST=[str(at[1]), str(at[2])])
-        report = examine(expected, deadline=8, produce=False)
+        report = examine(expected, deadline=60, produce=False)
     assert outcome(report) == {1: "", 2: "disputed-broker"}
 
 
@@ -99,7 +99,7 @@ def test_no_more_brokers_are_examined_than_the_bound(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("earshot.doctor.doctor.MOST_UNEXPECTED", 2)
     chain: Listed = {id: [(1, id, id + 1) if id < 8 else (1, id)] for id in range(1, 9)}
     with brokers(chain) as at:
-        report = examine([at[1]], deadline=8, produce=False)
+        report = examine([at[1]], deadline=60, produce=False)
     assert set(outcome(report)) == {1, 2, 3, 4}
     assert report.exit_code == 1
 

@@ -46,7 +46,9 @@ class World:
     grounds: dict[str, EarshotError] = field(default_factory=dict)
     errors: dict[str, BaseException] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    begun: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+    """Of the validation from the place `waits`."""
 
     def here(
         self, contract: Contract, options: ValidationOptions, say: run.Say, draft: Draft
@@ -70,7 +72,8 @@ class World:
         self, name: str, contract: Contract, options: ValidationOptions, end: Deadline, say: run.Say
     ) -> Report:
         if name == "waits":
-            assert end.stop.wait(30)
+            self.begun.set()
+            assert end.stop.wait(60)
             self.ended.set()
         return self._see(name, contract)
 
@@ -207,9 +210,16 @@ def test_what_keeps_this_process_from_validating_is_raised(world: World) -> None
     assert world.log[-1] == "close internal"
 
 
-def test_an_interrupt_ends_the_containers_and_is_passed_on(world: World) -> None:
+def test_an_interrupt_ends_the_containers_and_is_passed_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waiting = Standpoint(name="waits", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
-    world.errors["host"] = KeyboardInterrupt()
+
+    def interrupted(*_: object) -> Report:
+        assert world.begun.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         validate_from([PLACES[1], waiting], docker_contract(Scope.HOST, Scope.EXTERNAL), OPTIONS)
     assert world.ended.is_set()

@@ -83,11 +83,14 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
     monkeypatch.setattr("earshot.tunnel.tunnel.MOST_CONNECTIONS", 5)
     notes: list[str] = []
 
-    async def strangers(port: int) -> None:
+    async def strangers(made: Tunnel, port: int) -> None:
         for _ in range(10):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.close()
             await asyncio.sleep(0.02)
+            async with asyncio.timeout(60):
+                while made._connections:
+                    await asyncio.sleep(0.02)
 
     async def work() -> None:
         served = Tunnel._serve
@@ -96,7 +99,7 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
         def serve(made: Tunnel, listening: socket.socket, broker: Address | None) -> None:
             served(made, listening, broker)
             if broker is None:
-                tasks.append(asyncio.create_task(strangers(listening.getsockname()[1])))
+                tasks.append(asyncio.create_task(strangers(made, listening.getsockname()[1])))
 
         monkeypatch.setattr(Tunnel, "_serve", serve)
         async with through(tmp_path, notes, b"kafka-1", wait=1) as made:

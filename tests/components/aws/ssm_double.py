@@ -15,13 +15,13 @@ class SsmDouble:
             """Without `Overwrite`."""
 
     def __init__(self) -> None:
-        self.held: dict[str, list[dict[str, Any]]] = {}
+        self.parameters: dict[str, list[dict[str, Any]]] = {}
         self.refused = False
 
     def put_parameter(self, Overwrite: bool = False, **given: Any) -> dict[str, int]:
         self._answer("PutParameter")
         assert not (Overwrite and "Tags" in given), "SSM takes one of them"
-        versions = self.held.setdefault(given["Name"], [])
+        versions = self.parameters.setdefault(given["Name"], [])
         if versions and not Overwrite:
             raise self.exceptions.ParameterAlreadyExists
         versions.append(given)
@@ -31,16 +31,16 @@ class SsmDouble:
         self._answer("GetParameters")
         assert len(Names) <= 10, "SSM takes no more"
         found = []
-        for name in (it for it in Names if it in self.held):
-            last = self.held[name][-1]["Value"] if WithDecryption else "encrypted"
-            found.append({"Name": name, "Version": len(self.held[name]), "Value": last})
-        missing = [name for name in Names if name not in self.held]
+        for name in (it for it in Names if it in self.parameters):
+            last = self.parameters[name][-1]["Value"] if WithDecryption else "encrypted"
+            found.append({"Name": name, "Version": len(self.parameters[name]), "Value": last})
+        missing = [name for name in Names if name not in self.parameters]
         return {"Parameters": found, "InvalidParameters": missing}
 
     def delete_parameters(self, Names: list[str]) -> None:
         self._answer("DeleteParameters")
         for name in Names:
-            self.held.pop(name, None)
+            self.parameters.pop(name, None)
 
     def _answer(self, what: str) -> None:
         if self.refused:

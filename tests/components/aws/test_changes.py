@@ -30,12 +30,12 @@ SEPARATE = {"controllers": {"mode": "separate"}}
 KEPT = "vol-0123456789abcdef0"
 
 
-def held(**settings: Any) -> HeldStack:
+def held_stack(**settings: Any) -> HeldStack:
     return HeldStack.of("mine", read_aws(**settings))
 
 
 def refusals(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    return list(problems(held(**before), held(**after)))
+    return list(problems(held_stack(**before), held_stack(**after)))
 
 
 def refusal(before: dict[str, Any], after: dict[str, Any]) -> str:
@@ -92,8 +92,8 @@ def test_controllers_that_run_do_not_move(change: dict[str, Any]) -> None:
     ],
 )
 def test_data_goes_forward_only(written: str, version: str, refused: bool) -> None:
-    before = held(kafka_version="4.1.1")
-    after = replace(held(kafka_version=version), written=written)
+    before = held_stack(kafka_version="4.1.1")
+    after = replace(held_stack(kafka_version=version), written=written)
     text = list(problems(before, after))
     wording = f"Kafka {version} is older than {written}, which has written the data"
     assert [wording in problem for problem in text] == [True] * refused
@@ -150,14 +150,16 @@ def test_nodes_stay_in_their_subnets(change: dict[str, Any]) -> None:
     text = refusal({}, change)
     assert text.startswith("node 1, 2, 3 would move to another subnet (node 1 from 10.0.16.0/20 to")
     assert "Keep `place`, and `vpc` with its `id`, `cidr` and subnets" in text
-    before = replace(held(), subnets={})
-    assert list(problems(before, held(**change))) == [], "an earlier release has remembered none"
+    before = replace(held_stack(), subnets={})
+    assert list(problems(before, held_stack(**change))) == [], (
+        "an earlier release has remembered none"
+    )
 
 
 def test_a_subnet_that_a_preview_does_not_know_is_no_other_subnet() -> None:
     paths = [f"vpc.private_subnets.{zone}" for zone in ZONES]
     unknown = dict(enumerate(map(Markers(paths).text, paths), start=1))
-    assert list(problems(held(), replace(held(), subnets=unknown))) == []
+    assert list(problems(held_stack(), replace(held_stack(), subnets=unknown))) == []
 
 
 def test_nodes_follow_their_volumes_to_other_zones_one_by_one() -> None:
@@ -179,7 +181,7 @@ def test_a_volume_grows_and_does_not_shrink() -> None:
         "the data volume of node 1, 2, 3 would shrink (of node 1 from 200 to 50 GiB), which EBS "
         "cannot do. Keep `size_gib: 200`"
     )
-    assert list(problems(replace(held(**large), sizes={}), held(**small))) == []
+    assert list(problems(replace(held_stack(**large), sizes={}), held_stack(**small))) == []
     given = {"volumes": {1: KEPT, 2: f"{KEPT[:-1]}1", 3: f"{KEPT[:-1]}2"}}
     assert refusals({**large, **given}, {**small, **given}) == [], "they are not the stack's"
 
@@ -205,8 +207,8 @@ def test_a_volume_of_its_own_is_not_deleted_for_a_given_one() -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    after = replace(held(brokers=1, kafka_version="3.9.1"), written="4.1.1")
-    assert len(list(problems(held(brokers=4), after))) == 3
+    after = replace(held_stack(brokers=1, kafka_version="3.9.1"), written="4.1.1")
+    assert len(list(problems(held_stack(brokers=4), after))) == 3
 
 
 @pytest.fixture(autouse=True)
@@ -217,13 +219,13 @@ def nothing_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def props(**settings: Any) -> dict[str, Any]:
     """As they come to a provider: every number is a float."""
-    return dict(json.loads(json.dumps(held(**settings).to_props()), parse_int=float))
+    return dict(json.loads(json.dumps(held_stack(**settings).to_props()), parse_int=float))
 
 
 def test_what_was_is_remembered_in_the_resource_itself() -> None:
     provider = Called(ChangePreflightKind())
     settings = {"brokers": 4, "drained": [5], "volumes": {1: KEPT}, **SEPARATE}
-    assert HeldStack.from_props(props(**settings)) == held(**settings)
+    assert HeldStack.from_props(props(**settings)) == held_stack(**settings)
     assert provider.check({}, props(brokers=4)).failures == []
     written = {"written": "4.1.1"}
     created = provider.create(props(brokers=4) | written)
@@ -296,7 +298,7 @@ def test_nothing_that_holds_data_is_touched_before() -> None:
         for kind in (INSTANCE, VOLUME):
             assert len(engine.of(kind)) == 6
             assert all(item.depends_on(first) for item in engine.of(kind).values())
-        assert HeldStack.from_props(first.inputs) == held(**SEPARATE)
+        assert HeldStack.from_props(first.inputs) == held_stack(**SEPARATE)
         names = [f"broker-{id}" for id in (1, 2, 3)] + [
             f"controller-{10000 + id}" for id in (1, 2, 3)
         ]

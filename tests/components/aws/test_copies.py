@@ -97,7 +97,7 @@ def test_what_another_checkout_has_renewed_since_goes_before_what_lies_here(
 
 def test_a_stack_without_parameters_has_its_folder_alone(root: Path, ssm: SsmDouble) -> None:
     outs = provider().create(wanted(root)).outs
-    assert outs is not None and not ssm.held
+    assert outs is not None and not ssm.parameters
     assert provider().differs(outs, wanted(root)) is False
     named = read_certificate((root / "security" / "node-12.pem").read_text()).names
     assert list(named.dns) == ["b12.example.com"]

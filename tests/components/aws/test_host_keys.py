@@ -64,16 +64,16 @@ def created(props: dict[str, Any]) -> dict[str, Any]:
 
 
 def values(ssm: SsmDouble) -> dict[str, str]:
-    return {name: versions[-1]["Value"] for name, versions in ssm.held.items()}
+    return {name: versions[-1]["Value"] for name, versions in ssm.parameters.items()}
 
 
 def test_each_engine_gets_a_key_of_its_own(ssm: SsmDouble, folder: Path) -> None:
     outs = created(wanted(folder))
-    held = values(ssm)
-    assert set(held) == {AUTHORITY, *outs["parameters"].values()}
-    assert {it["Type"] for them in ssm.held.values() for it in them} == {"SecureString"}
+    texts = values(ssm)
+    assert set(texts) == {AUTHORITY, *outs["parameters"].values()}
+    assert {it["Type"] for them in ssm.parameters.values() for it in them} == {"SecureString"}
     for host, names in NAMES.items():
-        text = held[outs["parameters"][host]]
+        text = texts[outs["parameters"][host]]
         pem = text[text.index("-----BEGIN CERTIFICATE") :]
         found = read_certificate(pem)
         assert [*found.names.dns, *found.names.addresses] == names
@@ -82,7 +82,7 @@ def test_each_engine_gets_a_key_of_its_own(ssm: SsmDouble, folder: Path) -> None
         purposes = x509.load_pem_x509_certificate(pem.encode()).extensions
         usage = purposes.get_extension_for_class(x509.ExtendedKeyUsage).value
         assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH], "it opens no other engine"
-    assert held[outs["parameters"]["a"]] != held[outs["parameters"]["b"]]
+    assert texts[outs["parameters"]["a"]] != texts[outs["parameters"]["b"]]
 
 
 def test_the_client_s_folder_is_private_and_has_what_docker_s_tools_ask_for(
@@ -134,7 +134,7 @@ def test_one_host_more_leaves_the_others_their_keys(ssm: SsmDouble, folder: Path
     again = Called(DockerHostKeysKind(), {}).update(outs, props).outs
     assert {it: again["versions"][it] for it in NAMES} == outs["versions"]
     Called(DockerHostKeysKind(), {}).update(again, wanted(folder))
-    assert parameters["c"] not in ssm.held
+    assert parameters["c"] not in ssm.parameters
 
 
 def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
@@ -151,7 +151,7 @@ def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
 def test_a_removed_key_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
     props = wanted(folder)
     outs = created(props)
-    del ssm.held[props["parameters"]["a"]]
+    del ssm.parameters[props["parameters"]["a"]]
     kind = Called(DockerHostKeysKind(), {})
     assert kind.differs(outs, props)
     again = kind.update(outs, props).outs
@@ -190,4 +190,4 @@ def test_what_ssm_refuses_is_one_error(ssm: SsmDouble, folder: Path) -> None:
 def test_nothing_is_left(ssm: SsmDouble, folder: Path) -> None:
     outs = created(wanted(folder))
     Called(DockerHostKeysKind(), {}).delete(outs)
-    assert ssm.held == {} and not folder.exists()
+    assert ssm.parameters == {} and not folder.exists()

@@ -97,7 +97,7 @@ INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 ARN = "arn:aws:ec2:us-west-2:123456789012"
 
 
-def held(**instances: str) -> dict[str, Any]:
+def remembered_props(**instances: str) -> dict[str, Any]:
     """Nodes, each with an interface, and the instances of a state."""
     nodes = ("broker-1", "broker-2")
     found = state(*((INTERFACE, name) for name in nodes), (INSTANCE, "validator"))
@@ -130,11 +130,15 @@ class Interfaces:
 
 @pytest.mark.parametrize("second", ["i-2", None])
 def test_nodes_on_the_instances_of_the_state_are_as_it_says(second: str | None) -> None:
-    check_attached("mine", held(broker_1="i-1", broker_2="i-2"), Interfaces("i-1", second))
+    check_attached(
+        "mine", remembered_props(broker_1="i-1", broker_2="i-2"), Interfaces("i-1", second)
+    )
     check_attached("mine", {}, Interfaces("i-7", None))
 
 
-@pytest.mark.parametrize("known", [held(broker_1="i-1", broker_2="i-2"), held(broker_1="i-1")])
+@pytest.mark.parametrize(
+    "known", [remembered_props(broker_1="i-1", broker_2="i-2"), remembered_props(broker_1="i-1")]
+)
 def test_a_state_that_is_older_than_its_nodes_is_refused(known: dict[str, Any]) -> None:
     with pytest.raises(EarshotError) as caught:
         check_attached("mine", known, Interfaces("i-1", "i-3"))
@@ -146,5 +150,7 @@ def test_a_state_that_is_older_than_its_nodes_is_refused(known: dict[str, Any]) 
 def test_unreadable_interfaces_end_the_update() -> None:
     with pytest.raises(EarshotError, match="ec2:DescribeNetworkInterfaces"):
         check_attached(
-            "mine", held(broker_1="i-1"), Interfaces(None, None, "UnauthorizedOperation")
+            "mine",
+            remembered_props(broker_1="i-1"),
+            Interfaces(None, None, "UnauthorizedOperation"),
         )

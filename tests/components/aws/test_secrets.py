@@ -69,7 +69,7 @@ def created(props: dict[str, Any]) -> dict[str, Any]:
 
 
 def value(ssm: SsmDouble, kind: str) -> str:
-    given = ssm.held[f"/earshot/s/security/{kind}"][-1]
+    given = ssm.parameters[f"/earshot/s/security/{kind}"][-1]
     assert given["Type"] == "SecureString"
     return str(given["Value"])
 
@@ -99,7 +99,7 @@ def test_each_kind_has_its_own_and_a_state_has_none_of_it(root: Path, ssm: SsmDo
     assert not [key for key in client if key.endswith(".location")]
     assert "PRIVATE KEY" not in state
     assert not [it for it in ("app", "validator") if store.password(it) in state]
-    tags = [given[0]["Tags"] for given in ssm.held.values()]
+    tags = [given[0]["Tags"] for given in ssm.parameters.values()]
     assert tags == [[{"Key": "earshot:stack", "Value": "s"}]] * 4
 
 
@@ -116,7 +116,7 @@ def test_it_is_written_when_it_changes_and_when_it_was_overwritten(
     assert "PRIVATE KEY" in value(ssm, "node-1")
     provider().delete(outs)
     provider().delete(outs)
-    assert not ssm.held
+    assert not ssm.parameters
     assert provider().differs(outs, wanted(root, "node-1")) is True
 
 
@@ -130,7 +130,7 @@ def test_a_node_is_given_the_number_that_its_secret_had_first(root: Path, ssm: S
         outs = done.outs
         pinned.append(outs["pinned"])
     assert pinned == [1, 2, 1, 4] and outs["written"] == 4
-    ssm.held.clear()
+    ssm.parameters.clear()
     again = provider().update(outs, wanted(root, "node-1")).outs
     assert again is not None and again["pinned"] == 1 and again["numbers"] == {"one": 1}
 
@@ -199,7 +199,7 @@ def test_too_many_users_are_refused_with_their_size(root: Path, ssm: SsmDouble) 
     with pytest.raises(EarshotError) as caught:
         created(of_users(root, users=users))
     assert f"allowed: {LIMIT} bytes" in str(caught.value)
-    assert not ssm.held
+    assert not ssm.parameters
 
 
 def test_a_key_store_that_is_too_long_is_refused_with_what_makes_it_shorter(
@@ -213,7 +213,7 @@ def test_a_key_store_that_is_too_long_is_refused_with_what_makes_it_shorter(
         "  allowed: 8192 bytes\n"
         "  fix: have certificates issued for keys of EC, or by fewer authorities"
     )
-    assert not ssm.held
+    assert not ssm.parameters
 
 
 def test_what_aws_refuses_is_said_with_what_it_takes(root: Path, ssm: SsmDouble) -> None:

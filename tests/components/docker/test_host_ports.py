@@ -71,8 +71,8 @@ def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.Monke
 def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -> None:
     here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
-    held = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
-    monkeypatch.setattr(sockets, "listening", lambda: held)
+    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
+    monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, here, None, [LOOPBACK], [])
     assert [str(it) for it in reported.values()] == ["pid 7 (nginx)"]
 
@@ -128,8 +128,8 @@ def test_whether_an_ipv6_socket_takes_ipv4_matters_to_it_alone() -> None:
 def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
-    held = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
-    monkeypatch.setattr(sockets, "listening", lambda: held)
+    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
+    monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, here, None, [LOOPBACK], [])
     assert [str(it) for it in reported.values()] == ["a process of another user"]
 

@@ -147,8 +147,10 @@ def test_controllers_do_not_move_while_they_run() -> None:
 def test_a_strangers_port_is_taken() -> None:
     now = wanted(brokers=1)
     port = now.containers[1].ports[0]
-    held = EngineContainer("local", "x", "other", "i", True, ports=(replace(port, host_ip="::"),))
-    reported = the_problem(now, EngineObjects((held,)))
+    occupant = EngineContainer(
+        "local", "x", "other", "i", True, ports=(replace(port, host_ip="::"),)
+    )
+    reported = the_problem(now, EngineObjects((occupant,)))
     assert f"port {port.host_port} of Docker host local, for node 1, is taken" in reported
     assert "container other. Free the port" in reported
 
@@ -161,8 +163,8 @@ def test_another_port_is_free(changes: dict[str, Any]) -> None:
                                        {"name": "H", "port": 2000, "scopes": "host"}])  # fmt: skip
     (port,) = now.containers[1].ports
     assert port == PublishedPort(2000, 2000, "127.0.0.1")
-    held = EngineContainer("local", "x", "other", "i", True, ports=(replace(port, **changes),))
-    assert problems(now, EngineObjects((held,))) == []
+    occupant = EngineContainer("local", "x", "other", "i", True, ports=(replace(port, **changes),))
+    assert problems(now, EngineObjects((occupant,))) == []
 
 
 def test_brokers_do_not_swap_ports_while_both_run() -> None:
@@ -363,8 +365,8 @@ def test_what_is_in_the_way_is_told_with_all_that_mends_it() -> None:
     assert (
         problems(now, EngineObjects(volumes=(volume(now, 1, host="elsewhere", labels={}),))) == []
     )
-    held = {**volume(now, 1).labels, labels.VOTERS: "1,2,3"}
-    assert problems(now, EngineObjects(volumes=(volume(now, 1, labels=held),))) == [
+    occupant = {**volume(now, 1).labels, labels.VOTERS: "1,2,3"}
+    assert problems(now, EngineObjects(volumes=(volume(now, 1, labels=occupant),))) == [
         (
             "the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
             "node's data when it is formatted, and a static quorum cannot change them. Set "
