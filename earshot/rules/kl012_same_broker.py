@@ -11,6 +11,7 @@ from earshot.rules.kl003_kind_of_address import NEVER
 from earshot.rules.registry import AppliedAt, Finding, FindingState, Rule, label
 
 _LEFT_TO_KL003 = (*NEVER, NameKind.LOOPBACK_ADDRESS)  # every machine has the loopback addresses
+_REMEDY = "give the node's own addresses (`addresses` of a node of `Listeners`)"
 
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
@@ -47,7 +48,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
             scope=scope,
             evidence=evidence,
             state=FindingState.VIOLATED if node_ips else FindingState.UNKNOWN,
-            remedy="" if node_ips else "hand in the node's own addresses",
+            remedy="" if node_ips else _REMEDY,
         )
 
 
