@@ -11,10 +11,11 @@ from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.listed import by_key, shortened
 from earshot.names.kinds import ip_of
 from earshot.rules.kl002_kafka_mechanisms import EXPECTED, NOT_A_MECHANISM, is_protocol
+from earshot.rules.kl017_published import on_all_interfaces
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
-from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
-from earshot.topology.container import DEFAULT_BRIDGES, is_loopback
-from earshot.topology.model import ClosedEntrance, Deployment
+from earshot.topology.broker import Bootstrap, Broker, ReachedListener
+from earshot.topology.container import DEFAULT_BRIDGES
+from earshot.topology.model import ClosedPort, Deployment
 from earshot.topology.names import GATEWAYS
 from earshot.topology.walk import (
     BootstrapConnection,
@@ -46,7 +47,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     if deployment is None:
         return
     yield from _unhealthy(deployment)
-    yield from map(_closed, deployment.closed_entrances())
+    yield from map(_closed, deployment.closed_ports())
     bootstrapped: list[tuple[Bootstrap, Sequence[BootstrapConnection]]] = []
     lost_clients: set[Bootstrap] = set()
     for client in deployment.bootstraps:
@@ -77,32 +78,17 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         yield _desktop_only(host, clients)
 
 
-def _closed(entrance: ClosedEntrance) -> Finding:
-    """The finding that no client connects through ``entrance``."""
-    listener, bind = entrance.endpoint.name, entrance.endpoint.bind
+def _closed(port: ClosedPort) -> Finding:
+    """The finding that no client connects through ``port``."""
+    listener, bind = port.endpoint.name, port.endpoint.bind
     return RULE.finding(
-        f"{entrance.name} leads to {listener}, which listens on {bind} alone: no client connects",
+        f"{port.name} leads to {listener}, which listens on {bind} alone: no client connects",
         "a listener on all interfaces of the pod",
         listener=listener,
-        container=entrance.broker.service,
-        remedy=_on_all_interfaces(entrance.endpoint),
+        container=port.broker.service,
+        remedy=on_all_interfaces(port.endpoint),
         inputs=("listeners",),
     )
-
-
-def _loopback_listener(deployment: Deployment, traces: Sequence[Trace]) -> Endpoint | None:
-    """A listener on the loopback of its broker, at a port at which ``traces`` are refused."""
-    ports = {trace.address.port for trace in traces if trace.end is Failure.REFUSED}
-    for broker in deployment.brokers:
-        for endpoint in broker.for_clients:
-            if endpoint.bind.port in ports and is_loopback(endpoint.bind.host):
-                return endpoint
-    return None
-
-
-def _on_all_interfaces(endpoint: Endpoint) -> str:
-    address = f"{endpoint.name}://0.0.0.0:{endpoint.bind.port}"
-    return f"write {address} into listeners, and keep what it advertises"
 
 
 def _unhealthy(deployment: Deployment) -> Iterator[Finding]:
@@ -327,8 +313,10 @@ def _no_bootstrap(
     offers = deployment.alternative_addresses(traces)
     expected = f"one of {', '.join(offers)}" if offers else "a listener of a broker"
     remedy = "bootstrap to a listener whose advertised address works in this container"
-    if (closed := _loopback_listener(deployment, traces)) is not None:
-        remedy = _on_all_interfaces(closed)
+    refused = [trace.address for trace in traces if trace.end is Failure.REFUSED]
+    for address in refused:
+        if (closed := deployment.loopback_listener(client.service, address)) is not None:
+            remedy = on_all_interfaces(closed)
     if apart := _broker_on_other_network(deployment, client.service, traces):
         net = apart.container.networks[0].name
         expected = f"a network that {client.service} and {apart.service} have in common"

@@ -13,7 +13,7 @@ from earshot.names.kinds import ip_of
 from earshot.rules import kl017_container_names, kl017_members
 from earshot.rules.kl017_container_names import serves_machine
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
-from earshot.topology.broker import Broker, ReachedListener
+from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import GATEWAYS, Unknown
@@ -101,6 +101,12 @@ def _internal_network(broker: Broker, walk: PublishedListener) -> Finding:
     )
 
 
+def on_all_interfaces(endpoint: Endpoint) -> str:
+    """The remedy for a listener that only its own container or pod can connect to."""
+    address = f"{endpoint.name}://0.0.0.0:{endpoint.bind.port}"
+    return f"write {address} into listeners, and keep what it advertises"
+
+
 def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
     name, bind = walk.endpoint.name, walk.endpoint.bind
     return RULE.finding(
@@ -109,7 +115,7 @@ def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
         "a listener on all interfaces of the container",
         listener=name,
         container=broker.service,
-        remedy=f"write {name}://0.0.0.0:{bind.port} into listeners, and keep what it advertises",
+        remedy=on_all_interfaces(walk.endpoint),
         inputs=("listeners", "ports"),
     )
 

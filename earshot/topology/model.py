@@ -18,7 +18,7 @@ from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
 
 
 @dataclass(frozen=True)
-class ClosedEntrance:
+class ClosedPort:
     """A port for clients that leads to a listener on the loopback of its broker."""
 
     name: str
@@ -89,9 +89,22 @@ class Deployment:
         """A name at which other nodes reach ``broker`` at ``port``, or None."""
         return broker.service
 
-    def closed_entrances(self) -> Iterator[ClosedEntrance]:
-        """Entrances without a client in the file; KL017 reports those that are published ports."""
+    def closed_ports(self) -> Iterator[ClosedPort]:
+        """The closed ports that no client of the file uses, except for published ports (KL017)."""
         return iter(())
+
+    def loopback_listener(self, place: str, address: Address) -> Endpoint | None:
+        """The listener on its broker's loopback that refuses clients of ``address``, or None."""
+        brokers = (broker for broker in self.brokers if broker.container.has_name(address.host))
+        endpoints = (endpoint for broker in brokers for endpoint in broker.for_clients)
+        return next(
+            (
+                endpoint
+                for endpoint in endpoints
+                if endpoint.bind.port == address.port and is_loopback(endpoint.bind.host)
+            ),
+            None,
+        )
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service``."""

@@ -13,10 +13,10 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Bootstrap, Broker, ReachedListener
-from earshot.topology.cluster import ClusterService, Pod, in_cluster
+from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
+from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
-from earshot.topology.model import ClosedEntrance, Deployment
+from earshot.topology.model import ClosedPort, Deployment
 from earshot.topology.names import OUTSIDE, Unknown
 from earshot.topology.pod_ways import Leg, PodWays, best
 from earshot.topology.walk import walk
@@ -115,11 +115,7 @@ class PodDeployment(Deployment):
             }
         yield from bootstraps.values()
 
-    def closed_entrances(self) -> Iterator[ClosedEntrance]:
-        """The Service ports that lead to a listener on a pod's loopback, which refuses them.
-
-        Ports that clients of the file bootstrap to are left out: their connection fails.
-        """
+    def closed_ports(self) -> Iterator[ClosedPort]:
         client_addresses = {
             (service.name, service.namespace, address.port)
             for client in self.bootstraps
@@ -131,8 +127,19 @@ class PodDeployment(Deployment):
             for port in () if service.is_external_name else service.ports or ():
                 if (service.name, service.namespace, port.port) not in client_addresses:
                     name = f"port {port.port} of the Service {service.name}"
-                    for arrival in self._pod_ways.loopback_listeners(service, port):
-                        yield ClosedEntrance(name, arrival.broker, arrival.endpoint)
+                    for reached in self._pod_ways.loopback_listeners(service, port):
+                        yield ClosedPort(name, reached.broker, reached.endpoint)
+
+    def loopback_listener(self, place: str, address: Address) -> Endpoint | None:
+        # clients outside use no names of Services
+        for service in self.services_of(place, address.host) if place in self.pods else ():
+            ports = [port for port in service.ports or () if port.port == address.port]
+            if service.is_headless:  # clients connect to the pods' own ports
+                ports = [ServicePort(address.port, address.port)]
+            for port in ports:
+                for reached in self._pod_ways.loopback_listeners(service, port):
+                    return reached.endpoint
+        return None
 
     def _clients_of(self, service: ClusterService) -> Iterator[Bootstrap]:
         place = other_pod(service.namespace)

@@ -340,7 +340,31 @@ def test_a_service_may_lead_to_a_broker(broker_pod: str, service: str) -> None:
     assert found(broker_pod, service) == []
 
 
-def test_a_client_of_a_listener_on_loopback_is_its_one_finding() -> None:
-    (line,) = found(OWN_POD, SELECTING, client("kafka:9092"))
+@pytest.mark.parametrize(
+    ("ports", "address"),
+    [
+        ("{port: 9092}", "kafka:9092"),
+        ("{port: 9092, targetPort: outer}", "kafka:9092"),
+        ("{port: 80, targetPort: 9092}", "kafka:80"),
+    ],
+)
+def test_a_client_of_a_listener_on_loopback_is_its_one_finding(ports: str, address: str) -> None:
+    (line,) = found(OWN_POD, SELECTING.replace("{port: 9092}", ports), client(address))
     assert line.startswith("container app/main: KAFKA_BOOTSTRAP_SERVERS leads to no broker")
     assert ON_ALL in line
+
+
+def test_the_pods_of_a_headless_service_are_asked_at_their_own_port() -> None:
+    headless = SELECTING.replace("spec: {", "spec: {clusterIP: None, ")
+    headless = headless.replace("{port: 9092}", "{port: 80, targetPort: 9092}")
+    (line,) = [line for line in found(OWN_POD, headless, client("kafka:9092")) if "app/" in line]
+    assert ON_ALL in line
+
+
+def test_the_remedy_for_a_client_changes_no_listener_of_another_broker() -> None:
+    other = OWN_POD.replace("kafka", "other").replace("image: apache/other", "image: apache/kafka")
+    listening = OWN_POD.replace("127.0.0.1:9092", ":9095").replace("kafka:9092", "kafka:9095")
+    lines = found(listening, SELECTING, other, client("kafka:9092"))
+    (line,) = [line for line in lines if line.startswith("container app/main")]
+    assert "KAFKA_BOOTSTRAP_SERVERS leads to no broker" in line
+    assert "0.0.0.0" not in line

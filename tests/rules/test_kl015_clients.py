@@ -104,3 +104,25 @@ def test_a_listener_that_answers_with_a_name_of_its_own_has_no_finding(
         assert found == []
     if ADDRESS in begins and advertised.host in ("localhost", "app", "gone"):
         assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("port", "remedy"),
+    [
+        (9092, "write B://0.0.0.0:9092 into listeners, and keep what it advertises"),
+        (9093, "bootstrap to a listener whose advertised address works in this container"),
+    ],
+)
+def test_the_remedy_names_the_listener_that_refuses_the_client(port: int, remedy: str) -> None:
+    names = ("first", "second", "app")
+    containers = {
+        name: Container(name, networks=(JoinedNetwork("net", (name,)),)) for name in names
+    }
+    brokers = tuple(
+        Broker(service, containers[service], 1, (Endpoint(name, Address("127.0.0.1", bind), None),))
+        for service, name, bind in (("first", "A", 9093), ("second", "B", 9092))
+    )
+    client = Bootstrap("app", "BROKERS", (Address("second", port),))
+    deployment = Deployment(containers, brokers, (client,))
+    (found,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
+    assert found.remedy == remedy
