@@ -15,6 +15,6 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from earshot import api  # imported on first use, as it is slow to import
+    from earshot import api  # on first use, because the import is slow
 
     return getattr(api, name)

@@ -56,9 +56,8 @@ def _from_pipe(opened: BinaryIO) -> bytes:
     poll.register(descriptor, select.POLLIN)
     first = b""
     if not poll.poll(WRITER_SECONDS * 1000):
-        with contextlib.suppress(
-            BlockingIOError
-        ):  # a writer has opened it, but written nothing yet
+        # a writer may have opened it, and written nothing yet
+        with contextlib.suppress(BlockingIOError):
             first = os.read(descriptor, 1)
             if not first:
                 raise OSError(errno.EPIPE, "it is a pipe that no process writes to")

@@ -179,7 +179,7 @@ with cache.exclusive(pathlib.Path(sys.argv[1]), lambda: print("waiting", flush=T
     ("before", "umask", "after"),
     [(None, 0o022, 0o600), (None, 0o002, 0o620), (0o644, 0o022, 0o600), (0o664, 0o022, 0o620)],
 )
-def test_nobody_who_may_only_read_can_hold_a_lock(
+def test_only_those_who_may_write_a_lock_may_read_it(
     tmp_path: Path, before: int | None, umask: int, after: int
 ) -> None:
     """A reader's flock would keep every later command of its owner waiting."""

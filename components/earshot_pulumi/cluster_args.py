@@ -382,7 +382,7 @@ class ConnectedVpcArgs(TypedDict):
     credentials for both. Otherwise the names do not resolve there."""
     routed: NotRequired[pulumi.Input[bool]]
     """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
-    creates from its own VPC. Default: unknown."""
+    creates from its own VPC. Default: not known."""
     resolver: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """DNS servers (`ip` or `ip:port`) with the answers of the VPC's resolver, which this machine
     reaches: the gate looks up the names there. Default: none."""

@@ -66,8 +66,8 @@ class AddressSpec(Frozen):
             yield "base_port: is missing; broker N has the port `base_port` + N"
         if self.strategy is Strategy.SNI:
             yield from self._pattern_problems()
-        given_keys = self.bootstrap_host is not None, self.bootstrap_port is not None
-        if self.strategy in (Strategy.OWN, Strategy.GIVEN) and len(set(given_keys)) > 1:
+        are_given = self.bootstrap_host is not None, self.bootstrap_port is not None
+        if self.strategy in (Strategy.OWN, Strategy.GIVEN) and len(set(are_given)) > 1:
             yield "bootstrap_host: allowed: with `bootstrap_port`; neither is known of the other"
 
     def _pattern_problems(self) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from earshot.config.aws_parts import VpcId, VpcSpec
 from earshot.config.docker_hosts import ClosedRange
+from earshot.config.aws_parts import VpcId, VpcSpec
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.problems import refuse, reraised
 from earshot.listeners.terms import Scope
@@ -54,7 +54,7 @@ class ConnectedVpcSpec(Frozen):
     credentials for both. Otherwise the names do not resolve there."""
     routed: bool | None = None
     """Whether the subnets of both VPCs have routes to each other, apart from those that the stack
-    creates from its own VPC. Default: unknown."""
+    creates from its own VPC. Default: not known."""
     resolver: tuple[str, ...] = Field(default=(), max_length=8)
     """DNS servers (`ip` or `ip:port`) with the answers of the VPC's resolver, which this machine
     reaches: the gate looks up the names there. Default: none."""

@@ -137,7 +137,7 @@ class RegisteredStack:
                 if source is not None and source.type in types
             }
             if more:
-                # the dependencies explain the unknown and the other texts
+                # hidden and foreign texts are values of the resources that ``key`` depends on
                 return References(tuple({**by_urn, **more}.values()))
         return References(tuple(by_urn.values()), tuple(foreign), hidden)
 

@@ -39,9 +39,9 @@ def test_names_that_resolve_are_approved() -> None:
 
 
 def test_a_name_that_does_not_resolve_is_refused() -> None:
-    error = raised(InvalidInputs, judge, inputs("kafka.nobody.invalid"))
+    error = raised(InvalidInputs, judge, inputs("kafka.absent.invalid"))
     (reason,) = error.reasons.values()
-    assert "kafka.nobody.invalid does not resolve" in reason and "[KL011]" in reason
+    assert "kafka.absent.invalid does not resolve" in reason and "[KL011]" in reason
 
 
 def test_an_unknown_host_is_neither_approved_nor_refused() -> None:
@@ -133,15 +133,15 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
     document = {
         "listeners": LISTENERS,
         "nodes": {
-            "7": {"internal": "nobody.invalid", "host": "0.0.0.0"},
-            "8": {"internal": "nobody.invalid", "host": "0.0.0.0"},
+            "7": {"internal": "absent.invalid", "host": "0.0.0.0"},
+            "8": {"internal": "absent.invalid", "host": "0.0.0.0"},
         },
     }
     plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
     error = raised(InvalidInputs, judge, {"plan": plan, "placement": "local"})
     (text,) = error.reasons.values()
     assert text.count("[KL003]") == 1 and "brokers 7, 8, listener HOST" in text
-    assert "nobody.invalid does not resolve" in text and "[KL011]" in text
+    assert "absent.invalid does not resolve" in text and "[KL011]" in text
     assert "\n  expected: " in text and "\n  fix: " in text
 
 
@@ -149,7 +149,7 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
 @pytest.mark.parametrize("level", ["advisory", {"enforcementLevel": "advisory"}])
 def test_an_advisory_rule_warns_and_approves(key: str, level: Any) -> None:
     shown: list[tuple[str, bool]] = []
-    document = inputs("kafka.nobody.invalid", policy={key: level})
+    document = inputs("kafka.absent.invalid", policy={key: level})
     found = judged(document, lambda *it: shown.append(it))
     assert found["approved"]
     assert [is_warning for text, is_warning in shown if "[KL011]" in text] == [True]
@@ -157,7 +157,7 @@ def test_an_advisory_rule_warns_and_approves(key: str, level: Any) -> None:
 
 def test_a_disabled_rule_is_silent() -> None:
     shown: list[str] = []
-    document = inputs("kafka.nobody.invalid", policy={"kl011": "disabled"})
+    document = inputs("kafka.absent.invalid", policy={"kl011": "disabled"})
     judged(document, lambda text, _: shown.append(text))
     assert not [text for text in shown if "KL011" in text]
 
@@ -165,8 +165,8 @@ def test_a_disabled_rule_is_silent() -> None:
 def test_an_unknown_host_and_a_waiver_are_shown_and_warn_of_nothing() -> None:
     shown: list[tuple[str, bool]] = []
     judged(inputs(UnknownHost("nodes.7.host")), lambda *it: shown.append(it))
-    waived = {"names": {"waived": {"kafka.nobody.invalid": "made tomorrow"}}}
-    judged(inputs("kafka.nobody.invalid", policy=waived), lambda *it: shown.append(it))
+    waived = {"names": {"waived": {"kafka.absent.invalid": "made tomorrow"}}}
+    judged(inputs("kafka.absent.invalid", policy=waived), lambda *it: shown.append(it))
     texts = [text for text, _ in shown]
     assert any("its host is not known yet" in text for text in texts)
     assert any("is waived: made tomorrow" in text for text in texts)
@@ -182,8 +182,8 @@ def test_inputs_of_another_release_are_refused_without_their_values() -> None:
 
 def test_a_level_for_all_rules_gives_way_to_one_of_a_rule() -> None:
     policy = {"all": "advisory", "kl011": "mandatory"}
-    assert "[KL011]" in refusal(inputs("kafka.nobody.invalid", policy=policy))
-    assert judge(inputs("kafka.nobody.invalid", policy={"all": "advisory"}))["approved"]
+    assert "[KL011]" in refusal(inputs("kafka.absent.invalid", policy=policy))
+    assert judge(inputs("kafka.absent.invalid", policy={"all": "advisory"}))["approved"]
 
 
 def test_a_configuration_that_cannot_be_used_is_refused() -> None:
@@ -197,10 +197,10 @@ def test_an_input_that_is_wholly_unknown_waits_for_the_update(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [{"KL011": UNKNOWN}, {"names": {"waived": {"kafka.nobody.invalid": UNKNOWN}}}]
+    "policy", [{"KL011": UNKNOWN}, {"names": {"waived": {"kafka.absent.invalid": UNKNOWN}}}]
 )
 def test_a_policy_of_which_a_part_is_unknown_waits_for_the_update(policy: Any) -> None:
-    assert judge(inputs("kafka.nobody.invalid", policy=policy))["approved"] is UNKNOWN
+    assert judge(inputs("kafka.absent.invalid", policy=policy))["approved"] is UNKNOWN
 
 
 def test_variables_of_a_container_do_not_show() -> None:

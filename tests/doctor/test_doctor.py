@@ -470,7 +470,7 @@ def test_brokers_of_an_unknown_cluster_are_noted(
         ((), False, False),
     ],
 )
-def test_only_a_machine_that_resolves_nothing_resolves_nothing(
+def test_a_machine_resolves_nothing_if_every_lookup_and_the_control_fail(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)

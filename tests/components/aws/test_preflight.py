@@ -89,11 +89,11 @@ def test_a_class_that_the_archive_may_have_is_no_refusal(asked: Asked) -> None:
 def test_what_cannot_be_asked_is_said_and_stops_nothing(
     asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def unexpected(*_: object, **__: object) -> None:
+    def unavailable(*_: object, **__: object) -> None:
         raise EarshotError("it", observed="cannot be asked")
 
-    monkeypatch.setattr(preflight, "ask_kafka", unexpected)
-    monkeypatch.setattr(archive, "problem", unexpected)
+    monkeypatch.setattr(preflight, "ask_kafka", unavailable)
+    monkeypatch.setattr(archive, "problem", unavailable)
     assert Called(ChangePreflightKind()).check({}, props()).failures == []
     assert capsys.readouterr().out == (
         "it: cannot be asked\nKafka has not read the settings beforehand: it: cannot be asked\n"

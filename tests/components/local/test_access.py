@@ -1,4 +1,4 @@
-"""Which listeners a broker of this machine is asked through, and what changes need an answer."""
+"""The listeners that local brokers are queried through, and the updates that need an answer."""
 
 from pathlib import Path
 
