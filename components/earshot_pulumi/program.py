@@ -6,8 +6,8 @@ from typing import Any
 
 import pulumi
 
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.docker import DockerSpec
-from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec_text
 from earshot.errors import EarshotError
 from earshot.project import CLUSTER_KEY, Project

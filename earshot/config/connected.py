@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from earshot.config.docker_hosts import ClosedRange
+from earshot.config.aws_docker_hosts import ClosedRange
 from earshot.config.aws_parts import VpcId, VpcSpec
 from earshot.listeners.model import Frozen, matching
 from earshot.listeners.problems import refuse, reraised

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from earshot.cluster_id import ClusterId
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.cluster import (
     FIRST_SEPARATE_CONTROLLER,
     ClusterSpec,
@@ -23,7 +24,6 @@ from earshot.config.cluster import (
     unknown_ids,
 )
 from earshot.config.docker_host import DockerHost, Hosts, ProvisionedHost
-from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.listener import ListenerSpec
 from earshot.config.removal import UNUSED, Remove
 from earshot.listeners.images import Family, family_of, tag_of

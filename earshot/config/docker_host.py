@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
+from earshot.config.aws_docker_hosts import ENGINE_PORT, DockerHostsSpec
 from earshot.config.cluster import Whole
-from earshot.config.docker_hosts import ENGINE_PORT, DockerHostsSpec
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen, matching, text_of
 from earshot.listeners.problems import describe, shown

@@ -7,8 +7,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from earshot.config.aws_docker_hosts import ClosedRange
 from earshot.config.aws_parts import GroupId
-from earshot.config.docker_hosts import ClosedRange
 from earshot.listeners.model import BindHost, Frozen, ListenerName
 from earshot.listeners.problems import refuse
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from earshot.aws.ecr import HELPER
-from earshot.config.docker_hosts import ENGINE_PORT
+from earshot.config.aws_docker_hosts import ENGINE_PORT
 from earshot.user_data.boot import PACKAGING, System, device_of
 from earshot.user_data.cloud_config import cloud_config, rendered
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from earshot.config.aws import AwsSpec
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.aws_parts import VolumeSpec
-from earshot.config.docker_hosts import DockerHostsSpec
 
 HOURS = 730
 """Hours of a month as AWS's own calculator counts them."""

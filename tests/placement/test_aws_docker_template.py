@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from earshot.aws.ecr import EXAMPLE
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.config.docker import DockerSpec
 from earshot.config.docker_host import NOT_KNOWN_YET
-from earshot.config.docker_hosts import DockerHostsSpec
 from earshot.config.document import read_spec
 from earshot.errors import SpecError
 from earshot.placement.docker import plan_docker

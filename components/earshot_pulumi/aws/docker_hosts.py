@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import pulumi
 from pydantic import ValidationError
 
-from earshot.config.docker_hosts import DockerHostsSpec
+from earshot.config.aws_docker_hosts import DockerHostsSpec
 from earshot.errors import SpecError
 from earshot.listeners.problems import describe
 from earshot.project import Project
