@@ -147,7 +147,7 @@ async def _complaint(stream: Stream) -> str:
             await asyncio.sleep(0.05)  # its last line
     if not stream.complaints or not stream.process.returncode:
         return ""
-    return stream.explained(stream.complaints[-1])
+    return await stream.explained(stream.complaints[-1])
 
 
 async def _copied(reader: StreamReader, writer: StreamWriter) -> None:

@@ -19,7 +19,7 @@ import time
 from abc import ABC, abstractmethod
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,8 @@ from earshot.listeners.address import Address, bracketed
 START_SECONDS: Final = 30.0
 """Time limit for a login, in which ssh may ask for a password."""
 END_SECONDS: Final = 0.5
+REASON_SECONDS: Final = 0.5
+"""Time limit for the line in which a login's process tells why a connection was refused."""
 BUFFER: Final = 2**20
 MOST_LINES: Final = 5
 """The number of lines kept of a command's standard error."""
@@ -62,6 +64,10 @@ class ViaError(Exception):
     """No connection was made; the text has the reason."""
 
 
+async def _unexplained(complaint: str) -> str:
+    return complaint
+
+
 @dataclass
 class Stream:
     """A connection to a broker. ``process`` is the command whose input and output it is."""
@@ -71,7 +77,7 @@ class Stream:
     process: Process | None = None
     complaints: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_LINES))
     """The last lines that the command wrote to its standard error."""
-    explained: Callable[[str], str] = str
+    explained: Callable[[str], Awaitable[str]] = _unexplained
     """The reason behind a complaint of that command."""
 
     async def close(self) -> None:
@@ -124,7 +130,7 @@ class _Commands(Via):
         _start(_listen(process, stream.complaints.append))
         return stream
 
-    def explained(self, since: float, complaint: str) -> str:
+    async def explained(self, since: float, complaint: str) -> str:
         """The reason behind ``complaint``, of a command that was started at ``since`` (s, monotonic
         clock)."""
         return complaint
@@ -184,15 +190,18 @@ class SshVia(_Commands):
         target = f"{bracketed(address.host)}:{address.port}"
         return [self._ssh, *self._options, "-o", "BatchMode=yes", "-W", target, *self._destination]
 
-    def explained(self, since: float, complaint: str) -> str:
+    async def explained(self, since: float, complaint: str) -> str:
         """The reasons that the login's process reported since then: it does not say for which
         connection."""
         if _REFUSED not in complaint:
             return complaint
-        return (
-            " or ".join({reason: None for when, reason in self._reasons if when >= since})
-            or complaint
-        )
+        deadline = time.monotonic() + REASON_SECONDS
+        while not (reasons := self._reasons_since(since)) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)  # the command may end before the reason is read
+        return " or ".join(reasons) or complaint
+
+    def _reasons_since(self, since: float) -> Sequence[str]:
+        return list(dict.fromkeys(reason for when, reason in self._reasons if when >= since))
 
     async def close(self) -> None:
         if self._login is not None:

@@ -37,10 +37,26 @@ def test_ssh_tells_the_reason_of_a_refused_connection_at_the_login() -> None:
     via = SshVia("ssh://h")
     via._reasons.extend([(1.0, "connect failed: No route to host"), (2.0, "unknown host")] * 2)
     refused = "Stdio forwarding request failed: Session open refused by peer"
-    assert via.explained(0.0, refused) == "connect failed: No route to host or unknown host"
-    assert via.explained(1.5, refused) == "unknown host"
-    assert via.explained(3.0, refused) == refused
-    assert via.explained(0.0, "Connection closed") == "Connection closed"
+
+    def explained(since: float, complaint: str) -> str:
+        return asyncio.run(via.explained(since, complaint))
+
+    assert explained(0.0, refused) == "connect failed: No route to host or unknown host"
+    assert explained(1.5, refused) == "unknown host"
+    assert explained(3.0, refused) == refused
+    assert explained(0.0, "Connection closed") == "Connection closed"
+
+
+def test_ssh_waits_for_the_reason_if_the_command_ends_before() -> None:
+    async def late() -> str:
+        via = SshVia("ssh://h")
+        explained = asyncio.create_task(via.explained(1.0, "Session open refused by peer"))
+        await asyncio.sleep(0)
+        assert not explained.done()
+        via._reasons.append((2.0, "unknown host"))
+        return await explained
+
+    assert asyncio.run(late()) == "unknown host"
 
 
 def test_kubectl_runs_bash_in_the_pod() -> None:
