@@ -41,16 +41,16 @@ setup: ## make .venv (with .venv/bin/earshot) and get the tools
 	@$(PYTHON) -m toolchain setup
 
 up: setup ## bring the cluster up, validate it, print the matrix
-	@$(VENV_PYTHON) -m toolchain.stack up --stack="$$STACK"
+	@exec $(VENV_PYTHON) -m toolchain.stack up --stack="$$STACK"
 
 down: setup ## stop the brokers, keep their data
-	@$(VENV_PYTHON) -m toolchain.stack down --stack="$$STACK"
+	@exec $(VENV_PYTHON) -m toolchain.stack down --stack="$$STACK"
 
 clean: setup ## stop the brokers and remove their data
-	@$(VENV_PYTHON) -m toolchain.stack clean --stack="$$STACK"
+	@exec $(VENV_PYTHON) -m toolchain.stack clean --stack="$$STACK"
 
 env: ## print shell exports for plain pulumi commands
-	@$(PYTHON) -m toolchain env --stack="$$STACK"
+	@exec $(PYTHON) -m toolchain env --stack="$$STACK"
 
 unit: setup ## run the tests without real parts (a minute or two)
 	@$(VENV_PYTHON) -m pytest -n auto --dist loadscope -m "not e2e"
