@@ -325,9 +325,7 @@ def test_where_nothing_was_left_nothing_is_noted(cluster: ClusterDouble) -> None
     assert (cell.verdict, notes) == (Verdict.PASS, [])
 
 
-def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(
-    cluster: ClusterDouble,
-) -> None:
+def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(cluster: ClusterDouble) -> None:
     (asked_not,) = examined([observed(1)], produce=False)
     skipped = [(item.stage, item.verdict, item.detail) for item in asked_not.stages[-2:]]
     assert skipped == [

@@ -127,8 +127,7 @@ def test_json_has_what_any_gateway_needs() -> None:
 
 @pytest.mark.parametrize("found", [contract(), BY_PORT], ids=["names", "ports"])
 @pytest.mark.parametrize(
-    "software",
-    [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")],
+    "software", [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")]
 )
 def test_the_software_takes_its_configuration(
     software: str, found: Contract, tmp_path: Path

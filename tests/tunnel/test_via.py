@@ -88,8 +88,7 @@ def test_a_host_is_never_an_option_of_ssh(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "tool"),
-    [("ssh://h", "ssh"), ("kubectl:a/b", "kubectl"), ("ssm:i-0123456789", "aws")],
+    ("text", "tool"), [("ssh://h", "ssh"), ("kubectl:a/b", "kubectl"), ("ssm:i-0123456789", "aws")]
 )
 def test_a_missing_tool_is_named(
     text: str, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

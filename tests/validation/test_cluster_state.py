@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.validation.cluster_state import (
-    ClusterState,
-    Partition,
-    Quorum,
-    cluster_state,
-    quorum,
-)
+from earshot.validation.cluster_state import ClusterState, Partition, Quorum, cluster_state, quorum
 from earshot.validation.deadline import Deadline
 from earshot.validation.wire import Exchange, ExchangeError
 from tests.doubles.peer import text

@@ -132,14 +132,8 @@ OF_SERVER = "the server's part of the login "
             Scram("sha256", rounds="2147483647"),
             "asks for 2147483647 rounds of hashing; allowed: 4,096 to 100,000",
         ),
-        (
-            Scram("sha256", rounds="1"),
-            "asks for 1 rounds of hashing; allowed: 4,096 to 100,000",
-        ),
-        (
-            Scram("sha256", rounds="-1"),
-            "asks for -1 rounds of hashing; allowed: 4,096 to 100,000",
-        ),
+        (Scram("sha256", rounds="1"), "asks for 1 rounds of hashing; allowed: 4,096 to 100,000"),
+        (Scram("sha256", rounds="-1"), "asks for -1 rounds of hashing; allowed: 4,096 to 100,000"),
         (
             Scram("sha256", rounds=""),
             "asks for no number of rounds of hashing; allowed: 4,096 to 100,000",

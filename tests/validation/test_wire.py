@@ -176,11 +176,7 @@ HOSTILE: dict[str, tuple[Serve, str, str]] = {
         f"something other than Kafka listens there ({'A' * 60!r})",
     ),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
-    "no answer, closed": (
-        kafka({}),
-        "disconnected",
-        "it closed the connection without an answer",
-    ),
+    "no answer, closed": (kafka({}), "disconnected", "it closed the connection without an answer"),
     "half an answer, closed": (
         lambda connection, peer: connection.sendall(struct.pack(">ii", 100, 1)),
         "disconnected",
