@@ -100,9 +100,7 @@ def test_a_certificate_names_its_subject_and_its_authority() -> None:
     assert found.issuer.rfc4514_string() == f"CN=earshot {'s' * 56},OU=authority", "64 at the most"
 
 
-def test_who_issued_a_certificate_is_told_by_name_and_signature(
-    authority: IssuedCertificate,
-) -> None:
+def test_the_issuer_is_known_by_name_and_signature(authority: IssuedCertificate) -> None:
     pem = issue(authority, NODE, [], 1, NOW).certificate
     assert is_issued_by(pem, authority.certificate)
     for stack in ("test", "other"):

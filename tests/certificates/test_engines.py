@@ -20,9 +20,7 @@ def store(tmp_path: Path) -> EngineStore:
     return engine_store
 
 
-def test_an_authority_is_read_from_the_folder_or_a_parameter(
-    store: EngineStore, tmp_path: Path
-) -> None:
+def test_an_authority_comes_from_folder_or_parameter(store: EngineStore, tmp_path: Path) -> None:
     authority = store.authority(None, NOW)
     assert authority is not None
     text = (store.folder / "authority.json").read_text()
@@ -41,9 +39,7 @@ def test_a_damaged_copy_is_one_error(content: bytes, store: EngineStore) -> None
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda file: file.symlink_to("/dev/zero")])
-def test_a_copy_that_is_not_a_file_is_one_error(
-    make: Callable[[Path], None], store: EngineStore
-) -> None:
+def test_an_unreadable_copy_is_one_error(make: Callable[[Path], None], store: EngineStore) -> None:
     (file := store.folder / "authority.json").unlink()
     make(file)
     with pytest.raises(EarshotError, match="cannot be read"):
@@ -52,7 +48,7 @@ def test_a_copy_that_is_not_a_file_is_one_error(
 
 @pytest.mark.parametrize("from_parameter", [False, True])
 @pytest.mark.parametrize("days", [-1, 3650])
-def test_an_authority_that_is_not_valid_is_refused(
+def test_an_invalid_authority_is_refused(
     store: EngineStore, days: int, from_parameter: bool
 ) -> None:
     """Clients of Docker check the validity of the authority, too."""

@@ -86,7 +86,7 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
         ([B1], [MIDDLE], "CN=Root"),
     ],
 )
-def test_a_chain_that_ends_too_early_says_where(
+def test_an_incomplete_chain(
     folder: Path, sent: list[Made], trusted: list[Made], missing: str
 ) -> None:
     (folder / "1.pem").write_text("".join(item.pem for item in sent))
@@ -111,9 +111,7 @@ def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Pa
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
 @pytest.mark.parametrize("password", ["", "geheim"])
-def test_keys_of_any_form_become_what_kafka_reads(
-    folder: Path, form: PrivateFormat, password: str
-) -> None:
+def test_keys_become_what_kafka_reads(folder: Path, form: PrivateFormat, password: str) -> None:
     (folder / "1.pem").write_text(B1.key_pem(password, form) + B1.pem + MIDDLE.pem)
     (folder / "password").write_text("geheim\n")
     found = read_given(files(folder, key="{node}.pem", password="password"), [1])
@@ -205,7 +203,7 @@ PLAIN_TEXTS = (
         ),
     ],
 )
-def test_what_cannot_be_used_is_named_once(
+def test_unusable_files_are_named(
     folder: Path, change: Callable[[Path], None], reported: str
 ) -> None:
     change(folder)
@@ -229,9 +227,7 @@ def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
     )
 
 
-def test_what_lies_in_aws_is_read_as_files_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_in_aws_are_read_like_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         "ssm:/kafka/1.key": StoredText(B1.key_pem("geheim").encode(), encrypted=True),
         "secretsmanager:kafka-1": StoredText((B1.pem + MIDDLE.pem).encode(), encrypted=True),

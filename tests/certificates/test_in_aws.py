@@ -46,9 +46,7 @@ def refusal(*places: str, region: str = REGION) -> str:
     return str(error)
 
 
-def test_all_is_read_by_few_calls_and_once(
-    parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_calls_read_all_once(parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     own = BaseClient._make_api_call
 
@@ -126,7 +124,7 @@ PERMISSION = "let these credentials call {}, and kms:Decrypt where a key of your
         ),
     ],
 )
-def test_what_aws_refuses_is_told_with_its_remedy(
+def test_refusals_of_aws(
     place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Any, operation: str, given: Any) -> None:

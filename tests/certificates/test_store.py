@@ -77,9 +77,7 @@ def test_folders_above_it_are_made(tmp_path: Path) -> None:
         (4000, "machine it is 2037-04-16 00:00: clients would refuse the certificates that are"),
     ],
 )
-def test_an_authority_that_is_not_valid_issues_nothing(
-    store: Store, days: int, validity: str
-) -> None:
+def test_an_invalid_authority_issues_nothing(store: Store, days: int, validity: str) -> None:
     """Its clock was wrong, or ten years are over: no client would accept the certificates."""
     now = NOW + timedelta(days=days)
     before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
@@ -92,7 +90,7 @@ def test_an_authority_that_is_not_valid_issues_nothing(
     assert store.due(other, now) == []
 
 
-def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
+def test_subjects_of_certificates(store: Store) -> None:
     found = {
         name: x509.load_pem_x509_certificate((store.folder / name).read_bytes())
         for name in ("node-1.pem", "node-2.pem", "app.pem")
@@ -139,7 +137,7 @@ def test_a_password_of_the_users_own_is_accepted_and_cannot_be_tried(store: Stor
     assert store.due(WANTED, NOW) == ["app.password"]
 
 
-def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
+def test_other_files_are_not_touched(store: Store) -> None:
     for name in ("notes.txt", ".hidden.pem"):
         (store.folder / name).write_text("mine")
     (store.folder / "gone.pem").write_text("of a user that was")
@@ -159,7 +157,7 @@ def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
         (WANTED, 60, FILES),
     ],
 )
-def test_what_changes_or_ends_is_made_anew_and_nothing_else(
+def test_only_changed_or_expired_files_are_renewed(
     store: Store, wanted: TargetCertificates, days: int, due: list[str]
 ) -> None:
     now = NOW + timedelta(days=days)
@@ -178,7 +176,7 @@ def given(store: Store) -> TargetCertificates:
     return replace(WANTED, given={"node-1": text}, authority="-----THEIRS-----\n")
 
 
-def test_what_others_have_made_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
+def test_given_certificates_are_kept_unchanged(tmp_path: Path, store: Store) -> None:
     wanted, made = given(store), Store(tmp_path / "other")
     assert "PRIVATE" not in repr(wanted)
     credentials = made.fill(wanted, NOW)
@@ -214,7 +212,7 @@ def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> 
     assert credentials.expires == issuing.certificate.not_valid_after_utc
 
 
-def test_what_others_change_is_taken_over_and_told_to_the_nodes(store: Store) -> None:
+def test_changed_given_certificates_reach_the_nodes(store: Store) -> None:
     wanted = given(store)
     assert store.due(wanted, NOW) == ["trusted.pem"]
     before = store.fill(wanted, NOW).versions
@@ -299,9 +297,7 @@ def test_certificates_of_another_authority_are_made_anew(store: Store, tmp_path:
         (Protocol.SSL, {"ssl.keystore.type", "ssl.keystore.location"}),
     ],
 )
-def test_a_client_gets_what_its_listener_asks_for(
-    store: Store, protocol: Protocol, keys: set[str]
-) -> None:
+def test_client_properties_of_a_listener(store: Store, protocol: Protocol, keys: set[str]) -> None:
     text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, protocol)
     values = read_properties(text).values
     trust = {"ssl.truststore.type", "ssl.truststore.certificates", "security.protocol"}
@@ -322,9 +318,7 @@ def test_a_client_gets_what_its_listener_asks_for(
     assert {key: values[key] for key in kept} == {key: expected[key] for key in kept}
 
 
-def test_a_client_gets_a_certificate_beside_a_password_where_both_are_asked_for(
-    store: Store,
-) -> None:
+def test_a_client_may_get_a_certificate_and_a_password(store: Store) -> None:
     text = client_properties(
         store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL, certified=True
     )
@@ -399,9 +393,7 @@ def test_another_authority_takes_over_where_all_trust_both(store: Store) -> None
     )
 
 
-def test_an_authority_that_comes_in_one_go_is_made_where_the_earlier_one_is_known(
-    store: Store,
-) -> None:
+def test_an_authority_may_be_replaced_in_one_step(store: Store) -> None:
     """The cluster was stopped: its nodes all start with the new one."""
     store.check(authorities(2), issued=False)
     store.fill(authorities(2), NOW)

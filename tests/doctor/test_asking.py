@@ -120,9 +120,7 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
         assert "of 5 connections" in cell.stages[1].detail
 
 
-def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_peer_that_answers_only_first_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 1.0)
     done = threading.Event()
 

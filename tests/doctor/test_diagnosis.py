@@ -452,9 +452,7 @@ def test_first_address_dead_second_alive_is_told() -> None:
         (("timeout", "refused"), "refused"),
     ],
 )
-def test_an_address_without_a_route_is_blamed_where_no_other_was_tried(
-    errors: tuple[str, str], kind: str
-) -> None:
+def test_an_address_without_a_route_is_blamed_last(errors: tuple[str, str], kind: str) -> None:
     """In a container without IPv6 `localhost` is 127.0.0.1, which refuses, and ::1."""
     attempts = tuple(Attempt(f"{it}:9092", error, 0.0) for it, error in enumerate(errors))
     contact = Contact(TARGET.address, OK, attempts)
@@ -509,9 +507,7 @@ def test_a_failed_handshake() -> None:
         (("other names",), "certificate-name"),
     ],
 )
-def test_the_certificate_of_another_broker_is_a_wrong_way(
-    names: tuple[str, ...], error: str
-) -> None:
+def test_another_brokers_certificate_is_a_wrong_way(names: tuple[str, ...], error: str) -> None:
     """As behind a gateway that sends two names to one broker."""
     text = f"the certificate is for {', '.join(names)}"
     shown = OtherCertificate("certificate-name", text, names=names)

@@ -274,9 +274,7 @@ def examined(
     return [begun.cells[index] for index in range(len(facts))]
 
 
-def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
-    cluster: ClusterDouble,
-) -> None:
+def test_ready_brokers_get_records_and_the_topic_is_deleted(cluster: ClusterDouble) -> None:
     cluster.swept, cluster.left = ["old-1", "old-2"], "topic t is left"
     facts = [observed(2), observed(3, inconclusive_reason="no time"), observed(1)]
     notes: list[str] = []
@@ -356,7 +354,7 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
 
 
 @pytest.mark.parametrize("strange", [(0, 0), (0, 5), (2, 5), (5, 5)])
-def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
+def test_partitions_identify_silent_brokers(
     strange: tuple[int, int], cluster: ClusterDouble
 ) -> None:
     peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
@@ -435,9 +433,7 @@ MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], SSL_ALONE.listene
         (SSL_ALONE, "x:1", Protocol.SSL),
     ],
 )
-def test_an_address_of_the_users_is_spoken_to_as_its_listener_is(
-    expected: Any, at: str, spoken: Protocol
-) -> None:
+def test_a_seed_gets_the_protocol_of_its_listener(expected: Any, at: str, spoken: Protocol) -> None:
     client = {"security.protocol": "SASL_SSL"}
     assert doctor._seed_protocol(expected, address(at), client) is spoken
 
@@ -451,9 +447,7 @@ NOT_NAMED = (
 @pytest.mark.parametrize(
     ("named", "found", "noted"), [(None, "C", True), (None, "", False), ("C", "C", False)]
 )
-def test_brokers_of_an_unknown_cluster_are_noted(
-    named: str | None, found: str, noted: bool
-) -> None:
+def test_an_unknown_cluster_is_noted(named: str | None, found: str, noted: bool) -> None:
     facts = [observed(1), replace(observed(2), cluster_id=found)]
     expected = TWO if named is None else TWO.identified(named)
     assert doctor._uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])
@@ -509,9 +503,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return looked
 
 
-def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
-    answers: list[list[str]],
-) -> None:
+def test_each_listed_address_is_examined_once_without_contract(answers: list[list[str]]) -> None:
     seeds = [address("x:1"), address("y:1"), address("a:1"), address("z:1")]
     report = examine(seeds, produce=False)
     assert answers == [["x:1", "y:1", "a:1", "z:1"], ["b:1"]]
@@ -525,7 +517,7 @@ def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
     assert examine([address("z:1")], produce=False).cluster == "unknown"
 
 
-def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[list[str]]) -> None:
+def test_answers_of_seeds_count_for_their_listener(answers: list[list[str]]) -> None:
     expected = contract(EXTERNAL=["a:1", "gone:1"])
     report = examine(expected, bootstrap=[address("x:1"), address("z:1")], produce=False)
     assert answers == [["a:1", "gone:1", "x:1", "z:1"]]
@@ -542,9 +534,7 @@ def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[l
     assert alone.cause is not None and alone.cause.kind == "drift"
 
 
-def test_an_address_of_the_users_that_is_of_no_listener_tells_nothing(
-    answers: list[list[str]],
-) -> None:
+def test_a_seed_of_no_listener_adds_nothing(answers: list[list[str]]) -> None:
     expected = contract(INTERNAL=["gone:91"], EXTERNAL=["gone:92"]).identified("C")
     report = examine(expected, bootstrap=[address("x:1")], produce=False)
     assert report.notes == (
@@ -570,9 +560,7 @@ def test_what_failed_is_looked_into_for_what_is_left_of_the_time(
     assert given == ["laptop", left]
 
 
-def test_records_are_sent_unless_none_are_asked_for(
-    answers: list[list[str]], cluster: ClusterDouble
-) -> None:
+def test_records_are_sent_by_default(answers: list[list[str]], cluster: ClusterDouble) -> None:
     examine([address("x:1")])
     assert cluster.asked[-1] == "delete"
     cluster.asked.clear()

@@ -83,9 +83,7 @@ def test_a_changed_record_is_corrupt(values: dict[str, object]) -> None:
     assert read_back(values, "changed", other) == {0: Failure("corrupt", reported)}
 
 
-def test_a_partition_without_a_leader_ends_with_the_deadline_and_others_do_not(
-    values: dict[str, object],
-) -> None:
+def test_only_a_partition_without_a_leader_times_out(values: dict[str, object]) -> None:
     leader, end = address(str(values["bootstrap.servers"])), Deadline(60)
     places = [Destination(partition, leader, {"run": RUN}) for partition in (99, 0)]
     outcomes = exchange.produce(values, "narrow", places, end)
@@ -96,9 +94,7 @@ def test_a_partition_without_a_leader_ends_with_the_deadline_and_others_do_not(
     assert partition == 99 and isinstance(failure, Failure)
 
 
-def test_a_record_that_is_not_there_ends_with_the_deadline_and_others_do_not(
-    values: dict[str, object],
-) -> None:
+def test_only_a_missing_record_times_out(values: dict[str, object]) -> None:
     first, second = (
         record
         for record in sent_to(values, "short", 0, 1).values()
@@ -167,7 +163,7 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
         ([0.001, 0.01, 0.005], 2),
     ],
 )
-def test_the_quickest_record_but_the_first_is_timed(
+def test_the_quickest_later_record(
     seconds: list[float], counts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once one is quick, or there were enough, no more are sent."""

@@ -96,9 +96,7 @@ def test_what_no_client_can_connect_to_is_no_fault_of_ours(address: Address) -> 
     assert not connection.is_connected and connection.error
 
 
-def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Address] = []
 
     def connected(address: Address, _: object) -> socket.socket:

@@ -123,7 +123,7 @@ def test_refused() -> None:
 @pytest.mark.parametrize(
     ("port", "error"), [(0, "no-port"), (1, "refused"), (65_535, "refused"), (65_536, "no-port")]
 )
-def test_what_is_no_port_is_not_tried(
+def test_invalid_ports_are_not_tried(
     port: int, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(address: object, timeout: float) -> None:
@@ -200,9 +200,7 @@ def test_a_certificate_for_other_names(tls_port: int, certificate: Path, host: s
     "host",
     ["", ".", ".a", "my_kafka", "broker-1.test.", "a..b", "küche", "fe80::1%lo", "k" * 64, "a\0b"],
 )
-def test_a_name_that_no_certificate_is_for_fails_and_does_not_raise(
-    tls_port: int, certificate: Path, host: str
-) -> None:
+def test_a_host_of_no_certificate_fails(tls_port: int, certificate: Path, host: str) -> None:
     security = handshake(host, tls_port, ssl_ca_location=str(certificate))
     assert isinstance(security, Failure) and security.error.startswith("certificate-name")
 
@@ -225,9 +223,7 @@ def test_names_are_not_compared_where_the_user_says_so(tls_port: int, certificat
         ({"ssl.endpoint.identification.algorithm": "none"}, False),
     ],
 )
-def test_names_are_compared_whoever_is_trusted(
-    client: dict[str, str], compared: bool, certificate: Path
-) -> None:
+def test_when_names_are_compared(client: dict[str, str], compared: bool, certificate: Path) -> None:
     assert tls_context(client).check_hostname is compared
     own = {"ssl.ca.location": str(certificate)}
     assert tls_context(client | own).check_hostname is compared
@@ -240,7 +236,7 @@ def test_names_are_compared_whoever_is_trusted(
         (40, "certificate-not-yet-valid", "certificate is not yet valid"),
     ],
 )
-def test_a_certificate_out_of_its_time_is_told_with_this_clock(
+def test_a_certificate_outside_its_validity(
     begins: int, word: str, said: str, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)

@@ -76,9 +76,7 @@ BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_web_server_is_named_whether_it_answers_what_it_does_not_understand_or_not(
-    waits: bool,
-) -> None:
+def test_a_web_server_is_named(waits: bool) -> None:
     def serve(connection: socket.socket, peer: Peer) -> None:
         if not waits or connection.recv(4) == b"HEAD":
             connection.sendall(BAD)
@@ -131,7 +129,7 @@ def test_a_closed_port_tells_nothing() -> None:
         (DetectedProtocol(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
     ],
 )
-def test_only_what_is_known_to_be_another_protocol_is_told(
+def test_only_another_protocol_is_named(
     known: DetectedProtocol, expected: Protocol, reported: str
 ) -> None:
     assert known.other_than(expected) == reported

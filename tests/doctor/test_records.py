@@ -83,9 +83,7 @@ def exchanged(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_nothing_is_read_before_everything_is_sent(
-    workers: int, done: Done, slow: threading.Event
-) -> None:
+def test_all_is_sent_before_it_is_read(workers: int, done: Done, slow: threading.Event) -> None:
     """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
     threading.Timer(0.1, slow.set).start()
     found = exchanged(workers)
@@ -102,9 +100,7 @@ def test_nothing_is_read_before_everything_is_sent(
     assert [found[n].produced for n in range(3)] == [SentRecord(p, 1, 2.0, 7) for p in (10, 20, 10)]
 
 
-def test_what_is_slow_is_not_waited_for_and_read_later(
-    done: Done, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_record_is_read_later(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "SEND_SECONDS", 0.02)
     found = exchanged()
     assert done.index(("read", "a1:9092", "a1:9092")) < done.index(
@@ -177,9 +173,7 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
         ("authorization", 0.3, None),
     ],
 )
-def test_a_record_that_had_too_little_time_blames_no_broker(
-    error: str, given: float, late: str | None
-) -> None:
+def test_a_record_without_time_blames_no_broker(error: str, given: float, late: str | None) -> None:
     facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = cut_short(facts, Failure(error, "none came"), given)
     assert (found and found.inconclusive_reason) == late

@@ -60,9 +60,7 @@ def test_three_brokers_copy_from_each_other() -> None:
 @pytest.mark.parametrize(
     ("brokers", "expected"), [([], []), ([7, 7], []), ([1, 2], [(1, 2), (2, 1)])]
 )
-def test_a_single_broker_has_no_leader_to_copy_from(
-    brokers: list[int], expected: list[Pair]
-) -> None:
+def test_a_single_broker_copies_nothing(brokers: list[int], expected: list[Pair]) -> None:
     assert ring(brokers) == expected
 
 
@@ -233,9 +231,7 @@ def test_only_brokers_of_records_that_were_not_copied_are_checked_again() -> Non
     assert dead_broker_failures({(1, 2): refused, (2, 1): None}, {}) == {}
 
 
-def test_brokers_that_may_have_died_are_looked_at_at_the_same_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_brokers_are_checked_again_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(3, timeout=30)
 
     def connects(address: Address, limit: float) -> bool:
@@ -347,7 +343,7 @@ def ways(found: Proof) -> list[tuple[int, int, Verdict, str]]:
     return [(it.leader, it.follower, it.verdict, it.reason) for it in found.results]
 
 
-def test_records_that_come_through_prove_that_brokers_copy(
+def test_acknowledged_records_prove_replication(
     three: list[str], topics: type[TopicDouble]
 ) -> None:
     named = contract(INTERNAL=three)
@@ -365,9 +361,7 @@ def test_what_is_left_of_the_topic_is_noted(three: list[str], topics: type[Topic
     assert proof(named, cells_of(named)).notes == ("topic copies could not be deleted",)
 
 
-def test_only_brokers_that_some_client_reached_are_asked(
-    three: list[str], topics: type[TopicDouble]
-) -> None:
+def test_only_reached_brokers_get_records(three: list[str], topics: type[TopicDouble]) -> None:
     named = contract(INTERNAL=three, EXTERNAL=three)
     unreached = cells_of(named, ("INTERNAL", 1), ("INTERNAL", 3), ("EXTERNAL", 3))
     found = proof(named, unreached)
@@ -407,9 +401,7 @@ def test_without_a_topic_nothing_is_known(
     assert {it.listener for it in unnamed.results} == {""}
 
 
-def test_a_record_waits_for_no_other_and_for_all_that_copy_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_records_are_sent_at_once_with_acks_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its leader's listener; the producer does not give up before who waits for it."""
     reported: dict[str, object] = {}
     monkeypatch.setattr(replication, "Producer", lambda values: reported.update(values))
@@ -463,7 +455,7 @@ def test_a_broker_that_died_meanwhile_is_told_from_one_that_does_not_copy(
     assert found[1, 2].verdict is Verdict.FAIL
 
 
-def test_who_leaves_early_waits_for_no_record(
+def test_leaving_early_waits_for_nothing(
     topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replication, "LIMIT", 3600.0)  # longer than a test may take

@@ -43,9 +43,7 @@ def result(place: str, said: MetadataAnswer | Failure | None, error: str = "") -
     return AddressResult(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
 
 
-def seen(
-    **changed: AddressResult | MetadataAnswer | None,
-) -> dict[ListenerAddress, AddressResult]:
+def seen(**changed: AddressResult | MetadataAnswer | None) -> dict[ListenerAddress, AddressResult]:
     """Results of TWO, healthy but for ``changed`` (`i1` is i:1; None: it refuses connections)."""
     results = {
         place: result(place, answer(place, *listener))
@@ -92,9 +90,7 @@ def at_one_address(bootstrap: str) -> Contract:
         (None, "refused"),
     ],
 )
-def test_a_bootstrap_of_its_own_has_a_cell_only_if_it_fails(
-    said: MetadataAnswer | None, kind: str | None
-) -> None:
+def test_a_bootstrap_has_a_cell_if_it_fails(said: MetadataAnswer | None, kind: str | None) -> None:
     cluster = at_one_address("lb:9")
     found = result("lb:9", said, "" if said else "refused")
     results = {**seen(), (address("lb:9"), PLAIN): found}
@@ -219,14 +215,9 @@ def test_brokers_listed_by_another_cluster_do_not_count() -> None:
 
 @pytest.mark.parametrize(
     ("said", "dispute"),
-    [
-        (answer("e:1", "e:1"), "does not list it"),
-        (answer("e:1", "e:1", "e:9"), "lists it at e:9"),
-    ],
+    [(answer("e:1", "e:1"), "does not list it"), (answer("e:1", "e:1", "e:9"), "lists it at e:9")],
 )
-def test_a_broker_that_another_answer_does_not_list_is_disputed(
-    said: MetadataAnswer, dispute: str
-) -> None:
+def test_a_broker_that_answers_disagree_about(said: MetadataAnswer, dispute: str) -> None:
     observations = facts(seen(e1=said))
     assert kinds(observations) == {"EXTERNAL 2": "disputed-broker"}
     cause = diagnose(observations["EXTERNAL", 2], "host").cause
@@ -248,9 +239,7 @@ def test_a_broker_with_a_listener_more_gets_a_cell() -> None:
     assert cause is not None and cause.observed == "EXTERNAL lists broker 2 at e:2"
 
 
-def test_a_login_on_a_listener_without_sasl_is_another_protocol(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refused_login_is_another_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     """Told without asking it: a listener with mutual TLS answers no one without a certificate."""
     contact, login = result("e:1", None).contact, Failure("no-login", "x")
     monkeypatch.setattr(survey, "detect_protocol", lambda *given: pytest.fail("asked"))
@@ -391,9 +380,7 @@ def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     assert cell.reason == f"e:2 was not checked: {text}"
 
 
-def test_when_the_time_is_over_an_address_is_not_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_address_is_tried_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(survey, "resolve")
     place = (address("e:1"), PLAIN)
     assert connected(place, end=Deadline(0))[place].inconclusive_reason
@@ -403,7 +390,7 @@ def test_when_the_time_is_over_an_address_is_not_looked_at(
     ("error", "kind"),
     [("http", "not-kafka"), ("controller", "controllers-listener"), ("not-kafka", "not-kafka")],
 )
-def test_what_is_no_listener_for_clients_is_named(
+def test_a_foreign_listener_is_named(
     error: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a handshake failed first."""
@@ -505,9 +492,7 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
 
 
 @pytest.mark.parametrize(("deadline", "more"), [(5, 1), (10, 1), (30, 3), (60, 6), (3600, 6)])
-def test_a_longer_deadline_gives_each_step_longer(
-    deadline: float, more: float, steps: StepsDouble
-) -> None:
+def test_longer_deadlines_give_more_time(deadline: float, more: float, steps: StepsDouble) -> None:
     connected((address("e:1"), PLAIN), end=Unmoved(deadline))
     assert steps.limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
 

@@ -129,9 +129,7 @@ def test_json_has_what_any_gateway_needs() -> None:
 @pytest.mark.parametrize(
     "software", [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")]
 )
-def test_the_software_takes_its_configuration(
-    software: str, found: Contract, tmp_path: Path
-) -> None:
+def test_the_software_accepts_its_file(software: str, found: Contract, tmp_path: Path) -> None:
     # names that resolve here, as both look names up when they read it
     text = render(routes(found, OUT), Software(software), "t").replace("ip-10-0-0-", "127.0.0.")
     file = tmp_path / "gateway"

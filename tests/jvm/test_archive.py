@@ -116,9 +116,7 @@ def test_an_archive_whose_size_is_not_known_is_not_used(java: Path, jar: Path, r
 
 
 @pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": 1}'])
-def test_an_archive_with_an_unknown_record_is_removed(
-    java: Path, jar: Path, tmp_path: Path, record: str
-) -> None:
+def test_an_unknown_record_is_removed(java: Path, jar: Path, tmp_path: Path, record: str) -> None:
     folder = recorded(java, jar)
     (folder / archive.SOURCES).write_text(record)
     other = tmp_path / "other.jar"
@@ -127,7 +125,7 @@ def test_an_archive_with_an_unknown_record_is_removed(
     assert not folder.exists()
 
 
-def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
+def test_nothing_is_recorded_in_a_path_that_splits(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = recorded(java, jar)
@@ -139,7 +137,7 @@ def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
         archive.Recording(java, (jar,))
 
 
-def test_another_process_may_remove_a_stale_archive_first(
+def test_a_stale_archive_may_be_gone(
     java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stale = recorded(java, jar)
@@ -180,7 +178,7 @@ def test_what_is_made_is_recorded_once(java: Path, jar: Path) -> None:
     assert archive.recording(java, (jar,)) is None
 
 
-def test_where_there_is_no_place_nothing_is_recorded(
+def test_nothing_is_recorded_without_a_folder(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()

@@ -39,9 +39,7 @@ def test_java_home_comes_first(tmp_path: Path, version: str, released: bool) -> 
     assert found.major == int(version[:2])
 
 
-def test_a_relative_java_home_is_found_from_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = install(tmp_path / "home", "17.0.1")
     monkeypatch.chdir(tmp_path)
     assert java.find_java({"JAVA_HOME": "home", "PATH": ""}).executable == home / "bin" / "java"
@@ -105,7 +103,7 @@ def test_a_command_that_may_not_be_run_is_none(tmp_path: Path) -> None:
     ["#!/bin/sh\nexec sleep 60\n", "#!/nowhere/sh\n", "#!/bin/sh\necho nonsense >&2\n"],
     ids=["slow", "broken", "says something else"],
 )
-def test_a_command_that_does_not_tell_its_version_is_none(
+def test_a_java_without_version(
     tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(java, "ANSWER_SECONDS", 0.05)
@@ -126,7 +124,7 @@ def test_a_release_file_without_a_version_leaves_it_to_the_command(tmp_path: Pat
     assert java.find_java({"JAVA_HOME": str(home)}).version == "17.0.1"
 
 
-def test_the_usual_places_come_last_in_order_and_each_once(
+def test_the_usual_places_come_last_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     below_the_root = tmp_path.relative_to("/")
@@ -153,8 +151,6 @@ def test_major(version: str, major: int) -> None:
 
 
 @pytest.mark.parametrize(("system", "expected"), [("linux", "C.UTF-8"), ("darwin", "C")])
-def test_a_jvm_opens_any_path_in_any_locale(
-    monkeypatch: pytest.MonkeyPatch, system: str, expected: str
-) -> None:
+def test_a_jvm_opens_any_path(monkeypatch: pytest.MonkeyPatch, system: str, expected: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
     assert java.jvm_environment({"LC_ALL": "C", "HOME": "/h"}) == {"LC_ALL": expected, "HOME": "/h"}

@@ -133,9 +133,7 @@ def test_a_machine_without_the_tool_has_nothing_to_add(files: Path) -> None:
         ("options  : mdns", ("192.0.2.2:54", "[2001:db8::2]:54")),
     ],
 )
-def test_resolvers_of_one_interface_and_of_multicast_are_left_out(
-    line: str, servers: tuple[str, ...]
-) -> None:
+def test_scoped_and_multicast_resolvers_are_left_out(line: str, servers: tuple[str, ...]) -> None:
     text = (
         "DNS configuration\n\nresolver #1\n  search domain[0] : A.example.\n"
         f"  nameserver[0] : 192.0.2.1\n  {line}\n\n"

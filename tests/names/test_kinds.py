@@ -99,9 +99,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 @given(st.ip_addresses())
-def test_every_address_is_of_a_kind_of_address(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-) -> None:
+def test_every_address_has_a_kind(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     assert kind_of(str(address)).name.endswith("_ADDRESS")
     assert kind_of(address.exploded) is kind_of(address.compressed)
 

@@ -56,9 +56,7 @@ def test_a_name_that_no_client_can_use_is_not_used() -> None:
     assert found.why_unnamed.startswith("host 'kafka_host'")
 
 
-def test_own_addresses_are_all_of_all_interfaces_without_zones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_own_addresses_of_all_interfaces_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(family: int, address: str) -> SimpleNamespace:
         return SimpleNamespace(family=family, address=address)
 

@@ -178,7 +178,7 @@ def test_a_server_asked_alone_speaks_for_the_resolver(server: str) -> None:
     assert (found.resolver, found.each) == (server, ())
 
 
-def test_this_machines_own_settings_are_not_read(
+def test_settings_of_this_machine_are_not_read(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*given: object) -> None:

@@ -121,9 +121,7 @@ def test_a_resolver_that_kept_silent_costs_its_time_once() -> None:
 
 
 @pytest.mark.parametrize("answer", [Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, ()])
-def test_a_resolver_that_answered_for_one_name_is_asked_again(
-    answer: Diagnosis | tuple[str, ...],
-) -> None:
+def test_an_answering_resolver_is_asked_again(answer: Diagnosis | tuple[str, ...]) -> None:
     resolver = TableResolver("some", {"a": answer, "b": Diagnosis.TIMEOUT})
     asked = SystemResolvers()
     for _ in range(2):

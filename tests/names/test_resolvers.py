@@ -26,9 +26,7 @@ def test_localhost_resolves_on_every_machine() -> None:
     assert found.resolver == SYSTEM_LABEL
 
 
-def test_addresses_keep_their_order_and_zones_and_lose_repetitions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_addresses_keep_their_order_and_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can connect to an address of a link without its zone."""
     answer_with(monkeypatch, ["::1", "fe80::1%eth0", "127.0.0.1", "::1"])
     assert SystemResolver().resolve("kafka", 5).addresses == ("::1", "fe80::1%eth0", "127.0.0.1")
@@ -44,7 +42,7 @@ def test_addresses_keep_their_order_and_zones_and_lose_repetitions(
         ("EAI_MEMORY", Diagnosis.SERVER_FAILURE),
     ],
 )
-def test_what_getaddrinfo_says(
+def test_errors_of_getaddrinfo(
     monkeypatch: pytest.MonkeyPatch, code: str, diagnosis: Diagnosis
 ) -> None:
     answer_with(monkeypatch, socket.gaierror(getattr(socket, code), "its own words"))
@@ -52,9 +50,7 @@ def test_what_getaddrinfo_says(
     assert (found.diagnosis, found.detail, found.addresses) == (diagnosis, "its own words", ())
 
 
-def test_what_the_system_cannot_do_says_nothing_of_the_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_of_the_system_is_not_nxdomain(monkeypatch: pytest.MonkeyPatch) -> None:
     answer_with(monkeypatch, OSError(errno.EMFILE, "Too many open files"))
     found = SystemResolver().resolve("kafka", 5)
     assert (found.diagnosis, found.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")

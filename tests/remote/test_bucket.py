@@ -71,9 +71,7 @@ def test_a_profile_that_is_none_is_named(ambient: None, monkeypatch: pytest.Monk
         fetch(LATEST)
 
 
-def test_an_endpoint_that_does_not_answer_is_named(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_endpoint_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**given: str) -> None:
         raise EndpointConnectionError(endpoint_url="https://nowhere.example")
 

@@ -114,7 +114,7 @@ def test_a_report_comes_back_whatever_it_says(name: str) -> None:
         (137, True, [], "needed more memory than 2g; ended with status 137"),
     ],
 )
-def test_no_report_is_an_error_with_the_last_words(
+def test_a_missing_report_is_an_error(
     code: int, killed: bool, lines: list[str], observed: str
 ) -> None:
     error = raised(EarshotError, outcome, ContainerDouble(code, killed=killed), lines)
@@ -423,9 +423,7 @@ def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
 @pytest.mark.usefixtures("named")
 @pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
 @pytest.mark.parametrize("step", ["network", "container", "files", "start"])
-def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
-    step: str, error: Exception
-) -> None:
+def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Exception) -> None:
     engine = WholeEngineDouble(samples.report([]), fails={step: error})
     with pytest.raises(EarshotError) as caught:
         validated(engine, OWN_NETWORK)
@@ -474,9 +472,7 @@ REFUSED = EarshotError("network dev", observed="does not exist", remedy="deploy 
 
 
 @pytest.mark.parametrize("failure", [None, REFUSED, DockerException("no"), ConnectionError("no")])
-def test_the_first_engine_that_can_is_taken(
-    failure: Exception | None, engines: dict[str, Exception]
-) -> None:
+def test_the_first_working_engine(failure: Exception | None, engines: dict[str, Exception]) -> None:
     if failure is not None:
         engines["tcp://one:2376"] = failure
     with container.docker_session(STANDPOINT, "dev", print) as found:

@@ -212,9 +212,7 @@ class BusyEngineDouble:
         assert name == self.wanted[-1]
 
 
-def test_an_image_that_another_process_makes_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_process_builds_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = image.context()  # of the real cache
     monkeypatch.setattr(image, "context", lambda: files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -345,7 +343,7 @@ def test_packages_come_the_way_that_this_machine_gets_them(
         (TimeoutError("timed out"), "the engine failed: stopped answering (timed out)"),
     ],
 )
-def test_an_engine_that_fails_in_between_says_why(
+def test_an_engine_may_fail_meanwhile(
     error: Exception, observed: str, machine: dict[str, str]
 ) -> None:
     engine = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}, error])

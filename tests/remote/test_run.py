@@ -210,9 +210,7 @@ def test_what_keeps_this_process_from_validating_is_raised(world: World) -> None
     assert world.log[-1] == "close internal"
 
 
-def test_an_interrupt_ends_the_containers_and_is_passed_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_containers_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = Standpoint(name="waits", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
 
     def interrupted(*_: object) -> Report:
@@ -245,9 +243,7 @@ def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) ->
     assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
 
 
-def test_after_an_interrupt_no_other_place_is_asked(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_the_questions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def there(
@@ -305,7 +301,7 @@ def test_a_place_that_leaves_everything_out_is_not_stood_on(world: World) -> Non
     assert cells(report) == {"host": ("FRED", Verdict.SKIP)}
 
 
-def test_a_validator_elsewhere_is_asked_while_others_are_at_work(
+def test_a_remote_validator_works_in_parallel(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask(post: object, place: Standpoint, contract: Contract, *_: object) -> Report:

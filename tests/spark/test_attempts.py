@@ -99,9 +99,7 @@ def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) ->
     assert {item.failure for item in found.values()} == {RouteFailure.RESOURCE_LIMIT}
 
 
-def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
-    port: int, dead: int
-) -> None:
+def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> None:
     every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
 
     def action(group: Group, attempt: int) -> None:
@@ -130,7 +128,7 @@ def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
     assert unproven(found).keys() == {route.key for route in every}
 
 
-def test_a_dead_broker_cancels_what_waits_for_it(
+def test_a_dead_broker_cancels_its_jobs(
     port: int, dead: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("earshot.spark.attempts.WATCH_SECONDS", 0.2)
@@ -184,9 +182,7 @@ def of_one_listener(count: int) -> list[Route]:
     return [Route("L", n, Address("127.0.0.1", n), n) for n in range(1, count + 1)]
 
 
-def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_brokers_that_die_in_turn_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attempt is broker by broker, whatever died before it."""
     died: set[int] = set()
     monkeypatch.setattr(module, "connects", lambda address, _: address.port not in died)
@@ -226,9 +222,7 @@ def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) 
     assert events == []
 
 
-def test_after_the_deadline_no_broker_is_blamed_and_nothing_is_tried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_the_deadline_nothing_is_blamed_or_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     end = Deadline(60)
 

@@ -90,9 +90,7 @@ def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object
     return reached
 
 
-def test_the_first_address_that_accepts_is_enough(
-    listening: int, leading: dict[str, list[str]]
-) -> None:
+def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
     found = looked_at("kafka", listening)
     assert (found["resolved"], found["stage"], found["error"]) == (
@@ -102,16 +100,12 @@ def test_the_first_address_that_accepts_is_enough(
     )
 
 
-def test_of_several_addresses_the_first_says_why(
-    refusing: int, leading: dict[str, list[str]]
-) -> None:
+def test_the_first_address_says_why(refusing: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.3", "127.0.0.2"]
     assert looked_at("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
 
 
-def test_a_kernel_without_ipv6_has_seen_what_ipv4_says(
-    refusing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_without_ipv6_reports_ipv4(refusing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = 250  # a family that no kernel has
     answers = [
         (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing))
@@ -153,9 +147,7 @@ def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
     assert str(found["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
 
 
-def test_a_comment_in_another_encoding_hides_no_name_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "resolv.conf"
     lines = b"# caf\xe9\n\nsearch example.com\nnameserver\nnameserver 192.0.2.53\n"
     file.write_bytes(lines + b"nameserver 2001:db8::53 # second\n")

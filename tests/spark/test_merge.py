@@ -203,9 +203,7 @@ LOST_AND_SWAPPED = (
         ({"distinct": 9, "missing": (4,), "descents": 2}, "lost", LOST_AND_SWAPPED),
     ],
 )
-def test_whatever_happened_to_records_is_told(
-    changes: dict[str, object], kind: str, reported: str
-) -> None:
+def test_what_happened_to_records(changes: dict[str, object], kind: str, reported: str) -> None:
     """By the reader's cell, as the other listener gave the same records back."""
     tallies = tuple(
         replace(it, **changes)  # type: ignore[arg-type]
@@ -395,9 +393,7 @@ def meeting(cluster_id: str) -> Vantage:
         ("", "C", None),  # it was not asked
     ],
 )
-def test_an_executor_that_meets_another_cluster(
-    met: str, expected: str | None, kind: str | None
-) -> None:
+def test_an_executor_at_another_cluster(met: str, expected: str | None, kind: str | None) -> None:
     findings = replace(WHOLE, executors=(meeting(met),))
     found = by_key(merge(CELLS, findings, expected), "executor-1")["INTERNAL", 1]
     assert (found.cause.kind if found.cause else None) == kind

@@ -61,15 +61,11 @@ def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["spark.jars", "spark.jars.packages"])
-def test_spark_s_own_properties_are_left_alone(
-    key: str, tmp_path: Path, fetched: tuple[Path, ...]
-) -> None:
+def test_own_jars_are_left_alone(key: str, tmp_path: Path, fetched: tuple[Path, ...]) -> None:
     assert connector_jars(SparkSettings(conf={key: "something"}), tmp_path) == ()
 
 
-def test_nothing_is_added_where_pyspark_has_the_connector(
-    tmp_path: Path, fetched: tuple[Path, ...]
-) -> None:
+def test_pyspark_may_have_the_connector(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
     assert connector_jars(SparkSettings(), tmp_path) == fetched
     (tmp_path / CONNECTOR).touch()
     assert connector_jars(SparkSettings(), tmp_path) == ()
@@ -144,17 +140,13 @@ def test_a_master_that_the_user_names_is_respected(
     assert found["spark.master"] in (["local[*]"] if default else named)
 
 
-def test_a_local_cluster_has_executors_and_so_no_secret_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_local_cluster_gets_no_authentication(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     found = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
     assert not found.keys() & AUTHENTICATION.keys()
 
 
-def test_authentication_that_is_turned_off_takes_the_rest_with_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_authentication_may_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     found = spark_session._conf({"spark.authenticate": "false"}, (), ())
     assert {key: found[key] for key in AUTHENTICATION if key in found} == {
@@ -190,9 +182,7 @@ def test_the_protection_that_a_session_lacks_is_named(
     assert ("client properties" in note) is (credentials and bool(note))
 
 
-def test_spark_s_defaults_in_another_encoding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_s_defaults_in_latin_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spark-defaults.conf").write_bytes(b"# f\xfcr uns\nspark.master yarn\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert spark_session._conf({}, (), ())["spark.master"] == "yarn"
@@ -261,9 +251,7 @@ def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.Mon
     assert recording.done == ["keep", "discard"]
 
 
-def test_a_jvm_that_cannot_be_started_leaves_no_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_jvm_leaves_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jar = tmp_path / "a,b.jar"
     jar.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -291,18 +279,14 @@ def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool)
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
 
 
-def test_a_full_disk_is_told_with_the_folder_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     remedy = full_disk_remedy("java.io.IOException: No space left on device")
     assert remedy.startswith(f"free space on the disk of {tmp_path}, or set TMPDIR")
     assert full_disk_remedy("java.io.IOException: refused") == ""
 
 
-def test_what_a_killed_command_has_left_is_removed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leftovers_of_killed_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names = ("running", "killed", "earlier")
     running, killed, earlier = (tmp_path / f"{PREFIX}{name}" for name in names)

@@ -135,9 +135,7 @@ def test_an_answer_with_addresses_is_rewritten() -> None:
         (request(17, 0), "logs in as before Kafka 1.0"),
     ],
 )
-def test_a_client_that_would_get_addresses_past_the_tunnel_is_refused(
-    sent: bytes, why: str
-) -> None:
+def test_a_client_that_would_bypass_the_tunnel_is_refused(sent: bytes, why: str) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 

@@ -169,9 +169,7 @@ def test_an_answer_that_ends_early_is_refused(data: st.DataObject) -> None:
         (API_VERSIONS, 0, NUMBER + b"\0\0" + int32(10**6) + bytes(6 * 10**6)),
     ],
 )
-def test_an_answer_of_millions_of_fields_is_not_read_to_its_end(
-    key: int, version: int, frame: bytes
-) -> None:
+def test_an_endless_answer_is_not_read(key: int, version: int, frame: bytes) -> None:
     with pytest.raises(RewriteError, match="more than 200,000 fields"):
         rewritten(key, version, frame, local)
 

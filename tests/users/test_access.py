@@ -145,9 +145,7 @@ def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def test_a_login_that_stays_refused_names_broker_listener_and_user(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refused_login_names_broker_listener_and_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "LOGIN_SECONDS", 0)
     refused = Failure("authentication", "invalid credentials")
     monkeypatch.setattr(access, "login_failure", lambda _: refused)

@@ -77,9 +77,7 @@ PEM = f"-----BEGIN CERTIFICATE-----\n{'ab+/' * 16}\nAQ==\n-----END CERTIFICATE--
         ),
     ],
 )
-def test_translates_kafkas_own_properties(
-    properties: dict[str, str], expected: dict[str, str]
-) -> None:
+def test_translates_kafka_properties(properties: dict[str, str], expected: dict[str, str]) -> None:
     assert translate(properties) == expected
 
 
@@ -229,9 +227,7 @@ def test_the_first_specific_error_explains() -> None:
         ("SSL handshake failed", True),
     ],
 )
-def test_what_a_broker_just_learned_of_does_is_not_the_fault_of_who_was_asked(
-    text: str, heard: bool
-) -> None:
+def test_errors_of_other_brokers_are_not_reported(text: str, heard: bool) -> None:
     errors = Errors(Address("localhost", 9093))
     errors(KafkaError(KafkaError._SSL, text))
     assert (errors.first() is not None) is heard

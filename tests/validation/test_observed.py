@@ -118,7 +118,7 @@ def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> Non
     st.sampled_from([RouteFailure.JOB_FAILED, RouteFailure.REFUSED, RouteFailure.TIMED_OUT]),
     st.booleans(),
 )
-def test_discovered_and_then_proven_by_spark(
+def test_with_discovery_and_spark(
     listed: dict[int, Address], trouble: RouteFailure, reached: bool
 ) -> None:
     good = samples.cell("EXTERNAL", 1)

@@ -38,9 +38,7 @@ def test_a_leader_that_handed_over_leads_no_more() -> None:
 
 
 @given(st.lists(REPLICAS, max_size=8), st.lists(REPLICAS, max_size=8))
-def test_what_is_missing_is_all_that_is_missing(
-    there: list[Replicas], wanted: list[Replicas]
-) -> None:
+def test_only_missing_partitions_are_added(there: list[Replicas], wanted: list[Replicas]) -> None:
     chosen, missing = assign(dict(enumerate(there)), wanted)
     assert len(set(chosen)) == len(chosen)
     again, nothing = assign(dict(enumerate([*there, *missing])), wanted)

@@ -71,7 +71,7 @@ def test_all_back_is_all_well(shares: list[Share]) -> None:
 
 
 @given(layouts(), st.data())
-def test_what_is_dropped_is_lost_and_nothing_else(shares: list[Share], data: st.DataObject) -> None:
+def test_dropped_records_are_lost(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     dropped = data.draw(st.composite(chosen_rows)(rows))
     gone = [rows[index] for index in dropped]
@@ -94,9 +94,7 @@ def test_a_second_copy_is_a_duplicate_and_passes(shares: list[Share], data: st.D
 
 
 @given(layouts(), st.data())
-def test_a_changed_payload_is_corrupt_and_not_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
+def test_a_changed_payload_is_only_corrupt(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     changed = data.draw(st.composite(chosen_rows)(rows))
     mixed = [replace(row, intact=index not in changed) for index, row in enumerate(rows)]
@@ -105,9 +103,7 @@ def test_a_changed_payload_is_corrupt_and_not_lost(
 
 
 @given(layouts(), st.integers(1, 11))
-def test_two_neighbours_that_changed_places_are_one_descent(
-    shares: list[Share], place: int
-) -> None:
+def test_two_swapped_neighbours_are_one_descent(shares: list[Share], place: int) -> None:
     assume(place < shares[0].records)
     moved = {place: place - 1, place - 1: place}
     rows = [
@@ -122,9 +118,7 @@ def test_two_neighbours_that_changed_places_are_one_descent(
 
 
 @given(layouts(), st.data())
-def test_a_record_in_another_partition_is_misrouted_and_not_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
+def test_a_record_in_another_partition(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     moved = data.draw(st.composite(chosen_rows)(rows))
     strayed = [
@@ -136,9 +130,7 @@ def test_a_record_in_another_partition_is_misrouted_and_not_lost(
 
 
 @given(layouts(), st.lists(st.sampled_from(["", "deadbeef", None]), min_size=1, max_size=9))
-def test_records_of_other_runs_are_counted_and_not_checked(
-    shares: list[Share], runs: list[str | None]
-) -> None:
+def test_records_of_other_runs_are_counted(shares: list[Share], runs: list[str | None]) -> None:
     others = [
         Received("INTERNAL", run, "INTERNAL", 1, 1, number, 0, 500 + number, False)
         for number, run in enumerate(runs)
@@ -149,9 +141,7 @@ def test_records_of_other_runs_are_counted_and_not_checked(
 
 
 @given(layouts(), st.data())
-def test_records_of_a_failed_write_are_unknown_and_never_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
+def test_records_of_a_failed_write_are_unknown(shares: list[Share], data: st.DataObject) -> None:
     failed = [replace(item, acknowledged=False) for item in shares]
     again = [replace(item, attempt=2) for item in shares]
     rows = all_of(failed)

@@ -192,9 +192,7 @@ def test_every_hostile_answer_ends_in_one_sentence(lie: str) -> None:
 
 
 @pytest.mark.parametrize(("serve", "looks", "part"), [(drip, 20, " but "), (mute, 3, "")])
-def test_an_answer_that_does_not_end_is_waited_for_until_the_end_alone(
-    serve: Serve, looks: int, part: str
-) -> None:
+def test_an_endless_answer_ends_at_the_deadline(serve: Serve, looks: int, part: str) -> None:
     found = failure(serve, DeadlineAfterLooks(looks))
     assert found.error == "timeout" and found.text.startswith(f"no answer within 60.0 s{part}")
 
