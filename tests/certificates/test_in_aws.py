@@ -42,8 +42,7 @@ def parameters_in_aws(ambient: None) -> Iterator[None]:
 
 
 def refusal(*places: str, region: str = REGION) -> str:
-    error = raised(EarshotError, read_in_aws, places, region)
-    return str(error)
+    return str(raised(EarshotError, read_in_aws, places, region))
 
 
 def test_few_calls_read_all_once(parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:

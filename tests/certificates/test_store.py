@@ -429,8 +429,7 @@ def test_another_number_is_another_password(store: Store) -> None:
     assert {user for user in before if before[user] != after[user]} == {"app"}
     assert store.password("app") != old
     assert (store.folder / "app@2.password").stat().st_mode & 0o777 == 0o600
-    third = store.fill(WANTED, NOW).passwords
-    assert third["app"] not in (before["app"], after["app"])
+    assert store.fill(WANTED, NOW).passwords["app"] not in (before["app"], after["app"])
     assert not (store.folder / "app@2.password").exists()
 
 

@@ -52,8 +52,7 @@ def test_a_closed_port_is_refused(closed: Address) -> None:
 
 
 def test_without_a_contract_the_listener_is_the_address(closed: Address) -> None:
-    report = examine([closed])
-    (cell,) = report.cells
+    (cell,) = examine([closed]).cells
     assert (cell.listener, cell.broker) == (str(closed), -1)
     assert cell.failed_stage is Stage.TCP
 

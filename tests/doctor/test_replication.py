@@ -79,8 +79,7 @@ def test_of_many_brokers_each_leads_the_next_two() -> None:
 @given(BROKERS)
 def test_every_broker_leads_and_follows_as_often(brokers: list[int]) -> None:
     pairs = ring(brokers)
-    others = max(len(brokers) - 1, 0)
-    often = others if len(brokers) <= MAX_FULL_MESH else FOLLOWERS
+    often = max(len(brokers) - 1, 0) if len(brokers) <= MAX_FULL_MESH else FOLLOWERS
     assert len(set(pairs)) == len(pairs) == often * len(brokers)
     assert all(leader != follower for leader, follower in pairs)
     for side in (0, 1):
@@ -373,8 +372,7 @@ def test_only_reached_brokers_get_records(three: list[str], topics: type[TopicDo
 
 def test_a_single_broker_needs_no_topic(three: list[str], topics: type[TopicDouble]) -> None:
     named = contract(INTERNAL=three)
-    alone = cells_of(named, ("INTERNAL", 1), ("INTERNAL", 2))
-    assert proof(named, alone) == Proof()
+    assert proof(named, cells_of(named, ("INTERNAL", 1), ("INTERNAL", 2))) == Proof()
     assert topics.made == []
 
 

@@ -88,8 +88,7 @@ def test_one_client_steers_before_every_request(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("error", ["timeout", "disconnected"])
 def test_a_client_without_answer_is_replaced(monkeypatch: pytest.MonkeyPatch, error: str) -> None:
     cluster = ClusterDouble(Failure(error, "none"))
-    topic = topic_on(cluster, monkeypatch)
-    assert isinstance(topic.create([(1,)]), Partitions)
+    assert isinstance(topic_on(cluster, monkeypatch).create([(1,)]), Partitions)
     assert steps(cluster.asked, 1) == ["steer", "undeletable", "create"]
     assert steps(cluster.asked, 2) == ["steer", "create"]
 
@@ -97,8 +96,7 @@ def test_a_client_without_answer_is_replaced(monkeypatch: pytest.MonkeyPatch, er
 def test_a_refusal_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = Failure("policy-violation", "no")
     cluster = ClusterDouble(refused)
-    topic = topic_on(cluster, monkeypatch)
-    assert topic.create([(1,)]) == refused
+    assert topic_on(cluster, monkeypatch).create([(1,)]) == refused
     assert len(cluster.made) == 1
 
 
@@ -109,8 +107,7 @@ def test_a_topic_never_created_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(topic.create([(1,)]), Failure)
     assert topic.delete() == ""
     assert "delete" not in steps(cluster.asked, 1)
-    never = topic_on(cluster, monkeypatch)
-    assert never.delete() == ""
+    assert topic_on(cluster, monkeypatch).delete() == ""
 
 
 def test_a_topic_that_may_have_been_created_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,8 +38,7 @@ TWO = contract(INTERNAL=INTERNAL, EXTERNAL=EXTERNAL)
 
 
 def result(place: str, said: MetadataAnswer | Failure | None, error: str = "") -> AddressResult:
-    host = place.partition(":")[0]
-    lookup = Lookup(host, "test", Diagnosis.OK, ("192.0.2.1",))
+    lookup = Lookup(place.partition(":")[0], "test", Diagnosis.OK, ("192.0.2.1",))
     return AddressResult(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
 
 

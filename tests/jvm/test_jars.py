@@ -150,8 +150,7 @@ def test_logging_of_a_version(monkeypatch: pytest.MonkeyPatch, version: str, bin
 @pytest.mark.e2e
 @pytest.mark.requires("java")
 def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
-    artifacts = [name.rpartition("-")[0] for name in names(jars.spark_connector_jars())]
-    assert artifacts == [
+    assert [name.rpartition("-")[0] for name in names(jars.spark_connector_jars())] == [
         "commons-pool2",
         "kafka-clients",
         "spark-sql-kafka-0-10_2.13",

@@ -42,8 +42,7 @@ def evidence(
 ) -> Evidence:
     """For kafka-1, where the external resolver says ``answer`` (and ``others`` of other names)."""
     asked = TableAsked({"192.0.2.53": {KEY[2]: answer, **others}}, ("192.0.2.53",))
-    found = gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)
-    return found[KEY]
+    return gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)[KEY]
 
 
 def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
@@ -117,8 +116,7 @@ def test_without_a_resolver_only_a_declaration_counts() -> None:
 def test_each_name_is_looked_up_once_per_resolver() -> None:
     asked = TableAsked({"192.0.2.53": {}, "system": {}}, ("192.0.2.53",))
     names = plan("a.example.com", "b.example.com", "A.example.com", scopes=tuple(Scope)[1:])
-    found = gather(names, ResolverPolicy(), "local", None, asked)
-    assert len(found) == 9
+    assert len(gather(names, ResolverPolicy(), "local", None, asked)) == 9
     for resolver in asked.resolvers.values():
         assert resolver.asked == {"a.example.com": 1, "b.example.com": 1}
 

@@ -117,8 +117,7 @@ def test_a_record_that_spreads_is_asked_for_again_and_the_others_are_not() -> No
 
 def test_retries_end_with_their_time() -> None:
     clock = Clock()
-    resolver = TableResolver("r")
-    found = look_up([("new", resolver)], 5, 20, clock, clock.sleep)
+    found = look_up([("new", TableResolver("r"))], 5, 20, clock, clock.sleep)
     assert found["new", "r"].diagnosis is Diagnosis.NXDOMAIN
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
     assert clock.now < 20

@@ -88,8 +88,7 @@ def test_failures(server: str, name: str, diagnosis: Diagnosis, detail: str) -> 
 
 
 def test_silence_is_a_timeout(silent: str) -> None:
-    found = look_up([("both.example.com", DnsResolver([silent]))], 0.5)
-    (item,) = found.values()
+    (item,) = look_up([("both.example.com", DnsResolver([silent]))], 0.5).values()
     assert (item.diagnosis, item.answered) == (Diagnosis.TIMEOUT, False)
 
 
@@ -354,8 +353,7 @@ def test_how_long_is_waited_for_the_servers(
     monkeypatch.setattr(nameservers._Server, "_lookup", lambda *given: SILENT)
     found = DnsResolver(list(answers)).resolve(NAME, seconds)
     assert clock[0] - 100.0 == waited
-    silent = [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT]
-    assert silent == [
+    assert [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT] == [
         unanswered(NAME, label, waited) for label, reported in answers.items() if reported is None
     ]
 

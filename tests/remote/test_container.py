@@ -379,8 +379,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_container_is_made_started_and_removed(
     network: str, joined: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
-    report = samples.report([], vantages=[INNER])
-    engine = WholeEngineDouble(report)
+    engine = WholeEngineDouble(samples.report([], vantages=[INNER]))
     (vantage,) = validated(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})

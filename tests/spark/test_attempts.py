@@ -1,7 +1,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -37,9 +37,15 @@ def dead() -> Iterator[int]:
 
 def routes(port: int) -> list[Route]:
     keys = [(listener, broker) for listener in ("INTERNAL", "EXTERNAL") for broker in (1, 2)]
-    return [
-        Route(*key, Address("127.0.0.1", port), partition) for partition, key in enumerate(keys)
-    ]
+    local = Address("127.0.0.1", port)
+    return [Route(*key, local, partition) for partition, key in enumerate(keys)]
+
+
+def failing(text: str) -> Callable[[Group, int], None]:
+    def action(group: Group, attempt: int) -> None:
+        raise RuntimeError(text)
+
+    return action
 
 
 def attempts(cancelled: threading.Event | None = None, seconds: float = 60.0) -> Attempts:
@@ -82,21 +88,19 @@ def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) 
     assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        "java.io.IOException: No space left on device",
-        "java.lang.OutOfMemoryError: Java heap space",
-        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
-        "java.net.SocketException: Too many open files",
-    ],
+LIMITS = (
+    "java.io.IOException: No space left on device",
+    "java.lang.OutOfMemoryError: Java heap space",
+    "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
+    "java.net.SocketException: Too many open files",
 )
-def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) -> None:
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError(f"An error occurred.\n: {limit}\n\tat x.Y")
 
-    found = unproven(attempts().run(routes(port), action))
-    assert {item.failure for item in found.values()} == {RouteFailure.RESOURCE_LIMIT}
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) -> None:
+    outcomes = attempts().run(routes(port), failing(f"An error occurred.\n: {limit}\n\tat x.Y"))
+    failures = {problem.failure for problem in unproven(outcomes).values()}
+    assert failures == {RouteFailure.RESOURCE_LIMIT}
 
 
 def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> None:
@@ -115,17 +119,13 @@ def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> 
 
 def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
     every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
-
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError("never")
-
-    found = attempts().run(every, action)
-    tried = [(route.key, item.attempt) for item in found for route in item.routes]
+    outcomes = attempts().run(every, failing("never"))
+    tried = [(route.key, outcome.attempt) for outcome in outcomes for route in outcome.routes]
     assert len(tried) == len(set(tried))
     # as one, as one without the dead broker, and one by one
     assert sum(key == ("INTERNAL", 1) for key, _ in tried) == 3
     assert sum(key == ("EXTERNAL", 3) for key, _ in tried) == 1
-    assert unproven(found).keys() == {route.key for route in every}
+    assert unproven(outcomes).keys() == {route.key for route in every}
 
 
 def test_a_dead_broker_cancels_its_jobs(
@@ -213,12 +213,9 @@ def test_brokers_that_die_in_turn_do_not_affect_others(monkeypatch: pytest.Monke
 def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     events: list[str] = []
-
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError("no")
-
-    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(2), action)
-    assert timeline(found) == [(1, 1, False), (1, 1, False)]
+    all_attempts = Attempts(lambda: None, Deadline(60), events.append)
+    outcomes = all_attempts.run(of_one_listener(2), failing("no"))
+    assert timeline(outcomes) == [(1, 1, False), (1, 1, False)]
     assert events == []
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,43 +32,22 @@ def refusing() -> Iterator[int]:
 
 
 def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:
-    look = prober(
-        [
-            ("INTERNAL", 1, "127.0.0.1", listening, False),
-            ("INTERNAL", 2, "127.0.0.1", refusing, False),
-            ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
-        ],
-        2.0,
-    )
-    (found,) = look([])
-    reached, refused, unknown = found["reached"]
-    assert reached == {
-        "listener": "INTERNAL",
-        "broker": 1,
-        "resolved": ["127.0.0.1"],
-        "cluster_id": "",
-        "stage": "",
-        "error": "",
-    }
-    assert refused == {
-        "listener": "INTERNAL",
-        "broker": 2,
-        "resolved": ["127.0.0.1"],
-        "cluster_id": "",
-        "stage": "tcp",
-        "error": f"127.0.0.1:{refusing}: Connection refused",
-    }
+    addresses = [
+        ("INTERNAL", 1, "127.0.0.1", listening, False),
+        ("INTERNAL", 2, "127.0.0.1", refusing, False),
+        ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
+    ]
+    (answer,) = prober(addresses, 2.0)([])
+    reached, refused, unknown = answer["reached"]
+    healthy = {"listener": "INTERNAL", "broker": 1, "resolved": ["127.0.0.1"], "cluster_id": ""}
+    assert reached == healthy | {"stage": "", "error": ""}
+    error = f"127.0.0.1:{refusing}: Connection refused"
+    assert refused == healthy | {"broker": 2, "stage": "tcp", "error": error}
     assert unknown.pop("error").startswith("kafka-1.invalid: ")
-    assert unknown == {
-        "listener": "EXTERNAL",
-        "broker": 1,
-        "resolved": [],
-        "cluster_id": "",
-        "stage": "resolve",
-    }
-    assert found["host"] == socket.gethostname()
-    assert found["resolvers"] == nameservers()
-    assert found["executor"] == executor_id()
+    assert unknown == healthy | {"listener": "EXTERNAL", "resolved": [], "stage": "resolve"}
+    assert answer["host"] == socket.gethostname()
+    assert answer["resolvers"] == nameservers()
+    assert answer["executor"] == executor_id()
 
 
 @pytest.fixture
@@ -159,20 +138,29 @@ def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.Monk
 
 def answering(answer: bytes) -> str:
     """The id that is read out of ``answer`` from the other end of a connection."""
+
+    def send(there: socket.socket) -> None:
+        there.sendall(answer)
+        there.shutdown(socket.SHUT_WR)
+
+    return cluster_id_from(send)
+
+
+def cluster_id_from(send: Callable[[socket.socket], None], seconds: float = 60) -> str:
+    """The id that is read while ``send`` uses the other end of the connection."""
     here, there = socket.socketpair()
-    with here, there:
 
-        def tell() -> None:
-            with contextlib.suppress(OSError):  # an answer that is too long is not read to its end
-                there.sendall(answer)
-                there.shutdown(socket.SHUT_WR)
+    def use() -> None:
+        with contextlib.suppress(OSError):  # a connection may be closed before the end
+            send(there)
 
-        teller = threading.Thread(target=tell)
-        teller.start()
-        found = cluster_id(here, time.monotonic() + 60)
-        here.shutdown(socket.SHUT_RDWR)
-        teller.join()
-        return found
+    with there:
+        sender = threading.Thread(target=use)
+        sender.start()
+        with here:
+            id = cluster_id(here, time.monotonic() + seconds)
+        sender.join()
+    return id
 
 
 def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
@@ -224,20 +212,15 @@ def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
 
 
 def test_what_comes_in_pieces_is_read_to_its_end() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
+    whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
 
-        def answer() -> None:
-            there.recv(100)
-            for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
-                time.sleep(0.01)
-                there.sendall(part)
+    def send(there: socket.socket) -> None:
+        there.recv(100)
+        for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
+            time.sleep(0.01)
+            there.sendall(part)
 
-        teller = threading.Thread(target=answer)
-        teller.start()
-        assert cluster_id(here, time.monotonic() + 60) == "5L6g3nShT-eMCtK-X86swQ"
-        teller.join()
+    assert cluster_id_from(send) == "5L6g3nShT-eMCtK-X86swQ"
 
 
 def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
@@ -304,18 +287,10 @@ def test_the_probe_travels_by_value_without_earshot() -> None:
 
 
 def test_a_broker_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
-    here, there = socket.socketpair()
-    left = threading.Event()
-    with here, there:
+    def drip(there: socket.socket) -> None:
+        there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
+        while True:
+            time.sleep(0.05)
+            there.sendall(b"\0")
 
-        def drip() -> None:
-            with contextlib.suppress(OSError):
-                there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
-                while not left.wait(0.05):
-                    there.sendall(b"\0")
-
-        teller = threading.Thread(target=drip)
-        teller.start()
-        assert cluster_id(here, time.monotonic() + 0.5) == ""
-        left.set()
-        teller.join()
+    assert cluster_id_from(drip, 0.5) == ""

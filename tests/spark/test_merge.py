@@ -346,8 +346,7 @@ def test_what_no_executor_reached_is_not_proven_for_the_driver_either() -> None:
     blind = executor("executor-0", missed("EXTERNAL", 2, (), "not known"))
     rest = [item for item in SHARES if (item.listener, item.broker) != ("EXTERNAL", 2)]
     tallies = tuple(item for item in TALLIES if item.share in rest)
-    findings = JobResult(tuple(rest), tallies, READS, executors=(blind,))
-    found = merge(CELLS, findings)
+    found = merge(CELLS, JobResult(tuple(rest), tallies, READS, executors=(blind,)))
     driver = by_key(found)["EXTERNAL", 2]
     assert (driver.verdict, driver.reason) == (
         Verdict.INCONCLUSIVE,

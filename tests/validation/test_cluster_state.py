@@ -107,8 +107,7 @@ partitions = st.builds(
 
 @given(several, st.lists(partitions, max_size=5))
 def test_any_state_is_read_back(brokers: tuple[int, ...], parts: list[Partition]) -> None:
-    ordered = sorted(parts, key=lambda it: it.topic)
-    known = ClusterState(brokers, tuple(ordered))
+    known = ClusterState(brokers, tuple(sorted(parts, key=lambda it: it.topic)))
     assert read(cluster_state, metadata_answer(known)) == known
 
 

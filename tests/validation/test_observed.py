@@ -183,8 +183,7 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
     """The C library would try 34463 for 99999."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         lookup = Lookup("localhost", "test", Diagnosis.OK, ("127.0.0.1",))
-        wrapped = server.getsockname()[1] + 65536
-        for number in (port, wrapped):
+        for number in (port, (server.getsockname()[1] + 65536)):
             contact = reach(Address("localhost", number), lookup)
             assert [item.error for item in contact.attempts] == ["no-port"]
             assert not contact.connected
@@ -254,8 +253,7 @@ def test_by_a_real_client_with_a_contract() -> None:
     listed = {1: Address("my_kafka", 9092), 2: Address("", 99999)}
     with listening(kafka(broker(1, listed))) as peer:
         seed = peer.address
-        known = contract(EXTERNAL=[str(seed)])
-        report = examine(known, deadline=8)
+        report = examine(contract(EXTERNAL=[str(seed)]), deadline=8)
         found, *_ = discovery.discover([seed], {})
     assert [(cell.broker, cell.cause and cell.cause.kind) for cell in report.cells] == [
         (1, "drift"),

@@ -33,8 +33,7 @@ def test_a_partition_is_used_once() -> None:
 
 def test_a_leader_that_handed_over_leads_no_more() -> None:
     # leader first: partition 1 was made for broker 2, and broker 1 leads it since 2 was restarted
-    there = {0: (1, 2), 1: (1, 2)}
-    assert assign(there, [(1, 2), (2, 1)]) == ((0,), [(2, 1)])
+    assert assign({0: (1, 2), 1: (1, 2)}, [(1, 2), (2, 1)]) == ((0,), [(2, 1)])
 
 
 @given(st.lists(REPLICAS, max_size=8), st.lists(REPLICAS, max_size=8))

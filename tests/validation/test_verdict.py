@@ -73,10 +73,8 @@ def test_all_back_is_all_well(shares: list[Share]) -> None:
 @given(layouts(), st.data())
 def test_dropped_records_are_lost(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
-    dropped = data.draw(st.composite(chosen_rows)(rows))
-    gone = [rows[index] for index in dropped]
-    found = deliver(shares, [row for row in rows if row not in gone])
-    for item in found:
+    gone = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows))]
+    for item in deliver(shares, [row for row in rows if row not in gone]):
         lost = count(gone, item)
         assert findings(item) == (lost, 0, 0, 0, 0)
         assert item.verdict is (Verdict.FAIL if lost else Verdict.PASS)
@@ -154,8 +152,7 @@ def test_records_of_a_failed_write_are_unknown(shares: list[Share], data: st.Dat
 
 
 def test_nothing_acknowledged_is_nothing_lost_and_nothing_delivered() -> None:
-    share = Share("INTERNAL", 1, 1, 0, 10, False)
-    (item, _) = deliver([share], [])
+    (item, _) = deliver([Share("INTERNAL", 1, 1, 0, 10, False)], [])
     assert (item.acknowledged, item.unknown, item.lost) == (0, 10, 0)
     assert item.verdict is Verdict.INCONCLUSIVE
 
