@@ -286,9 +286,7 @@ def test_where_nothing_was_left_nothing_is_noted(cluster: ClusterDouble) -> None
     assert (cell.verdict, notes) == (Verdict.PASS, [])
 
 
-def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(
-    cluster: ClusterDouble,
-) -> None:
+def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(cluster: ClusterDouble) -> None:
     (unasked,) = examined([observed(1)], produce=False)
     assert [(stage.stage, stage.verdict, stage.detail) for stage in unasked.stages[-2:]] == [
         (stage, Verdict.SKIP, "records were not asked for")

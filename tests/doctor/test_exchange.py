@@ -114,9 +114,10 @@ def test_only_a_missing_record_times_out(values: dict[str, object]) -> None:
 class SlowDouble:
     """A producer whose records are acknowledged when it is told to, and then without a time."""
 
+    takes = 2
+
     def __init__(self, values: object) -> None:
         self.acknowledged = 0
-        self.takes = 2
 
     def list_topics(self, topic: str, timeout: float) -> object:
         partitions = {3: SimpleNamespace(leader=0)}
@@ -125,30 +126,43 @@ class SlowDouble:
     def produce(self, topic: str, value: bytes, **rest: Any) -> None:
         self.checksum = dict(rest["headers"])["checksum"]
         assert len(value) == PAYLOAD and str(zlib.crc32(value)) == self.checksum
-        self._acknowledge = rest["on_delivery"]
+        self._on_delivery = rest["on_delivery"]
 
     def poll(self, seconds: float) -> None:
         if self.acknowledged < self.takes:
-            self.acknowledged += 1
-            offset = self.acknowledged - 1
-            message = SimpleNamespace(latency=lambda: None, offset=lambda: offset or None)
-            self._acknowledge(None, message)
+            self.acknowledge(None, self.acknowledged or None)
         else:
             time.sleep(0.01)
+
+    def acknowledge(
+        self, latency: float | None, offset: int | None, error: KafkaError | None = None
+    ) -> None:
+        self.acknowledged += 1
+        message = SimpleNamespace(latency=lambda: latency, offset=lambda: offset)
+        self._on_delivery(error, message)
 
     def purge(self) -> None:
         pass
 
 
+def produced(
+    double: type[SlowDouble], monkeypatch: pytest.MonkeyPatch, end: Deadline | None = None
+) -> SentRecord | Failure:
+    """The outcome of a record to partition 3 through ``double``."""
+    monkeypatch.setattr(exchange, "Producer", double)
+    place = Destination(3, Address("b", 9092), {"run": RUN})
+    ((partition, record),) = exchange.produce({}, "t", [place], end or Deadline(60))
+    assert partition == 3
+    return record
+
+
 def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hasty(SlowDouble):
         def poll(self, seconds: float) -> None:
-            self._acknowledge(None, SimpleNamespace(latency=lambda: None, offset=lambda: None))
+            self.acknowledge(None, None)
 
-    monkeypatch.setattr(exchange, "Producer", Hasty)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((partition, sent),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(sent, SentRecord) and partition == 3
+    sent = produced(Hasty, monkeypatch)
+    assert isinstance(sent, SentRecord)
     assert (sent.partition, sent.offset, sent.latency_ms) == (3, 0, 0.0)
 
 
@@ -170,31 +184,22 @@ def test_the_quickest_later_record(
 
     class Timed(SlowDouble):
         def poll(self, _: float) -> None:
-            offset = self.acknowledged
-            self.acknowledged += 1
-            message = SimpleNamespace(latency=lambda: seconds[offset], offset=lambda: offset)
-            self._acknowledge(None, message)
+            self.acknowledge(seconds[self.acknowledged], self.acknowledged)
 
-    monkeypatch.setattr(exchange, "Producer", Timed)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, sent),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(sent, SentRecord)
-    assert sent.offset == counts
+    sent = produced(Timed, monkeypatch)
+    assert isinstance(sent, SentRecord) and sent.offset == counts
     assert sent.latency_ms == pytest.approx(1000 * seconds[counts])
 
 
 def test_a_further_record_that_is_refused_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
     class Refusing(SlowDouble):
         def poll(self, _: float) -> None:
-            self.acknowledged += 1
-            refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-            message = SimpleNamespace(latency=lambda: 1.0, offset=lambda: 0)
-            self._acknowledge(refused if self.acknowledged == 3 else None, message)
+            self.acknowledge(1.0, 0, refused if self.acknowledged == 2 else None)
 
-    monkeypatch.setattr(exchange, "Producer", Refusing)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, found),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(found, Failure) and found.error == "authorization"
+    failure = produced(Refusing, monkeypatch)
+    assert isinstance(failure, Failure) and failure.error == "authorization"
 
 
 @pytest.mark.parametrize(("untimed", "taken"), [(60.0, True), (0.0, False)])
@@ -204,21 +209,17 @@ def test_a_first_record_counts_where_no_time_is_left_for_another(
     end = Deadline(60)
 
     class Once(SlowDouble):
-        def __init__(self, values: object) -> None:
-            super().__init__(values)
-            self.takes = 1
+        takes = 1
 
         def poll(self, seconds: float) -> None:
             if self.acknowledged == self.takes:
                 end.stop.set()
             super().poll(seconds)
 
-    monkeypatch.setattr(exchange, "Producer", Once)
     monkeypatch.setattr(exchange, "ANOTHER_RECORD_SECONDS", untimed)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, found),) = exchange.produce({}, "t", [place], end)
-    assert isinstance(found, SentRecord) is taken
-    assert taken or (isinstance(found, Failure) and found.error == "timeout")
+    record = produced(Once, monkeypatch, end)
+    assert isinstance(record, SentRecord) is taken
+    assert taken or (isinstance(record, Failure) and record.error == "timeout")
 
 
 class LatecomerDouble:
