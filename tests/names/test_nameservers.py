@@ -1,5 +1,6 @@
 """Against a DNS server of ours on loopback."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -49,12 +50,18 @@ def server() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def silent() -> Iterator[str]:
+@contextlib.contextmanager
+def silent_server() -> Iterator[str]:
     """A socket that takes questions and answers none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    with silent_server() as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -143,11 +150,9 @@ def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent
 
 
 def test_all_servers_silent_is_a_timeout(silent: str) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        other = f"127.0.0.1:{taken.getsockname()[1]}"
-        found = DnsResolver([silent, other]).resolve(NAME, 0.5)
-    assert (found.diagnosis, found.answered) == (Diagnosis.TIMEOUT, False)
+    with silent_server() as other:
+        lookup = DnsResolver([silent, other]).resolve(NAME, 0.5)
+    assert (lookup.diagnosis, lookup.answered) == (Diagnosis.TIMEOUT, False)
 
 
 def test_each_server_is_asked_once_for_each_family(server: str) -> None:
@@ -281,33 +286,21 @@ HEARD, OTHER, MUTE = "192.0.2.53", "192.0.2.54", "192.0.2.55"
 @pytest.mark.parametrize(
     ("seconds", "answers", "waited"),
     [
-        pytest.param(8.0, {HEARD: (0.25, FOUR), OTHER: (0.5, SIX)}, 0.5, id="all answer"),
-        pytest.param(8.0, {HEARD: (0.25, FOUR), MUTE: None}, 1.25, id="one resolves it"),
-        pytest.param(2.5, {HEARD: (0.25, FOUR), MUTE: None}, 1.0, id="in less time"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, FOUR), OTHER: (0.75, SIX), MUTE: None}, 1.25),
-            id="another resolves it later",
-        ),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, FOUR), OTHER: (0.25, NOBODY), MUTE: None}, 1.25),
-            id="another denies it at the same time",
-        ),
-        pytest.param(8.0, {HEARD: (0.25, NOBODY), MUTE: None}, 2.0, id="one denies it"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, NOBODY), OTHER: (1.0, FOUR), MUTE: None}, 2.0),
-            id="resolved after a denial",
-        ),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, NOBODY), OTHER: (4.0, FOUR), MUTE: None}, 4.0),
-            id="one that was heard before is slow",
-        ),
-        pytest.param(8.0, {OTHER: None, MUTE: None}, 8.0, id="all are silent"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, UNREACHED), OTHER: (0.5, UNREACHED)}, 0.5),
-            id="none can be reached",
-        ),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.5, SIX)}, 0.5),
+        (8.0, {HEARD: (0.25, FOUR), MUTE: None}, 1.25),
+        (2.5, {HEARD: (0.25, FOUR), MUTE: None}, 1.0),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.75, SIX), MUTE: None}, 1.25),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.25, NOBODY), MUTE: None}, 1.25),
+        (8.0, {HEARD: (0.25, NOBODY), MUTE: None}, 2.0),
+        (8.0, {HEARD: (0.25, NOBODY), OTHER: (1.0, FOUR), MUTE: None}, 2.0),
+        (8.0, {HEARD: (0.25, NOBODY), OTHER: (4.0, FOUR), MUTE: None}, 4.0),
+        (8.0, {OTHER: None, MUTE: None}, 8.0),
+        (8.0, {HEARD: (0.25, UNREACHED), OTHER: (0.5, UNREACHED)}, 0.5),
     ],
-)
+    ids=["all answer", "one resolves it", "in less time", "another resolves it later",
+         "another denies it at the same time", "one denies it", "resolved after a denial",
+         "one that was heard before is slow", "all are silent", "none can be reached"],
+)  # fmt: skip
 def test_how_long_is_waited_for_the_servers(
     seconds: float,
     answers: dict[str, tuple[float, Lookup] | None],
@@ -316,29 +309,27 @@ def test_how_long_is_waited_for_the_servers(
 ) -> None:
     """By a clock that goes on as time is waited, and with servers that answer by that clock."""
     clock = [100.0]
-    asked: dict[Future[Lookup], nameservers._Server] = {}
+    servers: dict[Future[Lookup], nameservers._Server] = {}
 
     def asks(future: Future[Lookup], server: nameservers._Server, *given: Any) -> None:
         server.resolve(*given)  # has no answer so far
         reported = answers[server.label]
         server.has_answered = reported is not None and reported[0] > 2.0  # for another name before
-        asked[future] = server
+        servers[future] = server
 
-    def wait(
-        waiting: set[Future[Lookup]], left: float, _: str
-    ) -> tuple[set[Future[Lookup]], set[Future[Lookup]]]:
+    def wait(waiting: set[Future[Lookup]], left: float, _: str) -> tuple[set[Any], set[Any]]:
         due = [
-            (100.0 + reported[0], item, reported[1])
-            for item in waiting
-            if (reported := answers[asked[item].label])
+            (100.0 + reported[0], future, reported[1])
+            for future in waiting
+            if (reported := answers[servers[future].label])
         ]
         clock[0] = min([clock[0] + left, *(at for at, _, _ in due)])
         done = set()
-        for at, item, lookup in due:
+        for at, future, lookup in due:
             if at <= clock[0]:
-                asked[item].has_answered = lookup.answered
-                item.set_result(lookup)
-                done.add(item)
+                servers[future].has_answered = lookup.answered
+                future.set_result(lookup)
+                done.add(future)
         return done, waiting - done
 
     class AtOnce:
@@ -351,9 +342,9 @@ def test_how_long_is_waited_for_the_servers(
     monkeypatch.setattr(nameservers, "wait", wait)
     monkeypatch.setattr(nameservers, "_answer", asks)
     monkeypatch.setattr(nameservers._Server, "_lookup", lambda *given: SILENT)
-    found = DnsResolver(list(answers)).resolve(NAME, seconds)
+    lookup = DnsResolver(list(answers)).resolve(NAME, seconds)
     assert clock[0] - 100.0 == waited
-    assert [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT] == [
+    assert [each for each in lookup.each if each.diagnosis is Diagnosis.TIMEOUT] == [
         unanswered(NAME, label, waited) for label, reported in answers.items() if reported is None
     ]
 
