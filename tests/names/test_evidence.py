@@ -30,14 +30,9 @@ def plan(*hosts: str | UnknownHost, scopes: tuple[Scope, ...] = (Scope.EXTERNAL,
     )
 
 
-def external(
-    host: str,
-    asked: TableAsked,
-    declared: dict[EvidenceKey, Declaration] | None = None,
-    **policy: Any,
-) -> Evidence:
+def external(host: str, asked: TableAsked, **policy: Any) -> Evidence:
     """The evidence for an EXTERNAL listener at ``host``."""
-    evidence = gather(plan(host), ResolverPolicy(**policy), "aws", declared, asked)
+    evidence = gather(plan(host), ResolverPolicy(**policy), "aws", None, asked)
     return evidence["EXTERNAL", Scope.EXTERNAL, host]
 
 

@@ -10,11 +10,12 @@ KINDS = {
     NameKind.ANY_ADDRESS: "0.0.0.0 :: 0:0:0:0:0:0:0:0 ::ffff:0.0.0.0 ::ffff:0:0",
     NameKind.LOOPBACK_ADDRESS: "127.0.0.1 127.0.1.1 127.255.255.255 ::1 ::ffff:127.0.0.1 0:0::0:1",
     NameKind.LINK_LOCAL_ADDRESS: "169.254.0.1 169.254.169.253 fe80::1 fe80::1%eth0 febf::1",
-    NameKind.PRIVATE_ADDRESS: "10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 fd00::1 fc00::1 ::ffff:10.0.0.1",
+    NameKind.PRIVATE_ADDRESS: "10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 fd00::1 "
+    "fc00::1 ::ffff:10.0.0.1",
     NameKind.SHARED_ADDRESS: "100.64.0.1 100.127.255.255",
     NameKind.RESERVED_ADDRESS: "224.0.0.1 255.255.255.255 240.0.0.1 ff02::1 0.0.0.1",
-    NameKind.PUBLIC_ADDRESS: "8.8.8.8 172.32.0.1 172.15.0.1 100.128.0.1 203.0.113.5 2001:db8::1 fec0::1 "
-    "169.253.0.1 128.0.0.1 223.255.255.255",
+    NameKind.PUBLIC_ADDRESS: "8.8.8.8 172.32.0.1 172.15.0.1 100.128.0.1 203.0.113.5 2001:db8::1 "
+    "fec0::1 169.253.0.1 128.0.0.1 223.255.255.255",
     NameKind.LOCALHOST: "localhost LOCALHOST localhost.localdomain kafka.localhost ip6-localhost",
     NameKind.DOCKER_HOST: "host.docker.internal Host.Docker.Internal gateway.docker.internal",
     NameKind.CONTAINER_ID: "4f66ad9a0b2e 4F66AD9A0B2E",
@@ -23,7 +24,8 @@ KINDS = {
     "ec2-203-0-113-25.cn-north-1.compute.amazonaws.com.cn",
     NameKind.EC2_PRIVATE: "ip-172-31-18-160.us-west-2.compute.internal ip-10-0-0-11.ec2.internal "
     "IP-10-0-0-11.EC2.internal",
-    NameKind.EC2_RESOURCE: "i-0123456789abcdef0.ec2.internal i-0123456789abcdef0.eu-central-1.compute.internal",
+    NameKind.EC2_RESOURCE: "i-0123456789abcdef0.ec2.internal "
+    "i-0123456789abcdef0.eu-central-1.compute.internal",
     NameKind.SINGLE_LABEL: "kafka0 kafka-1 4f66ad9a0b2 4f66ad9a0b2e0 localhost1",
     NameKind.LOCAL_DOMAIN: "kafka.local kafka-0.kafka.default.svc.cluster.local",
     NameKind.PRIVATE_TLD: "kafka.internal ip-10-0-0.ec2.internal k.corp k.home.arpa",
