@@ -51,8 +51,10 @@ def seen(**changed: AddressResult | MetadataAnswer | None) -> dict[ListenerAddre
     }
     for key, change in changed.items():
         place = f"{key[0]}:{key[1]}"
-        is_result = isinstance(change, AddressResult)
-        results[place] = change if is_result else result(place, change, "" if change else "refused")
+        if isinstance(change, AddressResult):
+            results[place] = change
+        else:
+            results[place] = result(place, change, "" if change else "refused")
     return {(address(place), PLAIN): address_result for place, address_result in results.items()}
 
 
@@ -412,7 +414,7 @@ class StepsDouble:
 
     def __init__(self) -> None:
         self.lookup = KNOWN_NAME
-        self.attempts = (Attempt("192.0.2.1", "", 0.0),)
+        self.attempts: tuple[Attempt, ...] = (Attempt("192.0.2.1", "", 0.0),)
         self.security: Failure | None = None
         self.limits: list[float] = []
         self.reached: list[tuple[object, ...]] = []

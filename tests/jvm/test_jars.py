@@ -29,32 +29,35 @@ def names(paths: tuple[Path, ...]) -> list[str]:
     return [path.name for path in paths]
 
 
+LEAF = ["org.example:leaf:1.0"]
+TOP = ["org.example:top:2.0"]
+
+
 class TestFetch:
     pytestmark = needs_java
 
     def test_brings_all_but_exclusions(self, repository: MavenRepositoryDouble) -> None:
-        found = jars.fetch("top", ["org.example:top:2.0"], excludes=["org.example:heavy"])
-        assert names(found) == ["leaf-1.0.jar", "top-2.0.jar"]
+        paths = jars.fetch("top", TOP, excludes=["org.example:heavy"])
+        assert names(paths) == ["leaf-1.0.jar", "top-2.0.jar"]
 
     def test_second_time_needs_no_network(self, repository: MavenRepositoryDouble) -> None:
-        first = jars.fetch("top", ["org.example:top:2.0"])
-        asked = len(repository.requests)
-        assert jars.fetch("top", ["org.example:top:2.0"]) == first
-        assert len(repository.requests) == asked
+        first = jars.fetch("top", TOP)
+        requests = len(repository.requests)
+        assert jars.fetch("top", TOP) == first
+        assert len(repository.requests) == requests
 
-    def test_changed_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
+    def test_a_changed_or_deleted_jar_is_fetched_again(
+        self, repository: MavenRepositoryDouble
+    ) -> None:
+        (jar,) = jars.fetch("leaf", LEAF)
         content = jar.read_bytes()
         jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+        assert jars.fetch("leaf", LEAF) == (jar,)
         assert jar.read_bytes() == content
-
-    def test_deleted_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
         jar.unlink()
         with pytest.raises(EarshotError, match=re.escape(jars.FETCH)):
-            jars.fetch("leaf", ["org.example:leaf:1.0"], fetching=False)
-        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+            jars.fetch("leaf", LEAF, fetching=False)
+        assert jars.fetch("leaf", LEAF) == (jar,)
 
     def test_unknown_version_is_named_at_once(self, repository: MavenRepositoryDouble) -> None:
         assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:9.9"])) == (
@@ -66,10 +69,9 @@ class TestFetch:
 
     def test_a_failing_server_is_asked_again(self, repository: MavenRepositoryDouble) -> None:
         repository.failures = 1
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
-        assert jar.name == "leaf-1.0.jar"
+        assert names(jars.fetch("leaf", LEAF)) == ["leaf-1.0.jar"]
 
-    def test_download_that_differs_from_its_checksum_is_refused(
+    def test_a_download_unlike_its_checksum_is_refused(
         self, repository: MavenRepositoryDouble, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(jars, "ATTEMPTS", 1)

@@ -27,16 +27,18 @@ def no_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "USUAL_PLACES", ())
 
 
+def java_of(home: Path, other: Path | None = None) -> java.Java:
+    """The Java that is found with ``home`` as JAVA_HOME and ``other`` on PATH."""
+    path = other / "bin" if other else "/nowhere"
+    return java.find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+
+
 @pytest.mark.parametrize("released", [True, False], ids=["release file", "asked"])
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "21-ea"])
 def test_java_home_comes_first(tmp_path: Path, version: str, released: bool) -> None:
     home = install(tmp_path / "home", version, released=released)
-    other = install(tmp_path / "other", "17.0.1")
-
-    found = java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    assert (found.home, found.version) == (home, version)
-    assert found.major == int(version[:2])
+    first = java_of(home, install(tmp_path / "other", "17.0.1"))
+    assert (first.home, first.version, first.major) == (home, version, int(version[:2]))
 
 
 def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,28 +50,20 @@ def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.Mo
 def test_unsuitable_java_home_gives_way_to_path(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "11.0.2")
     other = install(tmp_path / "other", "17.0.1")
-
-    found = java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    assert found.home == other
+    assert java_of(home, other).home == other
 
 
 def test_command_on_path_may_be_a_link(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "21.0.2")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
-
     assert java.find_java({"PATH": str(tmp_path / "bin")}).home == home
 
 
 def test_all_that_was_found_is_named(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "1.8.0_402")
     other = install(tmp_path / "other", "25.0.1")
-
-    with pytest.raises(EarshotError) as caught:
-        java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    error = caught.value
+    error = raised(EarshotError, java_of, home, other)
     assert error.observed == (
         f"JAVA_HOME ({home}) is Java 1.8.0_402; {other}/bin/java on PATH is Java 25.0.1"
     )
@@ -78,17 +72,13 @@ def test_all_that_was_found_is_named(tmp_path: Path) -> None:
 
 
 def rejected(home: Path) -> str:
-    """What is said of a ``JAVA_HOME`` where nothing else is there."""
-    error = raised(EarshotError, java.find_java, {"JAVA_HOME": str(home), "PATH": "/nowhere"})
-    return error.observed
+    """The observed value of the error for JAVA_HOME ``home``, without another Java."""
+    return raised(EarshotError, java_of, home).observed
 
 
 def test_nothing_found(tmp_path: Path) -> None:
     error = raised(EarshotError, java.find_java, {"PATH": str(tmp_path)})
     assert error.observed == "none was found (JAVA_HOME, PATH)"
-
-
-def test_wrong_java_home(tmp_path: Path) -> None:
     assert rejected(tmp_path) == f"JAVA_HOME ({tmp_path}) has no working bin/java"
 
 
@@ -112,16 +102,12 @@ def test_a_java_without_version(
     assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
-def test_the_release_file_is_enough(tmp_path: Path) -> None:
+def test_the_release_file_is_read_before_the_command(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "17.0.1")
     (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
-    assert java.find_java({"JAVA_HOME": str(home)}).version == "21.0.2"
-
-
-def test_a_release_file_without_a_version_leaves_it_to_the_command(tmp_path: Path) -> None:
-    home = install(tmp_path / "home", "17.0.1")
+    assert java_of(home).version == "21.0.2"
     (home / "release").write_text('IMPLEMENTOR="Someone"\n')
-    assert java.find_java({"JAVA_HOME": str(home)}).version == "17.0.1"
+    assert java_of(home).version == "17.0.1", "the command says it"
 
 
 def test_the_usual_places_come_last_in_order(

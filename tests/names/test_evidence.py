@@ -128,9 +128,11 @@ def test_every_scope_of_a_listener_has_its_own_evidence() -> None:
         "192.0.2.53": {host: ("203.0.113.1",)},
         "10.0.0.2": {host: ("10.0.0.1",)},
     }
-    servers = {Scope.EXTERNAL: ("192.0.2.53",), Scope.INTERNAL: ("10.0.0.2",)}
+    policy = ResolverPolicy(
+        resolvers={Scope.EXTERNAL: ("192.0.2.53",), Scope.INTERNAL: ("10.0.0.2",)}
+    )
     names = plan(host, scopes=(Scope.INTERNAL, Scope.EXTERNAL))
-    evidence = gather(names, ResolverPolicy(resolvers=servers), "aws", None, TableAsked(tables))
+    evidence = gather(names, policy, "aws", None, TableAsked(tables))
     assert {scope: found.addresses for (_, scope, _), found in evidence.items()} == {
         Scope.INTERNAL: ("10.0.0.1",),
         Scope.EXTERNAL: ("203.0.113.1",),

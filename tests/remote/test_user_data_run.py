@@ -50,7 +50,7 @@ class Machine:
 
     def run(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
         own = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "BUCKET": str(self.bucket)}
-        command = [self.root / "usr/local/sbin" / name, *words]
+        command = [str(self.root / "usr/local/sbin" / name), *words]
         return subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
 
     @property

@@ -135,8 +135,8 @@ def test_a_problem_of_this_machine_is_inconclusive(
     failure: RouteFailure, problem: str, reason: str
 ) -> None:
     late = {("INTERNAL", 1): RouteProblem(failure, problem)}
-    for findings in ({"unwritten": late}, {"unread": late}):
-        cell = merged(**findings)["INTERNAL", 1]
+    for cells in (merged(unwritten=late), merged(unread=late)):
+        cell = cells["INTERNAL", 1]
         assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None)
         assert cell.reason.endswith(reason.format(problem))
 

@@ -71,33 +71,31 @@ def test_pyspark_may_have_the_connector(tmp_path: Path, fetched: tuple[Path, ...
     assert connector_jars(SparkSettings(), tmp_path) == ()
 
 
+EXPIRED = "TimeoutException: Expiring 5 record(s) for t-0:5001 ms"
+SAVE_FAILED = (
+    "An error occurred while calling o1.save.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0: (executor "
+    f"driver): org.apache.kafka.common.errors.{EXPIRED}\n\tat org.apache.spark.X(X.scala:1)\n"
+)
+NO_CLIENT = (
+    "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
+    "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
+    "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
+    "Caused by: java.lang.IllegalStateException: after it"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            (
-                "An error occurred while calling o1.save.\n"
-                ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0: "
-                "(executor driver): org.apache.kafka.common.errors.TimeoutException: Expiring 5 "
-                "record(s) for t-0:5001 ms\n\tat org.apache.spark.Some.thing(Some.scala:1)\n"
-            ),
-            "TimeoutException: Expiring 5 record(s) for t-0:5001 ms",
-        ),
-        (
-            (
-                "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
-                "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
-                "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
-                "Caused by: java.lang.IllegalStateException: after it"
-            ),
-            "ConfigException: No bootstrap",
-        ),
+        (SAVE_FAILED, EXPIRED),
+        (NO_CLIENT, "ConfigException: No bootstrap"),
         ("java.lang.IllegalArgumentException: bad option", "IllegalArgumentException: bad option"),
         ("no exception\nat all", "no exception"),
         ("", "no reason was given"),
     ],
 )
-def test_the_innermost_reason_is_told(text: str, reason: str) -> None:
+def test_the_innermost_reason(text: str, reason: str) -> None:
     assert innermost(text) == reason
 
 
@@ -140,16 +138,14 @@ def test_a_master_that_the_user_names_is_respected(
     assert found["spark.master"] in (["local[*]"] if default else named)
 
 
-def test_a_local_cluster_gets_no_authentication(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_authentication_of_local_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    found = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
-    assert not found.keys() & AUTHENTICATION.keys()
-
-
-def test_authentication_may_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    found = spark_session._conf({"spark.authenticate": "false"}, (), ())
-    assert {key: found[key] for key in AUTHENTICATION if key in found} == {
+    # a local cluster has executors, and so no secret of its own
+    conf = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
+    assert not conf.keys() & AUTHENTICATION.keys()
+    # authentication that is turned off turns off the rest
+    conf = spark_session._conf({"spark.authenticate": "false"}, (), ())
+    assert {key: conf[key] for key in AUTHENTICATION if key in conf} == {
         "spark.authenticate": "false"
     }
 

@@ -129,30 +129,18 @@ def test_with_discovery_and_spark(
     )
     if not cells:
         return
-    found, _ = discovery.contract_of(reported(cells), PLAIN)
-    assert [(it.broker, it.address) for it in targets_of(found)] == [
-        (cell.broker, cell.address) for cell in cells
-    ]
+    discovered, _ = discovery.contract_of(reported(cells), PLAIN)
+    targets = [(target.broker, target.address) for target in targets_of(discovered)]
+    assert targets == [(cell.broker, cell.address) for cell in cells]
     living = [cell.model_copy(update={"listener": "LISTENER_1"}) for cell in cells]
-    entrance = access_by_listener(targets_reached(found, living), {})["LISTENER_1"]
-    assert entrance.bootstrap == found.listeners[0].bootstrap
+    access = access_by_listener(targets_reached(discovered, living), {})["LISTENER_1"]
+    assert access.bootstrap == discovered.listeners[0].bootstrap
     routes = [Route(it.listener, it.broker, it.address, i) for i, it in enumerate(cells)]
-    looked = {
-        "executor": "1",
-        "host": "worker",
-        "resolvers": [],
-        "reached": [
-            {
-                "listener": it.listener,
-                "broker": it.broker,
-                "resolved": ["192.0.2.1"] if reached else [],
-                "error": "" if reached else "unknown",
-                "cluster_id": "",
-            }
-            for it in routes
-        ],
-    }
-    executor = vantage_of(looked, routes)
+    outcome = {"resolved": ["192.0.2.1"] if reached else [], "error": "" if reached else "unknown"}
+    outcome |= {"cluster_id": ""}
+    seen = [{"listener": it.listener, "broker": it.broker, **outcome} for it in routes]
+    answer = {"executor": "1", "host": "worker", "resolvers": [], "reached": seen}
+    executor = vantage_of(answer, routes)
     unwritten = {route.key: RouteProblem(trouble, "gone") for route in routes}
     proven = merge(cells, JobResult(unwritten=unwritten, executors=(executor,)))
     assert len(proven) == 2 * len(cells)
