@@ -1,7 +1,6 @@
 """Certificates of others: what Kafka can read of them, and one clear error for what it cannot."""
 
 import ssl
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -121,17 +120,6 @@ def test_keys_become_what_kafka_reads(folder: Path, form: PrivateFormat, passwor
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(store)
 
 
-def without(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def holding(name: str, text: str) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        (folder / name).write_text(text)
-
-    return write
-
-
 ED25519 = (
     ed25519.Ed25519PrivateKey.generate()
     .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -145,69 +133,49 @@ PLAIN_TEXTS = (
 )
 
 
+UNREADABLE = (
+    "cannot be read (No such file or directory)\n  fix: put it there, or correct security.tls.from"
+)
+ENCRYPTED = (
+    "holds a key that is encrypted, and no password is given\n  allowed: a key without a password, "
+    "or the place of it as security.tls.from.password"
+)
+NO_CERTIFICATE = (
+    "holds no certificate that can be read\n  allowed: PEM: -----BEGIN CERTIFICATE-----"
+)
+NO_KEY = "holds no private key that can be read\n  allowed: PEM: -----BEGIN PRIVATE KEY-----"
+OTHER_KEY = (
+    "holds another key than that of the first certificate in 1.pem\n"
+    "  allowed: the key that the certificate was issued for"
+)
+OTHER_KIND = (
+    "holds a key of a kind that Kafka does not read from PEM\n  allowed: a key of RSA or EC"
+)
+NO_SUBJECT = "its subject is empty, and Kafka knows nodes by it)\n  fix: have it issued again"
+
+
 @pytest.mark.parametrize(
-    ("change", "reported"),
+    ("name", "text", "reported"),
     [
+        ("ca.pem", None, UNREADABLE),
+        ("1.pem", "x", NO_CERTIFICATE),
+        ("1.key", B1.key_pem("geheim"), ENCRYPTED),
+        ("1.key", "x", NO_KEY),
+        ("1.key", MIDDLE.key_pem(), OTHER_KEY),
+        ("1.key", ED25519, OTHER_KIND),
+        ("1.pem", NAMELESS.pem, f"holds a certificate that cannot be used ({NO_SUBJECT}"),
         (
-            without("ca.pem"),
-            (
-                "ca.pem: cannot be read (No such file or directory)\n"
-                "  fix: put it there, or correct security.tls.from"
-            ),
-        ),
-        (
-            holding("1.pem", "x"),
-            (
-                "1.pem: holds no certificate that can be read\n"
-                "  allowed: PEM: -----BEGIN CERTIFICATE-----"
-            ),
-        ),
-        (
-            holding("1.key", B1.key_pem("geheim")),
-            (
-                "1.key: holds a key that is encrypted, and no password is given\n  allowed: a key "
-                "without a password, or the place of it as security.tls.from.password"
-            ),
-        ),
-        (
-            holding("1.key", "x"),
-            (
-                "1.key: holds no private key that can be read\n"
-                "  allowed: PEM: -----BEGIN PRIVATE KEY-----"
-            ),
-        ),
-        (
-            holding("1.key", MIDDLE.key_pem()),
-            (
-                "1.key: holds another key than that of the first certificate in 1.pem\n"
-                "  allowed: the key that the certificate was issued for"
-            ),
-        ),
-        (
-            holding("1.key", ED25519),
-            (
-                "1.key: holds a key of a kind that Kafka does not read from PEM\n"
-                "  allowed: a key of RSA or EC"
-            ),
-        ),
-        (
-            holding("1.pem", NAMELESS.pem),
-            (
-                "1.pem: holds a certificate that cannot be used (its subject is empty, and Kafka "
-                "knows nodes by it)\n  fix: have it issued again"
-            ),
-        ),
-        (
-            holding("1.pem", PARTED.pem),
-            ("1.pem: holds a certificate that cannot be used (CN=a\\;User:b: " + PLAIN_TEXTS),
+            "1.pem",
+            PARTED.pem,
+            f"holds a certificate that cannot be used (CN=a\\;User:b: {PLAIN_TEXTS}",
         ),
     ],
 )
-def test_unusable_files_are_named(
-    folder: Path, change: Callable[[Path], None], reported: str
-) -> None:
-    change(folder)
-    assert refusal(folder) == reported
+def test_unusable_files_are_named(folder: Path, name: str, text: str | None, reported: str) -> None:
+    (folder / name).unlink()
+    if text is not None:
+        (folder / name).write_text(text)
+    assert refusal(folder) == f"{name}: {reported}"
 
 
 def test_a_key_that_is_not_named_is_asked_for(folder: Path) -> None:

@@ -99,28 +99,19 @@ def test_what_is_no_text_of_the_region_is_named(parameters_in_aws: None) -> None
 
 
 PERMISSION = "let these credentials call {}, and kms:Decrypt where a key of your own encrypts it"
+OF_SECRETS = PERMISSION.format("secretsmanager:GetSecretValue")
+LATER = "run the same command again in a minute: AWS refuses more calls for now"
+REACHED = "see that this machine reaches AWS, and that region and credentials are the right ones"
 
 
 @pytest.mark.parametrize(
     ("place", "code", "remedy"),
     [
         (PLACE, "AccessDeniedException", PERMISSION.format("ssm:GetParameters")),
-        (
-            "secretsmanager:ca",
-            "AccessDeniedException",
-            PERMISSION.format("secretsmanager:GetSecretValue"),
-        ),
-        (
-            PLACE,
-            "ThrottlingException",
-            "run the same command again in a minute: AWS refuses more calls for now",
-        ),
+        ("secretsmanager:ca", "AccessDeniedException", OF_SECRETS),
+        (PLACE, "ThrottlingException", LATER),
         (PLACE, "ExpiredTokenException", CREDENTIALS),
-        (
-            PLACE,
-            "InternalServerError",
-            "see that this machine reaches AWS, and that region and credentials are the right ones",
-        ),
+        (PLACE, "InternalServerError", REACHED),
     ],
 )
 def test_refusals_of_aws(
@@ -137,44 +128,32 @@ def test_refusals_of_aws(
     )
 
 
-def test_a_machine_without_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, operation: str, given: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://nowhere.example")
 
     monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
     assert refusal(PLACE) == (
         f'{PLACE}: cannot be used: Could not connect to the endpoint URL: "https://nowhere.example"'
-        "\n  fix: see that this machine reaches AWS, and that region and credentials are the right "
-        "ones"
+        f"\n  fix: {REACHED}"
     )
 
 
-def test_a_region_is_needed() -> None:
-    assert refusal(PLACE, region="") == (
-        f"{PLACE}: cannot be used: You must specify a region.\n"
-        "  fix: name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the "
-        "profile"
-    )
+def unusable(reason: str, fix: str) -> str:
+    return f"{PLACE}: cannot be used: {reason}\n  fix: {fix}"
 
 
-def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    reported = refusal(PLACE)
-    assert (
-        reported == f"{PLACE}: cannot be used: Unable to locate credentials\n  fix: {CREDENTIALS}"
-    )
-
-
-def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody's")
-    assert refusal(PLACE) == (
-        f"{PLACE}: cannot be used: The config profile (nobody's) could not be found\n"
-        f"  fix: {CREDENTIALS}"
-    )
-
-
-def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    assert refusal(PLACE) == (
-        f"{PLACE}: cannot be used: boto3 is not installed\n  fix: pip install 'earshot[aws]'"
-    )
+def test_what_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    region = "name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the profile"
+    assert refusal(PLACE, region="") == unusable("You must specify a region.", region)
+    with monkeypatch.context() as patch:
+        patch.delenv("AWS_ACCESS_KEY_ID")
+        assert refusal(PLACE) == unusable("Unable to locate credentials", CREDENTIALS)
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_PROFILE", "nobody's")
+        reason = "The config profile (nobody's) could not be found"
+        assert refusal(PLACE) == unusable(reason, CREDENTIALS)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "boto3", None)
+        reason = "boto3 is not installed"
+        assert refusal(PLACE) == unusable(reason, "pip install 'earshot[aws]'")

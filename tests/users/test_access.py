@@ -46,15 +46,9 @@ def test_a_user_may_do_everything_with_its_own_by_password_and_by_certificate() 
 
 
 def test_the_validator_may_do_no_more_than_a_validation_needs() -> None:
-    operations = {item.operation for item in bindings(("validator", "topic", "__earshot-"))}
-    assert operations == {
-        AclOperation.ALTER,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.READ,
-        AclOperation.WRITE,
-    }
+    operations = {binding.operation for binding in bindings(("validator", "topic", "x"))}
+    needed = ("ALTER", "CREATE", "DELETE", "DESCRIBE", "READ", "WRITE")
+    assert operations == {AclOperation[name] for name in needed}
 
 
 @pytest.mark.parametrize(
@@ -133,16 +127,12 @@ def test_who_lacks_a_credential_of_a_mechanism(admin: UserAccess) -> None:
 
 
 def test_a_login_has_the_mechanism_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Mapping[str, Any]] = []
-    monkeypatch.setattr(access, "login_failure", given.append)
-    access.await_logins([LOGIN], {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "app"})
-    assert given == [
-        {
-            "sasl.mechanism": "SCRAM-SHA-256",
-            "sasl.username": "app",
-            "bootstrap.servers": "localhost:9092",
-        }
-    ]
+    logins: list[Mapping[str, Any]] = []
+    monkeypatch.setattr(access, "login_failure", logins.append)
+    client = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "app"}
+    access.await_logins([LOGIN], client)
+    own = {"sasl.mechanism": "SCRAM-SHA-256", "bootstrap.servers": "localhost:9092"}
+    assert logins == [client | own]
 
 
 def test_a_refused_login_names_broker_listener_and_user(monkeypatch: pytest.MonkeyPatch) -> None:
