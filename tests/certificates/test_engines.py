@@ -48,9 +48,7 @@ def test_an_unreadable_copy_is_one_error(make: Callable[[Path], None], store: En
 
 @pytest.mark.parametrize("from_parameter", [False, True])
 @pytest.mark.parametrize("days", [-1, 3650])
-def test_an_invalid_authority_is_refused(
-    store: EngineStore, days: int, from_parameter: bool
-) -> None:
+def test_invalid_authority_is_refused(store: EngineStore, days: int, from_parameter: bool) -> None:
     """Clients of Docker check the validity of the authority, too."""
     file, now = store.folder / "authority.json", NOW + timedelta(days=days)
     text = file.read_text() if from_parameter else None

@@ -85,9 +85,7 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
         ([B1], [MIDDLE], "CN=Root"),
     ],
 )
-def test_an_incomplete_chain(
-    folder: Path, sent: list[Made], trusted: list[Made], missing: str
-) -> None:
+def test_short_chains(folder: Path, sent: list[Made], trusted: list[Made], missing: str) -> None:
     (folder / "1.pem").write_text("".join(item.pem for item in sent))
     (folder / "ca.pem").write_text("".join(item.pem for item in trusted))
     assert only(read_given(files(folder), [1])).shown.missing == missing

@@ -114,9 +114,7 @@ REACHED = "see that this machine reaches AWS, and that region and credentials ar
         (PLACE, "InternalServerError", REACHED),
     ],
 )
-def test_refusals_of_aws(
-    place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_aws_refusals(place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, operation: str, given: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": "no\nway"}}, operation)
 

@@ -158,7 +158,7 @@ def test_other_files_are_not_touched(store: Store) -> None:
         (WANTED, 60, FILES),
     ],
 )
-def test_only_changed_or_expired_files_are_renewed(
+def test_which_files_are_due(
     store: Store, wanted: TargetCertificates, days: int, due: list[str]
 ) -> None:
     now, before = NOW + timedelta(days=days), contents(store)

@@ -132,9 +132,7 @@ def test_a_node_s_certificate_that_is_refused(changes: dict[str, Any], why: str)
         ({"policy": True}, {}, "OpenSSL refuses its certificate: no explicit policy"),
     ],
 )
-def test_authorities_that_are_refused(
-    middle: dict[str, Any], root: dict[str, Any], why: str
-) -> None:
+def test_authorities_are_refused(middle: dict[str, Any], root: dict[str, Any], why: str) -> None:
     assert observed(LEAF, replace(ISSUER, **middle), replace(ISSUER, **root)) == why
 
 

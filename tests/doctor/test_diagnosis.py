@@ -130,9 +130,7 @@ ALERT = Failure("tls", "alert")
         ({"consumed": None}, "ppppppf", "not-returned"),
     ],
 )
-def test_the_failed_stage_names_the_cause(
-    changes: dict[str, object], letters: str, kind: str
-) -> None:
+def test_failed_stages_name_causes(changes: dict[str, object], letters: str, kind: str) -> None:
     facts, stage = changed(changes), list(Stage)[letters.index("f")]
     assert failed(facts) == (stage, kind)
     cell = diagnose(facts, "host")
@@ -223,9 +221,7 @@ RETURNS = "broker 1 returns the same record"
         ({"consumed": Failure("corrupt", "changed")}, "changed", RETURNS),
     ],
 )
-def test_a_cause_has_the_observed_and_the_expected(
-    changes: dict[str, object], observed: str, expected: str
-) -> None:
+def test_observed_and_expected(changes: dict[str, object], observed: str, expected: str) -> None:
     cell = diagnose(changed(changes), "host")
     assert cell.cause is not None
     assert (cell.cause.observed, cell.cause.expected) == (observed, expected)
@@ -410,7 +406,7 @@ def test_an_address_without_a_route_is_blamed_last(errors: tuple[str, str], kind
         (None, (), ""),
     ],
 )
-def test_what_a_certificate_is_for_and_how_long_it_lasts_is_told(
+def test_the_certificate_is_described(
     days: int | None, names: tuple[str, ...], reported: str
 ) -> None:
     target = replace(TARGET, protocol=Protocol.SSL)

@@ -83,9 +83,7 @@ HERE = Address("localhost", 9092)
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
     ],
 )
-def test_the_note_of_a_seed(
-    name: str | None, reported: str | None, expected: str | None, note: str
-) -> None:
+def test_seed_note(name: str | None, reported: str | None, expected: str | None, note: str) -> None:
     contact = Contact(HERE, Lookup("localhost", "this machine", Diagnosis.OK))
     said = None if reported is None else answer(str(HERE), "a:1", "b:2", cluster=reported)
     seed_note = doctor._seed_note(HERE, name, survey.AddressResult(contact, said), expected)
@@ -100,9 +98,7 @@ NOT_CREATED = "no topic could be created here: said so"
     ("error", "given", "has_quorum"),
     [("timeout", 10.0, False), ("timeout", 0.1, True), ("disconnected", 10.0, True)],
 )
-def test_only_a_cluster_that_had_time_has_no_quorum(
-    error: str, given: float, has_quorum: bool
-) -> None:
+def test_the_quorum_needs_time_to_be_missing(error: str, given: float, has_quorum: bool) -> None:
     facts = without_topic(FACTS, Failure(error, "said so"), given)
     if has_quorum:
         assert (facts.no_record_reason, facts.produced) == (NOT_CREATED, None)
@@ -316,9 +312,7 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
 
 
 @pytest.mark.parametrize("strange", [(0, 0), (0, 5), (2, 5), (5, 5)])
-def test_partitions_identify_silent_brokers(
-    strange: tuple[int, int], cluster: ClusterDouble
-) -> None:
+def test_partitions_identify_brokers(strange: tuple[int, int], cluster: ClusterDouble) -> None:
     peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
     unknown = AnsweringBrokers(unknown_reason="not told")
     facts = replace(observed(1), peer=peer, answering_brokers=unknown)

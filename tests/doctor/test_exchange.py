@@ -177,7 +177,7 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
         ([0.001, 0.01, 0.005], 2),
     ],
 )
-def test_the_quickest_later_record(
+def test_quickest_record(
     seconds: list[float], counts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once one is quick, or there were enough, no more are sent."""

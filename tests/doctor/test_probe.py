@@ -132,9 +132,7 @@ def test_refused() -> None:
 @pytest.mark.parametrize(
     ("port", "error"), [(0, "no-port"), (1, "refused"), (65_535, "refused"), (65_536, "no-port")]
 )
-def test_invalid_ports_are_not_tried(
-    port: int, error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_port_is_not_tried(port: int, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(address: object, timeout: float) -> None:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
 
@@ -223,9 +221,7 @@ def test_when_names_are_compared(algorithm: str, compared: bool, certificate: Pa
         (40, "certificate-not-yet-valid", "certificate is not yet valid"),
     ],
 )
-def test_a_certificate_outside_its_validity(
-    begins: int, word: str, said: str, tmp_path: Path
-) -> None:
+def test_a_certificate_not_valid_now(begins: int, word: str, said: str, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     authority = new_authority("test", now - timedelta(days=100))
     begin = now + timedelta(days=begins)

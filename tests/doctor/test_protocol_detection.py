@@ -56,7 +56,7 @@ def tls() -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("said", "mechanisms"), [(LOGIN, ("PLAIN", "SCRAM-SHA-512")), (NO_LOGIN, ())]
 )
-def test_a_listener_of_kafka_says_what_it_speaks(
+def test_kafka_is_detected(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
@@ -129,7 +129,7 @@ def test_a_closed_port_tells_nothing() -> None:
         (DetectedProtocol(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
     ],
 )
-def test_only_another_protocol_is_named(
+def test_other_protocol_is_named(
     known: DetectedProtocol, expected: Protocol, reported: str
 ) -> None:
     assert known.other_than(expected) == reported

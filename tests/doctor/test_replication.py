@@ -327,9 +327,7 @@ def silent_pair() -> Iterator[Contract]:
         yield contract(INTERNAL=[one, two])
 
 
-def test_acknowledged_records_prove_replication(
-    three: list[str], topics: type[TopicDouble]
-) -> None:
+def test_acknowledgements_prove_replication(three: list[str], topics: type[TopicDouble]) -> None:
     topics.note = "topic copies could not be deleted"
     named = contract(INTERNAL=three)
     proven = proof(named, cells_of(named))
@@ -409,7 +407,7 @@ def test_each_leader_answers_for_what_was_met_at_it(topics: type[TopicDouble]) -
     assert topics.made[0].deleted
 
 
-def test_a_late_acknowledgement_is_no_copy(
+def test_late_records_are_not_copied(
     topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replication, "LIMIT", 0.2)
@@ -420,7 +418,7 @@ def test_a_late_acknowledgement_is_no_copy(
     assert cause_of(results[0]).observed == observed
 
 
-def test_a_broker_that_died_meanwhile_is_told_from_one_that_does_not_copy(
+def test_a_dead_broker_is_no_cause(
     topics: type[TopicDouble], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replication, "LIMIT", 0.2)

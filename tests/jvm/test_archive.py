@@ -137,9 +137,7 @@ def test_nothing_is_recorded_in_a_path_that_splits(
         archive.Recording(java, (jar,))
 
 
-def test_a_stale_archive_may_be_gone(
-    java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_archive_may_be_gone(java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stale = recorded(java, jar)
     os.utime(jar, (1, 1))
     remove = shutil.rmtree

@@ -46,9 +46,7 @@ class TestFetch:
         assert jars.fetch("top", TOP) == first
         assert len(repository.requests) == requests
 
-    def test_a_changed_or_deleted_jar_is_fetched_again(
-        self, repository: MavenRepositoryDouble
-    ) -> None:
+    def test_a_spoilt_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
         (jar,) = jars.fetch("leaf", LEAF)
         content = jar.read_bytes()
         jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -169,7 +167,7 @@ def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
         (jars.spark_jars, "/a,b/x.jar", "a ,, which ends an entry of Spark's `spark.jars`"),
     ],
 )
-def test_a_path_that_splits_is_refused(
+def test_paths_that_split_are_refused(
     join: Callable[[list[Path]], str], path: str, why: str
 ) -> None:
     assert join([Path("/a b/ü.jar")]) == "/a b/ü.jar"

@@ -93,9 +93,7 @@ def test_a_command_that_may_not_be_run_is_none(tmp_path: Path) -> None:
     ["#!/bin/sh\nexec sleep 60\n", "#!/nowhere/sh\n", "#!/bin/sh\necho nonsense >&2\n"],
     ids=["slow", "broken", "says something else"],
 )
-def test_a_java_without_version(
-    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_java_version(tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "ANSWER_SECONDS", 0.05)
     home = install(tmp_path / "home", "17.0.1", released=False)
     (home / "bin" / "java").write_text(script)
@@ -110,9 +108,7 @@ def test_the_release_file_is_read_before_the_command(tmp_path: Path) -> None:
     assert java_of(home).version == "17.0.1", "the command says it"
 
 
-def test_the_usual_places_come_last_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_usual_places_come_last_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     below_the_root = tmp_path.relative_to("/")
     places = (f"{below_the_root}/usr/lib/jvm/*", f"{below_the_root}/Library/*/Contents/Home")
     monkeypatch.setattr(java, "USUAL_PLACES", places)

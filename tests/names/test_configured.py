@@ -159,9 +159,7 @@ def test_a_domain_is_one_word() -> None:
     assert read_resolv_conf("domain a.example b.example").search == ("a.example",)
 
 
-def test_the_tool_of_macos_is_run_and_one_that_fails_adds_nothing(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scutil_may_fail(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 
     def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:

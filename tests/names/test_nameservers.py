@@ -182,9 +182,7 @@ def test_a_server_asked_alone_speaks_for_the_resolver(server: str) -> None:
     assert (found.resolver, found.each) == (server, ())
 
 
-def test_settings_of_this_machine_are_not_read(
-    server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_machine_settings_are_not_read(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*given: object) -> None:
         raise AssertionError("the servers and options of this machine are others")
 

@@ -42,7 +42,7 @@ def test_addresses_keep_their_order_and_zones(monkeypatch: pytest.MonkeyPatch) -
         ("EAI_MEMORY", Diagnosis.SERVER_FAILURE),
     ],
 )
-def test_errors_of_getaddrinfo(
+def test_getaddrinfo_errors(
     monkeypatch: pytest.MonkeyPatch, code: str, diagnosis: Diagnosis
 ) -> None:
     answer_with(monkeypatch, socket.gaierror(getattr(socket, code), "its own words"))

@@ -114,9 +114,7 @@ def test_a_report_comes_back_whatever_it_says(name: str) -> None:
         (137, True, [], "needed more memory than 2g; ended with status 137"),
     ],
 )
-def test_a_missing_report_is_an_error(
-    code: int, killed: bool, lines: list[str], observed: str
-) -> None:
+def test_report_is_missing(code: int, killed: bool, lines: list[str], observed: str) -> None:
     error = raised(EarshotError, outcome, ContainerDouble(code, killed=killed), lines)
     assert error.observed == observed
 
@@ -141,9 +139,7 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
     ("network", "missing"),
     [("dev", False), ("gone", True), (OWN_NETWORK, False), (HOST_NETWORK, False)],
 )
-def test_only_a_network_of_the_brokers_has_to_be_there(
-    network: str, missing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_must_exist(network: str, missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def get(name: str) -> object:
         if name != "dev":
             raise NotFound(name)
@@ -177,9 +173,7 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
     ],
 )
 @pytest.mark.parametrize("dns", [(), ("192.0.2.53",)])
-def test_the_vantage_has_its_place_and_its_dns_servers(
-    network: str, where: str, dns: tuple[str, ...]
-) -> None:
+def test_the_vantage_has_place_and_servers(network: str, where: str, dns: tuple[str, ...]) -> None:
     standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, dns=dns)
     session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
     report = samples.report([], vantages=[INNER, Vantage(name="x")])

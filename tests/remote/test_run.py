@@ -301,9 +301,7 @@ def test_a_place_that_leaves_everything_out_is_not_stood_on(world: World) -> Non
     assert cells(report) == {"host": ("FRED", Verdict.SKIP)}
 
 
-def test_a_remote_validator_works_in_parallel(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remote_validators_in_parallel(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(post: object, place: Standpoint, contract: Contract, *_: object) -> Report:
         return world._see(place.name, contract)
 

@@ -128,9 +128,7 @@ def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
     assert unproven(outcomes).keys() == {route.key for route in every}
 
 
-def test_a_dead_broker_cancels_its_jobs(
-    port: int, dead: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_broker_cancels_jobs(port: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("earshot.spark.attempts.WATCH_SECONDS", 0.2)
     every = routes(port)
     every[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead), 0)

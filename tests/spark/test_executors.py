@@ -98,9 +98,7 @@ def test_a_cluster_without_executors_ends_at_the_deadline() -> None:
 @pytest.mark.parametrize(
     ("expected", "waits"), [("2", False), ("0", True), ("3", True), ("", True)]
 )
-def test_the_wait_ends_with_the_expected_number_of_executors(
-    expected: str, waits: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expected_executors(expected: str, waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "SETTLED_SECONDS", 0.05)
     monkeypatch.setattr(executors, "EXPECTED_SECONDS", 0.05)
     cluster, end, waited = Cluster(2), Deadline(60), list[float]()
@@ -142,7 +140,7 @@ def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> No
         ([[], [], []], [], 0),
     ],
 )
-def test_executors_that_got_no_task_may_get_one_later(
+def test_executors_without_task(
     rounds: list[list[str] | Exception], names: list[str], left: int
 ) -> None:
     def answering(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:

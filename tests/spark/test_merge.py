@@ -131,9 +131,7 @@ def test_a_broker_that_died_meanwhile_fails_at_tcp() -> None:
         (RouteFailure.RESOURCE_LIMIT, "IOException: No space left", "machine that it runs on: {}"),
     ],
 )
-def test_a_problem_of_this_machine_is_inconclusive(
-    failure: RouteFailure, problem: str, reason: str
-) -> None:
+def test_problems_of_the_machine(failure: RouteFailure, problem: str, reason: str) -> None:
     late = {("INTERNAL", 1): RouteProblem(failure, problem)}
     for cells in (merged(unwritten=late), merged(unread=late)):
         cell = cells["INTERNAL", 1]

@@ -168,7 +168,7 @@ OPEN, READABLE = "does not authenticate", "does not encrypt"
         ("spark://it:7077", {}, True, "spark.authenticate.secret in its spark-defaults.conf"),
     ],
 )
-def test_the_protection_that_a_session_lacks_is_named(
+def test_exposure_is_named(
     master: str, conf: dict[str, str], credentials: bool, words: str
 ) -> None:
     context = SimpleNamespace(master=master, getConf=lambda: conf)

@@ -111,9 +111,7 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
     assert capfd.readouterr().err == ""
 
 
-def test_ending_a_connection_prints_no_trace(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_open_connection_may_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async def work() -> None:
         async with through(tmp_path, [], b"kafka-1") as made:
             _, writer = await asyncio.open_connection("127.0.0.1", made.routes[0].local.port)
