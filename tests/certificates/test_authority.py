@@ -48,7 +48,11 @@ def purposes(issued: IssuedCertificate) -> list[tuple[bool, x509.ExtensionType]]
     extensions = x509.load_pem_x509_certificate(issued.certificate.encode()).extensions
     names, usages = x509.SubjectAlternativeName, (x509.KeyUsage, x509.ExtendedKeyUsage)
     kinds = (names, x509.BasicConstraints, *usages)
-    return [(it.critical, it.value) for it in extensions if isinstance(it.value, kinds)]
+    return [
+        (extension.critical, extension.value)
+        for extension in extensions
+        if isinstance(extension.value, kinds)
+    ]
 
 
 def test_each_certificate_is_good_for_what_its_holder_does(authority: IssuedCertificate) -> None:

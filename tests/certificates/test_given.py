@@ -45,15 +45,15 @@ def refusal(folder: Path, **changes: str) -> str:
 
 
 def test_what_fits_together_is_read(folder: Path) -> None:
-    found = read_given(files(folder), [1])
-    node = only(found)
+    certificates = read_given(files(folder), [1])
+    node = only(certificates)
     assert str(node.shown.names) == "b1.example.com, 10.0.0.1"
     assert (node.shown.not_before, node.shown.not_after) == (NOW, NOW + timedelta(days=90))
     assert (node.shown.missing, node.shown.for_servers, node.shown.for_clients) == ("", True, True)
     assert node.principal == "CN=b1,O=Example\\, Inc."
-    assert found.authority == ROOT.pem
+    assert certificates.authority == ROOT.pem
     assert node.store == B1.key_pem() + B1.pem + MIDDLE.pem
-    assert "PRIVATE" not in repr(found)
+    assert "PRIVATE" not in repr(certificates)
 
 
 def test_what_is_shown_goes_through_json(folder: Path) -> None:
@@ -111,10 +111,10 @@ def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Pa
 def test_keys_become_what_kafka_reads(folder: Path, form: PrivateFormat, password: str) -> None:
     (folder / "1.pem").write_text(B1.key_pem(password, form) + B1.pem + MIDDLE.pem)
     (folder / "password").write_text("geheim\n")
-    found = read_given(files(folder, key="{node}.pem", password="password"), [1])
-    assert only(found).store.startswith(B1.key_pem())
+    certificates = read_given(files(folder, key="{node}.pem", password="password"), [1])
+    assert only(certificates).store.startswith(B1.key_pem())
     store = folder / "store.pem"
-    store.write_text(only(found).store)
+    store.write_text(only(certificates).store)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(store)
 
 

@@ -57,16 +57,16 @@ def test_few_calls_read_all_once(parameters_in_aws: None, monkeypatch: pytest.Mo
     places = (*(f"ssm:/kafka/{id}" for id in range(11)), PLACE)
     places += ("secretsmanager:kafka-0", "secretsmanager:kafka-1")
     for _ in range(2):
-        found = read_in_aws(places, REGION)
-        assert {place: text.content.decode() for place, text in found.items()} == {
+        texts = read_in_aws(places, REGION)
+        assert {place: text.content.decode() for place, text in texts.items()} == {
             **{f"ssm:/kafka/{id}": f"key {id}" for id in range(11)},
             PLACE: "authority",
             "secretsmanager:kafka-0": "secret 0",
             "secretsmanager:kafka-1": "secret 1",
         }
-        assert {it for it, text in found.items() if not text.encrypted} == {PLACE}
+        assert {it for it, text in texts.items() if not text.encrypted} == {PLACE}
     assert calls == ["GetParameters"] * 2 + ["GetSecretValue"] * 2
-    assert "key" not in repr(found) and "secret " not in repr(found)
+    assert "key" not in repr(texts) and "secret " not in repr(texts)
 
 
 def test_versions_and_arns_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def test_the_request_has_the_advertised_names(monkeypatch: pytest.MonkeyPatch) -
     (order,) = [given for operation, given in asked if operation == "IssueCertificate"]
     request = x509.load_pem_x509_csr(order.pop("Csr"))
     names = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert [str(it.value) for it in names] == ["b1.example.com", "10.0.0.1"]
+    assert [str(name.value) for name in names] == ["b1.example.com", "10.0.0.1"]
     assert request.subject.rfc4514_string() == "CN=node,OU=nodes by 12345678 of test"
     assert order == {
         "CertificateAuthorityArn": ARN,

@@ -40,9 +40,9 @@ def shown(chain: Chain) -> ShownCertificate:
 
 
 def observed(*forms: Form) -> str:
-    found = shown(chain_of(forms, ""))
-    assert found.missing == ""
-    return found.refusal.observed if found.refusal is not None else ""
+    certificate = shown(chain_of(forms, ""))
+    assert certificate.missing == ""
+    return certificate.refusal.observed if certificate.refusal is not None else ""
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,17 @@ def test_what_is_accepted_is_what_java_and_openssl_accept(tmp_path: Path) -> Non
     reported: Counter[tuple[bool, bool, bool]] = Counter()
     wrong = []
     for chain, answer in zip(chains, java_answers(chains, tmp_path), strict=True):
-        found = shown(chain)
-        ours = not found.missing and found.for_servers and found.for_clients and not found.refusal
+        certificate = shown(chain)
+        ours = (
+            not certificate.missing
+            and certificate.for_servers
+            and certificate.for_clients
+            and not certificate.refusal
+        )
         openssl, java = openssl_accepts(chain), answer == "ok"
         reported[ours, openssl, java] += 1
         if ours is not (openssl and java):
-            wrong.append((chain.about, found.refusal, openssl, answer))
+            wrong.append((chain.about, certificate.refusal, openssl, answer))
     print(f"seed {SEED}: (accepted, OpenSSL, Java): {dict(reported)}")
     assert wrong == []
     assert reported[True, True, True] > RANDOM // 4

@@ -77,7 +77,11 @@ class Chain:
 
     @property
     def sent(self) -> str:
-        shown = [it for it in self.certificates if it.subject != it.issuer]
+        shown = [
+            certificate
+            for certificate in self.certificates
+            if certificate.subject != certificate.issuer
+        ]
         return "".join(map(pem, shown or self.certificates))
 
 

@@ -33,7 +33,7 @@ HEALTHY = Observation(TARGET, REACHED, OWN, cluster_id="C", produced=SENT, consu
 
 def verdicts(cell: Cell) -> str:
     """One letter per stage: p(ass), f(ail), s(kip)."""
-    return "".join(str(item.verdict)[0] for item in cell.stages)
+    return "".join(str(stage.verdict)[0] for stage in cell.stages)
 
 
 def failed(facts: Observation) -> tuple[Stage | None, str]:
@@ -55,7 +55,7 @@ def test_all_is_well() -> None:
     cell = diagnose(HEALTHY, "host")
     assert cell.verdict is Verdict.PASS and cell.cause is None and cell.reason == ""
     assert verdicts(cell) == "ppppppp"
-    assert [item.stage for item in cell.stages] == list(Stage)
+    assert [stage.stage for stage in cell.stages] == list(Stage)
     assert cell.latency_ms == 2.5
     assert (cell.vantage, cell.listener, cell.broker) == ("host", "EXTERNAL", 1)
     assert str(cell.address) == HERE
@@ -249,7 +249,7 @@ def test_what_another_address_answered_is_not_held_against_this_one() -> None:
 
 def reported(facts: Observation) -> list[tuple[Verdict, str]]:
     """What is said of bootstrap and metadata."""
-    return [(item.verdict, item.detail) for item in diagnose(facts, "host").stages[:2]]
+    return [(stage.verdict, stage.detail) for stage in diagnose(facts, "host").stages[:2]]
 
 
 def test_the_answering_address_is_shown() -> None:
@@ -460,7 +460,7 @@ def test_a_cell_that_could_not_be_proved_is_skipped() -> None:
 def test_an_undecided_cell_has_a_reason_for_every_stage() -> None:
     cell = undecided(TARGET, "host", "blind", Verdict.INCONCLUSIVE)
     assert cell.verdict is Verdict.INCONCLUSIVE and cell.reason == "blind"
-    assert [(item.verdict, item.detail) for item in cell.stages] == [(Verdict.SKIP, "blind")] * 7
+    assert [(stage.verdict, stage.detail) for stage in cell.stages] == [(Verdict.SKIP, "blind")] * 7
 
 
 def test_a_dead_broker_that_is_not_listed() -> None:

@@ -362,11 +362,13 @@ def test_those_who_still_work_are_told_to_stop_and_waited_for() -> None:
         futures = [pool.submit(work) for _ in range(3)]
         assert not end.stop.is_set()
         raise KeyboardInterrupt
-    assert end.stop.is_set() and all(item.done() for item in futures)
+    assert end.stop.is_set() and all(future.done() for future in futures)
 
 
 TWO = contract(INTERNAL=["i:1"], EXTERNAL=["e:1"])
-WITH_SSL = tuple(it.model_copy(update={"protocol": Protocol.SSL}) for it in TWO.listeners)
+WITH_SSL = tuple(
+    listener.model_copy(update={"protocol": Protocol.SSL}) for listener in TWO.listeners
+)
 SSL_ALONE = TWO.model_copy(update={"listeners": WITH_SSL})
 MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], WITH_SSL[1])})
 
@@ -413,7 +415,7 @@ def test_a_machine_resolves_nothing_if_every_lookup_and_the_control_fail(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
-    contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
+    contacts = [Contact(HERE, Lookup("localhost", "test", lookup)) for lookup in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
     assert doctor._resolves_nothing(facts) is blind
 

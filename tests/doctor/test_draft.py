@@ -13,7 +13,7 @@ TWO = contract(INTERNAL=["i:1", "i:2"])
 def test_targets_without_a_cell_are_inconclusive_for_the_reason() -> None:
     begun = Draft(contract=TWO, targets=targets_of(TWO), cells={1: samples.cell("INTERNAL", 2)})
     report = begun.report("terminated")
-    assert [(it.broker, it.verdict, it.reason) for it in report.cells] == [
+    assert [(cell.broker, cell.verdict, cell.reason) for cell in report.cells] == [
         (1, Verdict.INCONCLUSIVE, "terminated"),
         (2, Verdict.PASS, ""),
     ]

@@ -25,7 +25,7 @@ RUN = "0a1b2c3d"
 def bootstrap() -> Iterator[str]:
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
     brokers = producer.list_topics(timeout=60).brokers.values()
-    yield ",".join(f"{item.host}:{item.port}" for item in brokers)
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def sent_to(
     values: dict[str, object], topic: str, *partitions: int, run: str = RUN
 ) -> dict[int, SentRecord | Failure]:
     leader = address(str(values["bootstrap.servers"]))
-    places = [Destination(it, leader, {"run": run}) for it in partitions]
+    places = [Destination(partition, leader, {"run": run}) for partition in partitions]
     return dict(exchange.produce(values, topic, places, Deadline(60)))
 
 
@@ -55,7 +55,7 @@ def one_sent(values: dict[str, object], topic: str, run: str = RUN) -> SentRecor
 def read_back(
     values: dict[str, object], topic: str, *records: SentRecord
 ) -> dict[int, float | Failure]:
-    places = [(address(str(values["bootstrap.servers"])), it) for it in records]
+    places = [(address(str(values["bootstrap.servers"])), record) for record in records]
     return dict(exchange.consume(values, topic, places, RUN, Deadline(60)))
 
 
@@ -65,7 +65,7 @@ def test_records_go_and_come_back(values: dict[str, object]) -> None:
     records = [it for it in sent.values() if isinstance(it, SentRecord)]
     assert sorted(it.partition for it in records) == [0, 1, 2]
     # the first record of each is not timed
-    assert all(it.offset >= 1 and it.latency_ms > 0 for it in records)
+    assert all(record.offset >= 1 and record.latency_ms > 0 for record in records)
     back = read_back(values, "there-and-back", *records)
     assert back.keys() == {0, 1, 2} and all(isinstance(it, float) for it in back.values())
 

@@ -105,6 +105,6 @@ def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(idle, "_connect", connected)
     places = [(Address("127.0.0.1", port), Protocol.PLAINTEXT) for port in range(1, 1000)]
-    found = hold([*places, *places], {}, 60)
-    assert len(found) == len(made) == idle.LIMIT
-    assert isinstance(found[0], IdleConnection)
+    connections = hold([*places, *places], {}, 60)
+    assert len(connections) == len(made) == idle.LIMIT
+    assert isinstance(connections[0], IdleConnection)

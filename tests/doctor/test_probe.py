@@ -91,11 +91,11 @@ def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.Monke
     with dns_server({}) as office, dns_server({name: ("192.0.2.7",)}) as vpn:
         own = Configuration((office, vpn))
         monkeypatch.setattr(probe, "configuration", lambda: own)
-        found = with_server_answers(denied)
-        assert found.detail == (
+        lookup = with_server_answers(denied)
+        assert lookup.detail == (
             f"not known; the DNS server {vpn} resolves it, but another one denied it first"
         )
-        assert found.diagnosis is Diagnosis.NXDOMAIN
+        assert lookup.diagnosis is Diagnosis.NXDOMAIN
         others = [
             replace(denied, name="kafka.nobody.example"),
             replace(denied, name="kafka"),  # a search domain may make another name of it

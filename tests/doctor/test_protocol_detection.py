@@ -24,7 +24,9 @@ def mechanisms(error: int, *names: str) -> bytes:
 
 def versions(*keys: int) -> bytes:
     """The answer to an ApiVersions request."""
-    return struct.pack(">hi", 0, len(keys)) + b"".join(struct.pack(">hhh", it, 0, 9) for it in keys)
+    return struct.pack(">hi", 0, len(keys)) + b"".join(
+        struct.pack(">hhh", key, 0, 9) for key in keys
+    )
 
 
 LOGIN = mechanisms(33, "PLAIN", "SCRAM-SHA-512")

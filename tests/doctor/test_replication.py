@@ -94,9 +94,9 @@ def test_every_broker_leads_and_follows_as_often(brokers: list[int]) -> None:
 @given(BROKERS)
 def test_no_connection_has_to_carry_two_records(brokers: list[int]) -> None:
     pairs = ring(brokers)
-    found = batches(pairs, {id: f"L{id % 2}" for id in brokers})
-    assert sorted(pair for turn in found for pair in turn) == sorted(pairs)
-    for turn in found:
+    turns = batches(pairs, {id: f"L{id % 2}" for id in brokers})
+    assert sorted(pair for turn in turns for pair in turn) == sorted(pairs)
+    for turn in turns:
         assert len({leader for leader, _ in turn}) == len(turn)
         assert len({leader % 2 for leader, _ in turn}) == 1
 
@@ -292,7 +292,7 @@ def three() -> Iterator[list[str]]:
     """Addresses of brokers that take records."""
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
     brokers = producer.list_topics(timeout=60).brokers.values()
-    yield [f"{item.host}:{item.port}" for item in brokers]
+    yield [f"{broker.host}:{broker.port}" for broker in brokers]
 
 
 @contextlib.contextmanager
@@ -317,7 +317,9 @@ def proof(contract: Contract, cells: Sequence[Cell], end: Deadline | None = None
 
 
 def ways(proven: Proof) -> list[tuple[int, int, Verdict, str]]:
-    return [(it.leader, it.follower, it.verdict, it.reason) for it in proven.results]
+    return [
+        (result.leader, result.follower, result.verdict, result.reason) for result in proven.results
+    ]
 
 
 @contextlib.contextmanager
@@ -343,9 +345,9 @@ def test_acknowledgements_prove_replication(three: list[str], topics: type[Topic
 def test_only_reached_brokers_get_records(three: list[str], topics: type[TopicDouble]) -> None:
     named = contract(INTERNAL=three, EXTERNAL=three)
     unreached = cells_of(named, ("INTERNAL", 1), ("INTERNAL", 3), ("EXTERNAL", 3))
-    found = proof(named, unreached)
-    assert ways(found) == [(1, 2, Verdict.PASS, ""), (2, 1, Verdict.PASS, "")]
-    assert {it.listener for it in found.results} == {"INTERNAL"}
+    proven = proof(named, unreached)
+    assert ways(proven) == [(1, 2, Verdict.PASS, ""), (2, 1, Verdict.PASS, "")]
+    assert {result.listener for result in proven.results} == {"INTERNAL"}
     # the widest way: both of them were reached through EXTERNAL
     assert list(topics.made[0].access.brokers) == [1, 2]
 
@@ -368,12 +370,12 @@ def test_without_a_topic_nothing_is_known(
 ) -> None:
     topics.refused = refused
     named = contract(INTERNAL=three)
-    found = proof(named, cells_of(named))
+    proven = proof(named, cells_of(named))
     why = f"no topic with two replicas could be created: {refused.text}"
-    assert ways(found) == [(*pair, Verdict.INCONCLUSIVE, why) for pair in PAIRS]
+    assert ways(proven) == [(*pair, Verdict.INCONCLUSIVE, why) for pair in PAIRS]
     cause = refusal(refused) if is_cause else None
-    assert {it.cause for it in found.results} == {cause} and (cause is not None) is is_cause
-    assert {it.listener for it in found.results} == {"INTERNAL"}
+    assert {it.cause for it in proven.results} == {cause} and (cause is not None) is is_cause
+    assert {result.listener for result in proven.results} == {"INTERNAL"}
     assert topics.made[0].deleted
     unnamed = proof(named.model_copy(update={"inter_broker": None}), cells_of(named))
     assert {it.listener for it in unnamed.results} == {""}
@@ -399,8 +401,8 @@ def test_records_are_sent_at_once_with_acks_of_all(monkeypatch: pytest.MonkeyPat
 def test_each_leader_answers_for_what_was_met_at_it(topics: type[TopicDouble]) -> None:
     with closed_port() as one, silent() as two:
         named = contract(INTERNAL=[str(one), two])
-        found = proof(named, cells_of(named), Deadline(2.0))
-    (refused, unanswered) = found.results
+        proven = proof(named, cells_of(named), Deadline(2.0))
+    (refused, unanswered) = proven.results
     assert refused.verdict is unanswered.verdict is Verdict.INCONCLUSIVE
     assert refused.reason.startswith("nothing is known: ") and "refused" in refused.reason
     assert unanswered.reason == ("nothing is known: the deadline passed before it was acknowledged")
@@ -425,7 +427,7 @@ def test_a_dead_broker_is_no_cause(
     with silent() as one, silent() as two, closed_port() as three:
         named = contract(INTERNAL=[one, two, str(three)])
         results = proof(named, cells_of(named)).results
-    found = {(it.leader, it.follower): it for it in results}
+    found = {(result.leader, result.follower): result for result in results}
     assert found[1, 3].reason == "nothing is known: broker 3 accepts no connection any more"
     assert found[1, 2].verdict is Verdict.FAIL
 

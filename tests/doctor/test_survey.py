@@ -97,7 +97,7 @@ def test_a_bootstrap_has_a_cell_if_it_fails(said: MetadataAnswer | None, kind: s
     results = {**seen(), (address("lb:9"), PLAIN): found}
     failed = failed_bootstraps(bootstraps_of(cluster), results, cluster)
     causes = [diagnose(item, "host").cause for item in failed]
-    assert [it and it.kind for it in causes] == ([kind] if kind else [])
+    assert [cause and cause.kind for cause in causes] == ([kind] if kind else [])
 
 
 def test_a_brokers_own_address_is_no_bootstrap_of_its_own() -> None:
@@ -268,7 +268,7 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     answers = [answer("s:1", "a:1", "a:2"), answer("s:2", "b:1"), answer("s:3", "a:1", "a:2")]
     answers.append(answer("s:5"))
     targets = targets_without_contract(seeds, PLAIN, answers)
-    assert [(item.listener, item.broker, str(item.address)) for item in targets] == [
+    assert [(target.listener, target.broker, str(target.address)) for target in targets] == [
         ("s:1,s:3", 1, "a:1"),
         ("s:1,s:3", 2, "a:2"),
         ("s:2", 1, "b:1"),
@@ -328,11 +328,11 @@ SILENT = Failure("timeout", "no metadata within 0.4 s")
 def test_silence_needs_time_to_be_a_failure(
     place: AddressResult, waited: float, late: bool
 ) -> None:
-    found = facts(seen(e2=replace(place, seconds_left=waited)))["EXTERNAL", 2]
-    cell = diagnose(found, "host")
+    observation = facts(seen(e2=replace(place, seconds_left=waited)))["EXTERNAL", 2]
+    cell = diagnose(observation, "host")
     assert (cell.verdict is Verdict.INCONCLUSIVE) is late
     if late:
-        assert cell.cause is None and not ready_for_records(found)
+        assert cell.cause is None and not ready_for_records(observation)
         assert cell.reason == "the deadline left 0.4 s for e:2, which was silent"
 
 
@@ -373,10 +373,10 @@ class Unmoved(Deadline):
 
 def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
-    found = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
-    cell = diagnose(found, "host")
+    observation = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
+    cell = diagnose(observation, "host")
     assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready_for_records(
-        found
+        observation
     )
     assert cell.reason == f"e:2 was not checked: {text}"
 

@@ -32,8 +32,8 @@ def silent() -> Iterator[SilentResolver]:
 def test_each_name_is_asked_once_per_resolver() -> None:
     inside, outside = TableResolver("inside"), TableResolver("outside")
     names = ["kafka-1", "kafka-2", "KAFKA-1"] * 50
-    found = look_up([(name, where) for name in names for where in (inside, outside)], 5)
-    assert list(found) == [
+    lookups = look_up([(name, where) for name in names for where in (inside, outside)], 5)
+    assert list(lookups) == [
         ("kafka-1", "inside"),
         ("kafka-1", "outside"),
         ("kafka-2", "inside"),
@@ -44,16 +44,16 @@ def test_each_name_is_asked_once_per_resolver() -> None:
 
 def test_more_names_than_workers_are_all_answered() -> None:
     resolver = TableResolver("r", {f"k{i}": (f"10.0.0.{i}",) for i in range(200)})
-    found = look_up([(f"k{i}", resolver) for i in range(200)], 5)
-    assert [item.addresses for item in found.values()] == [(f"10.0.0.{i}",) for i in range(200)]
+    lookups = look_up([(f"k{i}", resolver) for i in range(200)], 5)
+    assert [item.addresses for item in lookups.values()] == [(f"10.0.0.{i}",) for i in range(200)]
 
 
 def test_four_failures_stay_four_diagnoses() -> None:
     failures = [item for item in Diagnosis if item is not Diagnosis.OK]
     resolver = TableResolver("r", {str(item): item for item in failures})
-    found = look_up([(str(item), resolver) for item in failures], 5)
-    assert [item.diagnosis for item in found.values()] == failures
-    assert not any(item.ok or item.addresses for item in found.values())
+    lookups = look_up([(str(item), resolver) for item in failures], 5)
+    assert [item.diagnosis for item in lookups.values()] == failures
+    assert not any(item.ok or item.addresses for item in lookups.values())
 
 
 def test_a_silent_resolver_times_out_for_its_names_only(silent: SilentResolver) -> None:
@@ -73,9 +73,9 @@ def test_a_silent_resolver_times_out_for_its_names_only(silent: SilentResolver) 
 
 def test_addresses_are_not_looked_up() -> None:
     resolver = TableResolver("r")
-    found = look_up([("10.0.0.1", resolver), ("2001:DB8::1", resolver)], 5)
-    assert [item.addresses for item in found.values()] == [("10.0.0.1",), ("2001:db8::1",)]
-    assert {item.resolver for item in found.values()} == {LITERAL}
+    lookups = look_up([("10.0.0.1", resolver), ("2001:DB8::1", resolver)], 5)
+    assert [item.addresses for item in lookups.values()] == [("10.0.0.1",), ("2001:db8::1",)]
+    assert {item.resolver for item in lookups.values()} == {LITERAL}
     assert not resolver.asked
 
 
@@ -106,16 +106,16 @@ def test_a_record_that_spreads_is_asked_for_again_and_the_others_are_not() -> No
         if len(clock.slept) == 3:
             resolver.table["new"] = ("10.0.0.2",)
 
-    found = look_up([("old", resolver), ("new", resolver)], 5, 60, clock, sleep)
-    assert all(item.ok for item in found.values())
+    lookups = look_up([("old", resolver), ("new", resolver)], 5, 60, clock, sleep)
+    assert all(item.ok for item in lookups.values())
     assert resolver.asked == {"old": 1, "new": 4}
     assert clock.slept == [0.5, 1.0, 2.0]
 
 
 def test_retries_end_with_their_time() -> None:
     clock = Clock()
-    found = look_up([("new", TableResolver("r"))], 5, 20, clock, clock.sleep)
-    assert found["new", "r"].diagnosis is Diagnosis.NXDOMAIN
+    lookups = look_up([("new", TableResolver("r"))], 5, 20, clock, clock.sleep)
+    assert lookups["new", "r"].diagnosis is Diagnosis.NXDOMAIN
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
     assert clock.now < 20
 
@@ -165,11 +165,11 @@ def test_of_servers_that_resolve_a_name_all_addresses_count_once() -> None:
         said(Diagnosis.OK, "b", addresses=("192.0.2.2", "192.0.2.3"), seconds=3.0),
         said(Diagnosis.NXDOMAIN, "c", seconds=2.0, detail="none"),
     ]
-    found = combined("k", "all", each)
-    assert (found.addresses, found.seconds) == (("192.0.2.1", "192.0.2.2", "192.0.2.3"), 3.0)
-    assert found.unresolved_at == ("c: nxdomain",)
-    assert found.servers_with("192.0.2.1") == ("a",)
-    assert found.servers_with("192.0.2.2") == ("a", "b")
+    lookup = combined("k", "all", each)
+    assert (lookup.addresses, lookup.seconds) == (("192.0.2.1", "192.0.2.2", "192.0.2.3"), 3.0)
+    assert lookup.unresolved_at == ("c: nxdomain",)
+    assert lookup.servers_with("192.0.2.1") == ("a",)
+    assert lookup.servers_with("192.0.2.2") == ("a", "b")
     assert combined("k", "all", each[:2]).servers_with("192.0.2.2") == ()
     assert combined("k", "all", each[2:]).unresolved_at == ()
 

@@ -74,9 +74,9 @@ def silent() -> Iterator[str]:
     ],
 )
 def test_addresses_of_both_families(server: str, name: str, addresses: set[str]) -> None:
-    found = DnsResolver([server]).resolve(name, 5)
-    assert found.ok and set(found.addresses) == addresses
-    assert found.resolver == server
+    lookup = DnsResolver([server]).resolve(name, 5)
+    assert lookup.ok and set(lookup.addresses) == addresses
+    assert lookup.resolver == server
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_addresses_of_both_families(server: str, name: str, addresses: set[str])
     ],
 )
 def test_failures(server: str, name: str, diagnosis: Diagnosis, detail: str) -> None:
-    found = DnsResolver([server]).resolve(name, 5)
-    assert (found.diagnosis, found.addresses, found.answered) == (diagnosis, (), True)
-    assert detail in found.detail
+    lookup = DnsResolver([server]).resolve(name, 5)
+    assert (lookup.diagnosis, lookup.addresses, lookup.answered) == (diagnosis, (), True)
+    assert detail in lookup.detail
 
 
 def test_silence_is_a_timeout(silent: str) -> None:
@@ -106,11 +106,11 @@ def test_one_server_that_resolves_a_name_is_enough(server: str, silent: str) -> 
     """In any order: the office's server first, and the VPN's, which knows the name, second."""
     with dns_server({}) as office, dns_server({NAME: "SERVFAIL"}) as failing:
         for servers in ([office, server], [server, office], [failing, silent, office, server]):
-            found = DnsResolver(servers).resolve(NAME, 4)
-            assert found.ok and set(found.addresses) == set(TABLE[NAME])
-            assert found.resolver == ", ".join(servers)
-            assert [item.resolver for item in found.each] == servers
-        assert found.unresolved_at == (
+            lookup = DnsResolver(servers).resolve(NAME, 4)
+            assert lookup.ok and set(lookup.addresses) == set(TABLE[NAME])
+            assert lookup.resolver == ", ".join(servers)
+            assert [lookup.resolver for lookup in lookup.each] == servers
+        assert lookup.unresolved_at == (
             f"{failing}: server-failure",
             f"{silent}: timeout",
             f"{office}: nxdomain",
@@ -119,24 +119,24 @@ def test_one_server_that_resolves_a_name_is_enough(server: str, silent: str) -> 
 
 def test_a_name_that_no_server_knows_does_not_exist(server: str) -> None:
     with dns_server({}) as office:
-        found = DnsResolver([office, server]).resolve("nobody.example.com", 4)
-    assert (found.diagnosis, found.detail) == (Diagnosis.NXDOMAIN, "the name does not exist")
+        lookup = DnsResolver([office, server]).resolve("nobody.example.com", 4)
+    assert (lookup.diagnosis, lookup.detail) == (Diagnosis.NXDOMAIN, "the name does not exist")
 
 
 def test_what_each_server_said_stands_in_the_detail(server: str) -> None:
     with dns_server({"bare.example.com": "REFUSED"}) as office:
-        found = DnsResolver([office, server]).resolve("bare.example.com", 4)
-    assert found.diagnosis is Diagnosis.NO_ANSWER
-    assert found.detail == (f"{office}: answered REFUSED; {server}: no A record; no AAAA record")
+        lookup = DnsResolver([office, server]).resolve("bare.example.com", 4)
+    assert lookup.diagnosis is Diagnosis.NO_ANSWER
+    assert lookup.detail == (f"{office}: answered REFUSED; {server}: no A record; no AAAA record")
 
 
 def test_servers_that_give_different_addresses_are_told_apart(server: str) -> None:
     with dns_server({NAME: ("203.0.113.1", "198.51.100.7")}) as other:
-        found = DnsResolver([other, server]).resolve(NAME, 4)
-    assert set(found.addresses) == {"203.0.113.1", "198.51.100.7", "2001:db8::1"}
-    assert found.servers_with("198.51.100.7") == (other,)
-    assert found.servers_with("2001:db8::1") == (server,)
-    assert found.servers_with("203.0.113.1") == ()
+        lookup = DnsResolver([other, server]).resolve(NAME, 4)
+    assert set(lookup.addresses) == {"203.0.113.1", "198.51.100.7", "2001:db8::1"}
+    assert lookup.servers_with("198.51.100.7") == (other,)
+    assert lookup.servers_with("2001:db8::1") == (server,)
+    assert lookup.servers_with("203.0.113.1") == ()
 
 
 def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent: str) -> None:
@@ -145,8 +145,8 @@ def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent
     table = dict.fromkeys(names[::2], ("203.0.113.1",))
     with dns_server(table) as office:
         resolver = DnsResolver([silent, office])
-        found = look_up([(name, resolver) for name in names], 8)
-    assert [item.diagnosis for item in found.values()] == [Diagnosis.OK, Diagnosis.NXDOMAIN] * 150
+        lookups = look_up([(name, resolver) for name in names], 8)
+    assert [item.diagnosis for item in lookups.values()] == [Diagnosis.OK, Diagnosis.NXDOMAIN] * 150
 
 
 def test_all_servers_silent_is_a_timeout(silent: str) -> None:
@@ -178,8 +178,8 @@ def test_a_resolver_is_called_after_its_servers() -> None:
 
 
 def test_a_server_asked_alone_speaks_for_the_resolver(server: str) -> None:
-    found = DnsResolver([server]).resolve(NAME, 5)
-    assert (found.resolver, found.each) == (server, ())
+    lookup = DnsResolver([server]).resolve(NAME, 5)
+    assert (lookup.resolver, lookup.each) == (server, ())
 
 
 def test_machine_settings_are_not_read(server: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,12 +105,12 @@ def test_a_resolver_that_kept_silent_costs_its_time_once() -> None:
     asked, policy = SystemResolvers(), ResolverPolicy(timeout=1)
     try:
         asked.look_up([("a", silent), ("a", other)], policy)
-        found = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
+        lookups = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
     finally:
         silent.release()
-    assert found["a", "silence"].diagnosis is Diagnosis.TIMEOUT
-    assert not found["a", "silence"].answered
-    assert found["a", "other"].addresses == ("192.0.2.1",)
+    assert lookups["a", "silence"].diagnosis is Diagnosis.TIMEOUT
+    assert not lookups["a", "silence"].answered
+    assert lookups["a", "other"].addresses == ("192.0.2.1",)
 
 
 @pytest.mark.parametrize("answer", [Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, ()])

@@ -21,9 +21,9 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, result: Any) -> None:
 
 
 def test_localhost_resolves_on_every_machine() -> None:
-    found = SystemResolver().resolve("localhost", 5)
-    assert found.ok and {"127.0.0.1", "::1"} & set(found.addresses)
-    assert found.resolver == SYSTEM_LABEL
+    lookup = SystemResolver().resolve("localhost", 5)
+    assert lookup.ok and {"127.0.0.1", "::1"} & set(lookup.addresses)
+    assert lookup.resolver == SYSTEM_LABEL
 
 
 def test_addresses_keep_their_order_and_zones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,14 +46,14 @@ def test_getaddrinfo_errors(
     monkeypatch: pytest.MonkeyPatch, code: str, diagnosis: Diagnosis
 ) -> None:
     answer_with(monkeypatch, socket.gaierror(getattr(socket, code), "its own words"))
-    found = SystemResolver().resolve("kafka", 5)
-    assert (found.diagnosis, found.detail, found.addresses) == (diagnosis, "its own words", ())
+    lookup = SystemResolver().resolve("kafka", 5)
+    assert (lookup.diagnosis, lookup.detail, lookup.addresses) == (diagnosis, "its own words", ())
 
 
 def test_an_error_of_the_system_is_not_nxdomain(monkeypatch: pytest.MonkeyPatch) -> None:
     answer_with(monkeypatch, OSError(errno.EMFILE, "Too many open files"))
-    found = SystemResolver().resolve("kafka", 5)
-    assert (found.diagnosis, found.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")
+    lookup = SystemResolver().resolve("kafka", 5)
+    assert (lookup.diagnosis, lookup.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")
 
 
 def test_a_label_that_cannot_be_encoded_exists_nowhere() -> None:

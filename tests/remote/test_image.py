@@ -71,11 +71,11 @@ def test_pip_is_asked_what_it_is_told(home: Path) -> None:
         "[global]\ncert = /etc/ca.pem\nindex-url = https://mirror.example/simple\n"
         "[install]\ntrusted-host = mirror.example\n[download]\nproxy = nobody\n"
     )
-    found = pip_settings({**os.environ, "PIP_INDEX_URL": "https://other.example/simple"})
-    assert found["cert"] == "/etc/ca.pem"
-    assert found["trusted-host"] == "mirror.example"
-    assert found["index-url"] == "https://other.example/simple"  # as for pip itself
-    assert "proxy" not in found
+    settings = pip_settings({**os.environ, "PIP_INDEX_URL": "https://other.example/simple"})
+    assert settings["cert"] == "/etc/ca.pem"
+    assert settings["trusted-host"] == "mirror.example"
+    assert settings["index-url"] == "https://other.example/simple"  # as for pip itself
+    assert "proxy" not in settings
 
 
 @pytest.mark.parametrize(

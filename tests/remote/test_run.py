@@ -169,12 +169,13 @@ def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str
     """No vantage is for it; a run that left it out could pass."""
     whole = docker_contract()
     listeners = tuple(
-        it.model_copy(update={"scopes": ()}) if it.name in names else it for it in whole.listeners
+        listener.model_copy(update={"scopes": ()}) if listener.name in names else listener
+        for listener in whole.listeners
     )
     contract = whole.model_copy(update={"listeners": listeners})
     report = validate_from(PLACES, contract, OPTIONS)
     assert {it.listener for it in report.cells} == {it.name for it in whole.listeners}
-    undecided = [it for it in report.cells if it.vantage == "unknown"]
+    undecided = [cell for cell in report.cells if cell.vantage == "unknown"]
     assert {it.verdict for it in undecided} == {Verdict.INCONCLUSIVE}
     assert {it.listener for it in undecided} == names & {it.name for it in whole.listeners}
     assert "add `scopes`" in undecided[0].reason
@@ -285,7 +286,9 @@ def test_without_a_validation_there_was_no_run(world: World) -> None:
 def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
     both = (Scope.EXTERNAL,)
     contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)
-    listeners = tuple(it.model_copy(update={"scopes": both}) for it in contract.listeners)
+    listeners = tuple(
+        listener.model_copy(update={"scopes": both}) for listener in contract.listeners
+    )
     place = Standpoint(name="external", scope=Scope.EXTERNAL, without={"BOB": "it takes SSL"})
     report = validate_from([place], contract.model_copy(update={"listeners": listeners}), OPTIONS)
     found = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}

@@ -55,7 +55,7 @@ def attempts(cancelled: threading.Event | None = None, seconds: float = 60.0) ->
 
 def timeline(outcomes: list[JobAttempt[None]]) -> list[tuple[int, int, bool]]:
     """(attempt, number of routes, whether it succeeded) of each."""
-    return [(it.attempt, len(it.routes), it.problem is None) for it in outcomes]
+    return [(outcome.attempt, len(outcome.routes), outcome.problem is None) for outcome in outcomes]
 
 
 def test_each_listener_is_one_attempt_where_all_is_well(port: int) -> None:
@@ -65,11 +65,11 @@ def test_each_listener_is_one_attempt_where_all_is_well(port: int) -> None:
         called.append((attempt, {route.listener for route in group}))
 
     cancelled = threading.Event()
-    found = attempts(cancelled).run(routes(port), action)
+    outcomes = attempts(cancelled).run(routes(port), action)
     assert sorted(called, key=str) == [(1, {"EXTERNAL"}), (1, {"INTERNAL"})]
     assert not cancelled.is_set()
-    assert timeline(found) == [(1, 2, True), (1, 2, True)]
-    assert unproven(found) == {}
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, True)]
+    assert unproven(outcomes) == {}
 
 
 def test_nothing_to_do_is_done(port: int) -> None:
@@ -81,11 +81,11 @@ def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) 
         if any(route.key == ("EXTERNAL", 2) for route in group):
             raise RuntimeError("org.apache.kafka.common.errors.TimeoutException: expired")
 
-    found = attempts().run(routes(port), action)
-    assert unproven(found) == {
+    outcomes = attempts().run(routes(port), action)
+    assert unproven(outcomes) == {
         ("EXTERNAL", 2): RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
     }
-    assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
 
 
 LIMITS = (
@@ -110,11 +110,11 @@ def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> 
         if every[4] in group:
             raise RuntimeError("refused")
 
-    found = attempts().run(every, action)
-    assert {key: item.failure for key, item in unproven(found).items()} == {
+    outcomes = attempts().run(every, action)
+    assert {key: item.failure for key, item in unproven(outcomes).items()} == {
         ("EXTERNAL", 3): RouteFailure.REFUSED
     }
-    assert timeline(found) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
 
 
 def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
@@ -151,9 +151,9 @@ def test_what_is_not_done_at_the_deadline_is_late(port: int) -> None:
         cancelled.wait(60)
         raise RuntimeError("cancelled")
 
-    found = unproven(attempts(cancelled, 0.5).run(routes(port), action))
-    assert {item.failure for item in found.values()} == {RouteFailure.TIMED_OUT}
-    assert all("deadline of 0.5 s" in item.reason for item in found.values())
+    problems = unproven(attempts(cancelled, 0.5).run(routes(port), action))
+    assert {item.failure for item in problems.values()} == {RouteFailure.TIMED_OUT}
+    assert all("deadline of 0.5 s" in item.reason for item in problems.values())
 
 
 def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -> None:
@@ -164,8 +164,8 @@ def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -
         time.sleep(0.05)
         return "answer"
 
-    found = attempts(cancelled, 0.05).run(routes(port), action)
-    assert [item.result for item in found] == ["answer", "answer"]
+    outcomes = attempts(cancelled, 0.05).run(routes(port), action)
+    assert [item.result for item in outcomes] == ["answer", "answer"]
 
 
 def test_a_later_success_forgives_an_earlier_failure(port: int) -> None:
@@ -194,14 +194,14 @@ def test_brokers_that_die_in_turn_do_not_affect_others(monkeypatch: pytest.Monke
         if brokers & (died | {4}):
             raise RuntimeError("no")
 
-    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
+    outcomes = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
     said = "127.0.0.1:{} accepted connections, but no more while the job ran"
-    assert unproven(found) == {
+    assert unproven(outcomes) == {
         ("L", 1): RouteProblem(RouteFailure.REFUSED, said.format(1)),
         ("L", 2): RouteProblem(RouteFailure.REFUSED, said.format(2)),
         ("L", 4): RouteProblem(RouteFailure.JOB_FAILED, "no"),
     }
-    assert {item.attempt for item in found} == {1, 2, 3}
+    assert {item.attempt for item in outcomes} == {1, 2, 3}
     assert events == [
         "something failed through L: again, without broker 1",
         "something failed through L: again, broker by broker",

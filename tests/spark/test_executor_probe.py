@@ -71,8 +71,8 @@ def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object
 
 def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
-    found = looked_at("kafka", listening)
-    assert (found["resolved"], found["stage"], found["error"]) == (
+    reached_address = looked_at("kafka", listening)
+    assert (reached_address["resolved"], reached_address["stage"], reached_address["error"]) == (
         ["127.0.0.1", "127.0.0.2"],
         "",
         "",
@@ -116,14 +116,14 @@ def test_only_a_broker_that_speaks_plaintext_is_asked(
     plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor_probe, "cluster_id", lambda connected, end: "C")
-    found = looked_at("127.0.0.1", listening, plaintext)
-    assert (found["cluster_id"], found["stage"]) == (id, "")
+    reached_address = looked_at("127.0.0.1", listening, plaintext)
+    assert (reached_address["cluster_id"], reached_address["stage"]) == (id, "")
 
 
 def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
-    found = looked_at("a" * 64 + ".example.com", 9092)
-    assert found["stage"] == "resolve"
-    assert str(found["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
+    reached_address = looked_at("a" * 64 + ".example.com", 9092)
+    assert reached_address["stage"] == "resolve"
+    assert str(reached_address["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
 
 
 def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,10 +188,10 @@ def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     options = {"spark.driver.extraJavaOptions": "-Dmine", "spark.sql.shuffle.partitions": "7"}
-    found = spark_session._conf(options, (Path("/a.jar"), Path("/b.jar")), ("-XX:One", "-XX:Two"))
-    assert found["spark.driver.extraJavaOptions"] == "-Dmine"
-    assert found["spark.sql.shuffle.partitions"] == "7"
-    assert found["spark.jars"] == "/a.jar,/b.jar"
+    conf = spark_session._conf(options, (Path("/a.jar"), Path("/b.jar")), ("-XX:One", "-XX:Two"))
+    assert conf["spark.driver.extraJavaOptions"] == "-Dmine"
+    assert conf["spark.sql.shuffle.partitions"] == "7"
+    assert conf["spark.jars"] == "/a.jar,/b.jar"
 
 
 @pytest.mark.parametrize(

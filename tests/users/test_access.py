@@ -37,9 +37,9 @@ def test_the_validator_has_its_own_topics_and_users_have_their_prefixes() -> Non
 
 
 def test_a_user_may_do_everything_with_its_own_by_password_and_by_certificate() -> None:
-    found = bindings(("app", "group", "a-"))
-    assert [item.principal for item in found] == ["User:app", "User:CN=app,OU=clients"]
-    for item in found:
+    acls = bindings(("app", "group", "a-"))
+    assert [item.principal for item in acls] == ["User:app", "User:CN=app,OU=clients"]
+    for item in acls:
         assert (item.restype, item.name) == (ResourceType.GROUP, "a-")
         assert item.resource_pattern_type is ResourcePatternType.PREFIXED
         assert item.operation is AclOperation.ALL
@@ -116,7 +116,7 @@ def test_who_leaves_is_overwritten_and_never_deleted(admin: UserAccess) -> None:
         (UserScramCredentialUpsertion, "old"),
         (UserScramCredentialUpsertion, "older"),
     ]
-    passwords = {it.password for it in changes}
+    passwords = {change.password for change in changes}
     assert len(passwords) == 2 and min(map(len, passwords)) >= 32
     assert changes[0].scram_credential_info.mechanism is ScramMechanism.SCRAM_SHA_256
 

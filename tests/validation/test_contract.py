@@ -91,7 +91,9 @@ def test_a_contract_is_of_the_present_version_unless_it_says_otherwise() -> None
 
 
 def test_a_listener_that_is_leaving_is_marked_and_in_earlier_contracts_none_is() -> None:
-    assert [it.leaving for it in read_contract(json.dumps(GOOD), "test").listeners] == [False]
+    assert [listener.leaving for listener in read_contract(json.dumps(GOOD), "test").listeners] == [
+        False
+    ]
     plan = planned({"brokers": 2, "listeners": [INTERNAL, INTERNAL | {"name": "REPL", "port": 2}]})
     contract = Contract.of(plan, "c", "local", leaving=["INTERNAL"])
     assert {it.name: it.leaving for it in contract.listeners} == {"INTERNAL": True, "REPL": False}
@@ -134,8 +136,8 @@ def test_a_scope_sees_its_listeners_and_who_has_them() -> None:
     )
     assert contract.scopes == (Scope.INTERNAL, Scope.EXTERNAL)
     outer, inner = contract.for_scope(Scope.EXTERNAL), contract.for_scope(Scope.INTERNAL)
-    assert [item.name for item in outer.listeners] == ["OUT", "BOTH"]
-    assert {item.id: set(item.advertised) for item in outer.brokers} == {
+    assert [listener.name for listener in outer.listeners] == ["OUT", "BOTH"]
+    assert {broker.id: set(broker.advertised) for broker in outer.brokers} == {
         1: {"OUT", "BOTH"},
         2: {"OUT"},
     }

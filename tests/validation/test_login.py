@@ -96,10 +96,10 @@ def test_a_user_with_the_right_password_gets_in() -> None:
 
 def test_the_wrong_password_is_refused_and_not_shown() -> None:
     for server, mechanism in ((plain, "PLAIN"), (Scram("sha256"), "SCRAM-SHA-256")):
-        found = shown_to(server, login(mechanism, "secret"))
-        assert found is not None and found.error == "authentication"
-        assert found.text.startswith("SASL authentication error: Authentication failed")
-        assert "secret" not in found.text
+        failure = shown_to(server, login(mechanism, "secret"))
+        assert failure is not None and failure.error == "authentication"
+        assert failure.text.startswith("SASL authentication error: Authentication failed")
+        assert "secret" not in failure.text
     assert "secret" not in repr(login("PLAIN", "secret"))
 
 
@@ -117,8 +117,8 @@ def test_the_wrong_password_is_refused_and_not_shown() -> None:
     ],
 )
 def test_a_listener_that_takes_another_login(first: Reply, error: str, sentence: str) -> None:
-    found = shown_to(Scram("sha256"), login("SCRAM-SHA-256"), first)
-    assert found == Failure(error, sentence)
+    failure = shown_to(Scram("sha256"), login("SCRAM-SHA-256"), first)
+    assert failure == Failure(error, sentence)
 
 
 OF_SERVER = "the server's part of the login "
@@ -147,8 +147,8 @@ def test_a_server_that_does_not_know_the_user(server: Scram, sentence: str) -> N
 
 
 def test_a_long_refusal_is_shortened() -> None:
-    found = shown_to(lambda shown: refused("x" * 30_000), login("PLAIN"))
-    assert found is not None and len(found.text) < 300
+    failure = shown_to(lambda shown: refused("x" * 30_000), login("PLAIN"))
+    assert failure is not None and len(failure.text) < 300
 
 
 def test_a_comma_in_a_name_is_no_field() -> None:

@@ -66,7 +66,9 @@ def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
     place = OwnNetwork(
         servers=tuple,
         server_answers=lambda server, limit: False,
-        resolve=lambda names, limit: {it: Lookup(it, "test", Diagnosis.TIMEOUT) for it in names},
+        resolve=lambda names, limit: {
+            name: Lookup(name, "test", Diagnosis.TIMEOUT) for name in names
+        },
         has_route=lambda address: False,
     )
     here = Vantage(name="host", where="devbox")
@@ -91,7 +93,7 @@ def written(report: Report) -> None:
 def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     answer = MetadataAnswer(SEED, "C", listed, 0.01)
     targets = targets_without_contract([SEED], PLAIN, [answer])
-    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
+    looked = {(target.address, PLAIN): data.draw(results(target.address)) for target in targets}
     cells = seen_in_full(facts_of(targets, looked, {str(SEED): [answer]}, None))
     assert [(cell.broker, cell.address) for cell in cells] == sorted(listed.items())
     for cell in cells:
@@ -105,7 +107,7 @@ def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> 
 def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     known = contract(EXTERNAL=["e:1", "e:2"])
     targets = targets_of(known)
-    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
+    looked = {(target.address, PLAIN): data.draw(results(target.address)) for target in targets}
     facts = facts_of(
         targets, looked, {"EXTERNAL": [MetadataAnswer(SEED, "C", listed, 0.01)]}, known
     )
@@ -161,9 +163,9 @@ def test_a_name_with_an_underscore_that_works_passes() -> None:
 
 @pytest.mark.parametrize("host", OFTEN)
 def test_this_machine_looks_up_any_text(host: str) -> None:
-    found = resolve([host, f"{host}\0", "\ud800"], 5)
-    assert set(found) == {host, f"{host}\0", "\ud800"}
-    assert not found[f"{host}\0"].ok and not found["\ud800"].ok
+    lookup = resolve([host, f"{host}\0", "\ud800"], 5)
+    assert set(lookup) == {host, f"{host}\0", "\ud800"}
+    assert not lookup[f"{host}\0"].ok and not lookup["\ud800"].ok
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536, 99999, 2**31 - 1])
@@ -173,7 +175,7 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
         lookup = Lookup("localhost", "test", Diagnosis.OK, ("127.0.0.1",))
         for number in (port, (server.getsockname()[1] + 65536)):
             contact = reach(Address("localhost", number), lookup)
-            assert [item.error for item in contact.attempts] == ["no-port"]
+            assert [attempt.error for attempt in contact.attempts] == ["no-port"]
             assert not contact.connected
 
 

@@ -19,16 +19,24 @@ def all_of(shares: Sequence[Share], readers: Sequence[str] = READERS) -> list[Re
     """What comes back when nothing goes wrong."""
     return [
         Received(
-            reader, RUN, it.listener, it.broker, it.attempt, number, it.partition, number, True
+            reader,
+            RUN,
+            share.listener,
+            share.broker,
+            share.attempt,
+            number,
+            share.partition,
+            number,
+            True,
         )
         for reader in readers
-        for it in shares
-        for number in range(it.records)
+        for share in shares
+        for number in range(share.records)
     ]
 
 
 def deliver(shares: Sequence[Share], rows: Sequence[Received]) -> list[Delivery]:
-    reads = {(reader, it.partition) for reader in READERS for it in shares}
+    reads = {(reader, share.partition) for reader in READERS for share in shares}
     return list(verdict_of(shares, tally(rows, RUN, shares), reads))
 
 
@@ -63,11 +71,11 @@ def count(rows: Sequence[Received], item: Delivery) -> int:
 
 @given(layouts())
 def test_all_back_is_all_well(shares: list[Share]) -> None:
-    found = deliver(shares, all_of(shares))
-    assert len(found) == len(shares) * len(READERS)
-    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
-    assert all(item.verdict is Verdict.PASS and not item.examples for item in found)
-    assert all(item.read == item.acknowledged == shares[0].records for item in found)
+    deliveries = deliver(shares, all_of(shares))
+    assert len(deliveries) == len(shares) * len(READERS)
+    assert {findings(item) for item in deliveries} == {(0, 0, 0, 0, 0)}
+    assert all(item.verdict is Verdict.PASS and not item.examples for item in deliveries)
+    assert all(item.read == item.acknowledged == shares[0].records for item in deliveries)
 
 
 @given(layouts(), st.data())
@@ -85,8 +93,8 @@ def test_dropped_records_are_lost(shares: list[Share], data: st.DataObject) -> N
 def test_a_second_copy_is_a_duplicate_and_passes(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     copies = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows))]
-    found = deliver(shares, rows + [replace(row, offset=row.offset + 1000) for row in copies])
-    for item in found:
+    deliveries = deliver(shares, rows + [replace(row, offset=row.offset + 1000) for row in copies])
+    for item in deliveries:
         assert findings(item) == (0, count(copies, item), 0, 0, 0)
         assert item.verdict is Verdict.PASS
 
@@ -133,14 +141,14 @@ def test_records_of_other_runs_are_counted(shares: list[Share], runs: list[str |
         Received("INTERNAL", run, "INTERNAL", 1, 1, number, 0, 500 + number, False)
         for number, run in enumerate(runs)
     ]
-    found = deliver(shares, all_of(shares) + others)
-    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
-    assert sum(item.foreign for item in found) == len(runs)
+    deliveries = deliver(shares, all_of(shares) + others)
+    assert {findings(item) for item in deliveries} == {(0, 0, 0, 0, 0)}
+    assert sum(item.foreign for item in deliveries) == len(runs)
 
 
 @given(layouts(), st.data())
 def test_records_of_a_failed_write_are_unknown(shares: list[Share], data: st.DataObject) -> None:
-    failed = [replace(item, acknowledged=False) for item in shares]
+    failed = [replace(share, acknowledged=False) for share in shares]
     again = [replace(item, attempt=2) for item in shares]
     rows = all_of(failed)
     seen = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows, 0))]
@@ -161,8 +169,8 @@ def test_nothing_acknowledged_is_nothing_lost_and_nothing_delivered() -> None:
 def test_headers_that_name_no_written_record_are_corrupt(sequence: int | None) -> None:
     share = Share("INTERNAL", 1, 1, 0, 2, True)
     stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, 0, 2, True)
-    found = deliver([share], [*all_of([share]), stray])
-    item = next(it for it in found if it.read_through == "INTERNAL")
+    deliveries = deliver([share], [*all_of([share]), stray])
+    item = next(it for it in deliveries if it.read_through == "INTERNAL")
     assert findings(item) == (0, 0, 0, 1, 0)
     assert (item.foreign, item.examples) == (
         0,
@@ -203,8 +211,8 @@ def test_findings_are_told_by_share_and_partition() -> None:
 def test_what_was_not_read_is_not_checked() -> None:
     shares = [Share("INTERNAL", 1, 1, 0, 3, True), Share("INTERNAL", 2, 1, 1, 3, True)]
     rows = [row for row in all_of(shares) if row.partition == 0]
-    found = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
-    assert [(item.read_through, item.broker, item.lost) for item in found] == [
+    deliveries = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
+    assert [(item.read_through, item.broker, item.lost) for item in deliveries] == [
         ("EXTERNAL", 1, 0),
         ("INTERNAL", 1, 0),
     ]
