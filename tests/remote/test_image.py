@@ -7,10 +7,11 @@ import os
 import re
 import tarfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -101,28 +102,28 @@ def test_the_build_trusts_the_authorities_of_pip(
     assert trusted(settings, environment) == expected
 
 
+def failed_step(lines: Sequence[Mapping[str, str]], events: list[str]) -> str:
+    """The observed value of the error that ``lines`` of a build end with."""
+    follow = partial(image._follow, cast(Any, iter(lines)), events.append)
+    return raised(EarshotError, follow).observed
+
+
 def test_a_step_that_fails_is_named_with_its_last_words() -> None:
-    said: list[str] = []
-    lines = [
-        {"stream": "Step 1/2 : FROM base\n"},
-        {"stream": " ---> 0123\n"},
-        {"stream": "Step 2/2 : RUN pip install\n"},
-        {"stream": "Could not find a version\n"},
-        {"error": "returned a non-zero code: 1"},
-    ]
-    assert raised(EarshotError, image._follow, cast(Any, iter(lines)), said.append).observed == (
+    events: list[str] = []
+    steps = ("Step 1/2 : FROM base\n", " ---> 0123\n", "Step 2/2 : RUN pip install\n")
+    lines = [{"stream": text} for text in (*steps, "Could not find a version\n")]
+    assert failed_step([*lines, {"error": "returned a non-zero code: 1"}], events) == (
         "step 2/2: RUN pip install failed: returned a non-zero code: 1\n"
         "    Could not find a version"
     )
-    assert said == ["validator image, step 2/2: RUN pip install"]
+    assert events == ["validator image, step 2/2: RUN pip install"]
 
 
 def test_of_a_step_that_fails_the_last_eight_lines_are_told() -> None:
     lines = [{"status": f"line {number}\n\n"} for number in range(9)]
-    with pytest.raises(EarshotError) as caught:
-        image._follow(cast(Any, iter([*lines, {"error": "no\n space"}])), print)
     reported = "".join(f"\n    line {number}" for number in range(1, 9))
-    assert caught.value.observed == f"the context failed: no space{reported}"
+    failure = f"the context failed: no space{reported}"
+    assert failed_step([*lines, {"error": "no\n space"}], []) == failure
 
 
 def test_a_package_that_no_lock_holds_is_named() -> None:

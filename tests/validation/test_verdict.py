@@ -40,8 +40,18 @@ def deliver(shares: Sequence[Share], rows: Sequence[Received]) -> list[Delivery]
     return list(verdict_of(shares, tally(rows, RUN, shares), reads))
 
 
-def findings(item: Delivery) -> tuple[int, int, int, int, int]:
-    return item.lost, item.duplicated, item.out_of_order, item.corrupt, item.misrouted
+def findings(delivery: Delivery) -> tuple[int, int, int, int, int]:
+    lost, duplicated = delivery.lost, delivery.duplicated
+    return lost, duplicated, delivery.out_of_order, delivery.corrupt, delivery.misrouted
+
+
+def through_internal(deliveries: Sequence[Delivery]) -> Delivery:
+    return next(delivery for delivery in deliveries if delivery.read_through == "INTERNAL")
+
+
+def record(sequence: int | None, partition: int, offset: int, intact: bool = True) -> Received:
+    """A record of INTERNAL at broker 1, read through INTERNAL."""
+    return Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, partition, offset, intact)
 
 
 @st.composite
@@ -159,34 +169,31 @@ def test_records_of_a_failed_write_are_unknown(shares: list[Share], data: st.Dat
         assert item.read == item.acknowledged + count(seen, item)
 
 
-def test_nothing_acknowledged_is_nothing_lost_and_nothing_delivered() -> None:
-    (item, _) = deliver([Share("INTERNAL", 1, 1, 0, 10, False)], [])
-    assert (item.acknowledged, item.unknown, item.lost) == (0, 10, 0)
-    assert item.verdict is Verdict.INCONCLUSIVE
+def test_a_share_of_which_nothing_came_back() -> None:
+    (delivery, _) = deliver([Share("INTERNAL", 1, 1, 0, 100, True)], [])
+    assert delivery.lost == 100
+    assert delivery.examples[0] == "record 0 never came back"
+    assert len(delivery.examples) == EXAMPLES
+    (delivery, _) = deliver([Share("INTERNAL", 1, 1, 0, 10, False)], [])
+    assert (delivery.acknowledged, delivery.unknown, delivery.lost) == (0, 10, 0)
+    assert delivery.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("sequence", [-1, 2, 7, None])
 def test_headers_that_name_no_written_record_are_corrupt(sequence: int | None) -> None:
     share = Share("INTERNAL", 1, 1, 0, 2, True)
-    stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, 0, 2, True)
-    deliveries = deliver([share], [*all_of([share]), stray])
-    item = next(it for it in deliveries if it.read_through == "INTERNAL")
-    assert findings(item) == (0, 0, 0, 1, 0)
-    assert (item.foreign, item.examples) == (
-        0,
-        ("1 records whose headers name no record that was written",),
-    )
+    delivery = through_internal(deliver([share], [*all_of([share]), record(sequence, 0, 2)]))
+    assert findings(delivery) == (0, 0, 0, 1, 0)
+    examples = ("1 records whose headers name no record that was written",)
+    assert (delivery.foreign, delivery.examples) == (0, examples)
 
 
 def test_a_record_in_several_partitions_counts_where_it_belongs_else_in_the_first() -> None:
     share = Share("INTERNAL", 1, 1, 5, 2, True)
     copies = [(5, 0, 100), (3, 0, 0), (9, 0, 1), (9, 1, 2), (3, 1, 50)]
-    rows = [
-        Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, partition, offset, True)
-        for partition, sequence, offset in copies
-    ]
-    found = {it.partition: (it.records, it.distinct) for it in tally(rows, RUN, [share])}
-    assert found == {5: (1, 1), 3: (2, 1), 9: (2, 0)}
+    rows = [record(sequence, partition, offset) for partition, sequence, offset in copies]
+    counts = {it.partition: (it.records, it.distinct) for it in tally(rows, RUN, [share])}
+    assert counts == {5: (1, 1), 3: (2, 1), 9: (2, 0)}
 
 
 def test_findings_are_told_by_share_and_partition() -> None:
@@ -198,14 +205,14 @@ def test_findings_are_told_by_share_and_partition() -> None:
         replace(corrupt, intact=False, offset=10),
         replace(strayed, partition=7, offset=11),
     ]
-    item = next(it for it in deliver([failed, again], rows) if it.read_through == "INTERNAL")
+    delivery = through_internal(deliver([failed, again], rows))
     assert (lost.sequence, corrupt.sequence) == (0, 1)
-    assert item.examples == (
+    assert delivery.examples == (
         "record 0 never came back",
         "1 records in partition 0 with another value",
         "1 records in partition 7 instead of 0",
     )
-    assert findings(item) == (1, 0, 0, 1, 1)
+    assert findings(delivery) == (1, 0, 0, 1, 1)
 
 
 def test_what_was_not_read_is_not_checked() -> None:
@@ -218,20 +225,11 @@ def test_what_was_not_read_is_not_checked() -> None:
     ]
 
 
-def test_a_share_of_which_nothing_came_back_is_lost_by_name() -> None:
-    (item, _) = deliver([Share("INTERNAL", 1, 1, 0, 100, True)], [])
-    assert item.lost == 100
-    assert item.examples[0] == "record 0 never came back"
-    assert len(item.examples) == EXAMPLES
-
-
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (3, 2, 1, 0)])
 def test_order_is_checked_by_first_occurrence(order: tuple[int, ...]) -> None:
     share = Share("INTERNAL", 1, 1, 0, 4, True)
-    rows = [
-        Received("INTERNAL", RUN, "INTERNAL", 1, 1, number, 0, offset, True)
-        for offset, number in enumerate([*order, *range(4)])
-    ]
-    item = next(it for it in deliver([share], rows) if it.read_through == "INTERNAL")
+    numbers = [*order, *range(4)]
+    rows = [record(number, 0, offset) for offset, number in enumerate(numbers)]
+    delivery = through_internal(deliver([share], rows))
     descents = sum(later < sooner for sooner, later in pairwise(order))
-    assert (item.out_of_order, item.duplicated) == (descents, 4)
+    assert (delivery.out_of_order, delivery.duplicated) == (descents, 4)
