@@ -135,9 +135,9 @@ def rewrite(path: Path, change: Callable[[bytes], bytes | None]) -> None:
             return
 
 
-def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) -> bool:
-    """Replaces the content of ``path`` atomically. With ``old``, only if that is the content just
-    before."""
+def _replace(path: Path, content: bytes, mode: int, old_content: bytes | None = None) -> bool:
+    """Replaces the content of ``path`` atomically, with ``old_content`` only if that is the content
+    just before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -146,7 +146,7 @@ def _replace(path: Path, content: bytes, mode: int, old: bytes | None = None) ->
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
-        if old is not None and path.read_bytes() != old:
+        if old_content is not None and path.read_bytes() != old_content:
             Path(name).unlink()
             return False
         Path(name).replace(path)

@@ -41,5 +41,5 @@ def of_stack_name(stack: str) -> str:
 
 def _first(values: Iterable[uuid.UUID]) -> str:
     """The first id without a hyphen at its start, which Kafka's tools would read as an option."""
-    texts = (base64.urlsafe_b64encode(it.bytes).decode().rstrip("=") for it in values)
+    texts = (base64.urlsafe_b64encode(id.bytes).decode().rstrip("=") for id in values)
     return next(text for text in texts if not text.startswith("-"))

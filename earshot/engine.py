@@ -189,11 +189,11 @@ def root_cause(error: Exception) -> str:
     """The root cause of an error of Docker's SDK, on one line."""
     from docker.errors import APIError
 
-    seen = _bottom(error)
-    if isinstance(seen, APIError):
-        text = str(seen.explanation or seen)
+    cause = _bottom(error)
+    if isinstance(cause, APIError):
+        text = str(cause.explanation or cause)
     else:
-        text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
+        text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     text = " ".join(text.split())
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
@@ -203,7 +203,9 @@ def _bottom(error: BaseException) -> BaseException:
     from docker.errors import APIError
 
     while not isinstance(error, APIError):
-        below = next((it for it in error.args if isinstance(it, BaseException)), None)
+        below = next(
+            (argument for argument in error.args if isinstance(argument, BaseException)), None
+        )
         below = below or getattr(error, "reason", None) or error.__cause__ or error.__context__
         if not isinstance(below, BaseException):
             break
@@ -215,18 +217,18 @@ def _remedy(error: Exception, detail: str, folder: Path | None) -> str:
     """The fix for an engine whose connection failed with ``error``."""
     if isinstance(error, PermissionError):
         return BE_ALLOWED
-    seen = _bottom(error)
-    if folder is None or not isinstance(seen, ssl.SSLError):
+    cause = _bottom(error)
+    if folder is None or not isinstance(cause, ssl.SSLError):
         # the text of servers in Go for a client without TLS
         needs_tls = folder is None and "HTTP request to an HTTPS server" in detail
         return f"say where its certificates are: {_CERTIFICATES}" if needs_tls else GET_ONE
-    if isinstance(seen, ssl.SSLCertVerificationError):
+    if isinstance(cause, ssl.SSLCertVerificationError):
         return (
             f"put the authority that has signed the engine's certificate into {folder}/ca.pem "
             f"({_CERTIFICATES}); or give the engine one that is for the name in its address and "
             "has not expired"
         )
-    if seen.reason == "WRONG_VERSION_NUMBER":
+    if cause.reason == "WRONG_VERSION_NUMBER":
         return (
             "name the port on which the engine takes TLS (`dockerd --tlsverify`, as a rule 2376); "
             f"or, for one that takes none, no certificates: {_CERTIFICATES}"

@@ -52,9 +52,9 @@ def without_users(text: str) -> str:
     """``text`` without the users and passwords before a host in it."""
     parts, end = [], 0
     for password in _PASSWORD.finditer(text):
-        before = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
-        others = before.rstrip(_IN_A_NAME)
-        in_url, name = others.endswith("//"), before[len(others) :]
+        start = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
+        rest = start.rstrip(_IN_A_NAME)
+        in_url, name = rest.endswith("//"), start[len(rest) :]
         name = name if in_url else name.lstrip(string.digits + ".-")
         if name or in_url:
             parts += [text[end : password.start() - len(name)], "***@"]

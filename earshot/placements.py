@@ -40,8 +40,8 @@ class Placement:
 
 
 PLACEMENTS = {
-    item.name: item
-    for item in (
+    placement.name: placement
+    for placement in (
         Placement("local", ClientLocation.THIS_MACHINE, plugin=False, reasons=False),
         Placement("docker", ClientLocation.SAME_NETWORK, plugin=True, reasons=False),
         Placement("aws", ClientLocation.SAME_VPC, plugin=True, reasons=True),
@@ -51,8 +51,8 @@ PLACEMENTS = {
 
 def internal_location(placement: str) -> ClientLocation:
     """The location of clients of scope internal; the widest for an unknown placement."""
-    known = PLACEMENTS.get(placement)
-    return known.internal if known is not None else ClientLocation.OUTSIDE
+    entry = PLACEMENTS.get(placement)
+    return entry.internal if entry is not None else ClientLocation.OUTSIDE
 
 
 def on_this_machine(placement: str) -> bool:

@@ -44,14 +44,16 @@ class Project:
     def stack_folder(self) -> Path:
         """The folder of stack files: `stackConfigDir` in Pulumi.yaml, or the project's folder."""
         document = _read_yaml(self.root / PROJECT_FILE, PROJECT_FILE)
-        named = document.get("stackConfigDir", ".") if isinstance(document, Mapping) else None
-        if not isinstance(named, str):
+        folder_name = document.get("stackConfigDir", ".") if isinstance(document, Mapping) else None
+        if not isinstance(folder_name, str):
             raise EarshotError(
                 f"{PROJECT_FILE}: stackConfigDir",
-                observed=f"found {named!r}" if named is not None else "the file holds no settings",
+                observed=f"found {folder_name!r}"
+                if folder_name is not None
+                else "the file holds no settings",
                 allowed="a folder, as text",
             )
-        return self.root / named
+        return self.root / folder_name
 
     @property
     def stacks(self) -> tuple[str, ...]:
@@ -164,13 +166,13 @@ class Project:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
 
-def _read_yaml(path: Path, shown: str) -> object:
+def _read_yaml(path: Path, file_name: str) -> object:
     try:
-        text = content_of(path, shown).decode("utf-8")
+        text = content_of(path, file_name).decode("utf-8")
     except UnicodeDecodeError as reason:
         observed = f"is no UTF-8 text (byte 0x{reason.object[reason.start]:02x} at {reason.start})"
-        raise EarshotError(shown, observed=observed, allowed="a YAML file") from None
-    return read_yaml(text, shown)
+        raise EarshotError(file_name, observed=observed, allowed="a YAML file") from None
+    return read_yaml(text, file_name)
 
 
 def _missing(document: object, config: object) -> str:

@@ -65,14 +65,14 @@ def _from_pipe(opened: BinaryIO) -> bytes:
     return first + read_all(opened)
 
 
-def content_of(file: Path, shown: str, remedy: str = "") -> bytes:
-    """The content of ``file``. Raises EarshotError, with ``shown`` as the file's name."""
+def content_of(file: Path, file_name: str, remedy: str = "") -> bytes:
+    """The content of ``file``. Raises EarshotError, with ``file_name`` as the file's name."""
     try:
         return read_bytes(file)
     except OSError as reason:
         observed = f"cannot be read ({reason.strerror})"
         remedy = remedy_of(reason) or remedy
-        raise EarshotError(shown, observed=observed, remedy=remedy) from None
+        raise EarshotError(file_name, observed=observed, remedy=remedy) from None
 
 
 def read_all(opened: BinaryIO) -> bytes:

@@ -67,26 +67,26 @@ class Connected:
         return f"{self.host} (pid {self.pid}, {self.name})" if self.pid else self.host
 
 
-def conflict(wanted: Bound, held: Bound) -> bool | None:
-    """True if ``wanted`` cannot be bound (EADDRINUSE) while ``held`` listens; None if unknown.
+def conflict(bound: Bound, listener: Bound) -> bool | None:
+    """True if ``bound`` cannot be bound (EADDRINUSE) while ``listener`` listens; None if unknown.
 
     A wildcard uses every address of its family, and `::` also those of IPv4 unless it excludes it.
     """
-    if wanted.port != held.port:
+    if bound.port != listener.port:
         return False
-    one, other = _ip(wanted.host), _ip(held.host)
-    if one.version == other.version:
-        return one == other or one.is_unspecified or other.is_unspecified
-    ip, socket_of_it = (one, wanted) if one.version == 6 else (other, held)
+    bound_ip, listener_ip = _ip(bound.host), _ip(listener.host)
+    if bound_ip.version == listener_ip.version:
+        return bound_ip == listener_ip or bound_ip.is_unspecified or listener_ip.is_unspecified
+    ip, ipv6_socket = (bound_ip, bound) if bound_ip.version == 6 else (listener_ip, listener)
     if not ip.is_unspecified:
         return False
-    return None if socket_of_it.ipv6_only is None else not socket_of_it.ipv6_only
+    return None if ipv6_socket.ipv6_only is None else not ipv6_socket.ipv6_only
 
 
-def clash(wanted: Bound, held: Bound) -> bool:
-    """True if ``held`` prevents binding ``wanted`` here; asks the kernel if `conflict` is None."""
-    verdict = conflict(wanted, held)
-    return not free(wanted) if verdict is None else verdict
+def clash(bound: Bound, listener: Bound) -> bool:
+    """True if ``listener`` prevents binding ``bound`` here; tries it if `conflict` is None."""
+    verdict = conflict(bound, listener)
+    return not free(bound) if verdict is None else verdict
 
 
 def of_java(host: str, port: int) -> Bound:
@@ -96,8 +96,8 @@ def of_java(host: str, port: int) -> Bound:
     """
     if ip_of(host) is None:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        found = {row[0]: str(row[4][0]) for row in reversed(rows)}
-        host = found.get(socket.AF_INET) or found[socket.AF_INET6]
+        addresses = {row[0]: str(row[4][0]) for row in reversed(rows)}
+        host = addresses.get(socket.AF_INET) or addresses[socket.AF_INET6]
     if _ip(host).is_unspecified:
         return Bound(ANY_IPV6, port, ipv6_only=False) if socket.has_ipv6 else Bound(ANY_IPV4, port)
     return Bound(host, port)
@@ -109,21 +109,25 @@ def listening() -> list[Listening]:
     On macOS, which shows only a user's own processes, it is the sockets of those.
     """
     return [
-        Listening(Bound(it.laddr.ip, it.laddr.port), pid, _name(pid))
-        for it, pid in _connections()
-        if it.status == psutil.CONN_LISTEN and it.laddr
+        Listening(Bound(connection.laddr.ip, connection.laddr.port), pid, _name(pid))
+        for connection, pid in _connections()
+        if connection.status == psutil.CONN_LISTEN and connection.laddr
     ]
 
 
 def ports_of(pid: int) -> frozenset[int] | None:
     """The ports at which the process ``pid`` listens; None if this user may not see them."""
     try:
-        found = psutil.Process(pid).net_connections("tcp")
+        connections = psutil.Process(pid).net_connections("tcp")
     except psutil.NoSuchProcess:
         return frozenset()
     except psutil.Error:
         return None
-    return frozenset(it.laddr.port for it in found if it.status == psutil.CONN_LISTEN)
+    return frozenset(
+        connection.laddr.port
+        for connection in connections
+        if connection.status == psutil.CONN_LISTEN
+    )
 
 
 @dataclass(frozen=True)
@@ -138,27 +142,27 @@ class Holder:
         return self.text
 
 
-def kept(wanted: Bound) -> Holder | None:
-    """Why ``wanted`` cannot be bound although no socket listens on it; None if it can.
+def kept(bound: Bound) -> Holder | None:
+    """Why ``bound`` cannot be bound although no socket listens on it; None if it can.
 
     An outgoing connection uses a port, also for some time after its end, and a socket may be bound
     without listening.
     """
-    if free(wanted):
+    if free(bound):
         return None
     ended = False
     for connection, pid in _connections():
-        own = connection.laddr
-        if connection.status == psutil.CONN_LISTEN or not own or own.port != wanted.port:
+        local = connection.laddr
+        if connection.status == psutil.CONN_LISTEN or not local or local.port != bound.port:
             continue
         if pid:
-            text = f"port {wanted.port} is in use by a connection of pid {pid} ({_name(pid)})"
+            text = f"port {bound.port} is in use by a connection of pid {pid} ({_name(pid)})"
             return Holder(text)
         ended |= connection.status in _ENDED
     if ended:
-        text = f"port {wanted.port} is held by a connection from this machine that has just ended"
+        text = f"port {bound.port} is held by a connection from this machine that has just ended"
         return Holder(text, passing=True)
-    return Holder(f"port {wanted.port} is in use by a socket that does not listen")
+    return Holder(f"port {bound.port} is in use by a socket that does not listen")
 
 
 def connected(holder: int, ports: Collection[int]) -> list[Connected]:
@@ -220,20 +224,20 @@ def _end(written: str) -> Bound:
     return Bound(str(_ip(str(ipaddress.ip_address(b"".join(words))))), int(port, 16))
 
 
-def free(wanted: Bound) -> bool:
-    """True if ``wanted`` can be bound on this machine now.
+def free(bound: Bound) -> bool:
+    """True if ``bound`` can be bound on this machine now.
 
     Only "address already in use" counts as False, as other errors have other causes.
     """
-    ip = _ip(wanted.host)
+    ip = _ip(bound.host)
     family = socket.AF_INET if ip.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # like the JVM
             if ip.version == 6:
-                dual = ip.is_unspecified and wanted.ipv6_only is False
+                dual = ip.is_unspecified and bound.ipv6_only is False
                 trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual))
-            trial.bind((str(ip), wanted.port))
+            trial.bind((str(ip), bound.port))
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
@@ -259,8 +263,8 @@ def outgoing_ports(settings: Path = _IPV4) -> OutgoingPorts | None:
     """The ports of outgoing connections in the kernel's ``settings``; None if unknown."""
     try:
         first, last = map(int, (settings / "ip_local_port_range").read_text().split())
-        listed = (settings / "ip_local_reserved_ports").read_text().strip()
-        ends = [entry.partition("-") for entry in listed.split(",") if entry]
+        reserved_text = (settings / "ip_local_reserved_ports").read_text().strip()
+        ends = [entry.partition("-") for entry in reserved_text.split(",") if entry]
         reserved = tuple(range(int(low), int(high or low) + 1) for low, _, high in ends)
     except (OSError, ValueError):
         return None

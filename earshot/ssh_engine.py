@@ -73,7 +73,7 @@ class Tunnel:
                 child.wait()
 
     def _serve(self) -> None:
-        with contextlib.suppress(OSError), self._said.open("ab") as said:
+        with contextlib.suppress(OSError), self._said.open("ab") as output:
             while True:
                 connection, _ = self._server.accept()
                 with connection:  # owned by the child from now on
@@ -81,7 +81,7 @@ class Tunnel:
                         self._command,
                         stdin=connection.fileno(),
                         stdout=connection.fileno(),
-                        stderr=said,
+                        stderr=output,
                         start_new_session=True,  # this process handles Ctrl-C of a terminal
                     )
                     self._children.append(child)
@@ -93,9 +93,9 @@ def tunnel(address: str) -> Iterator[Tunnel]:
 
     Raises EarshotError if this machine has no ssh.
     """
-    made = tempfile.TemporaryDirectory(prefix="earshot-ssh-", ignore_cleanup_errors=True)
-    with made as folder, contextlib.closing(Tunnel(address, Path(folder))) as found:
-        yield found
+    directory = tempfile.TemporaryDirectory(prefix="earshot-ssh-", ignore_cleanup_errors=True)
+    with directory as folder, contextlib.closing(Tunnel(address, Path(folder))) as opened:
+        yield opened
 
 
 def ssh_command(address: str) -> list[str]:

@@ -33,57 +33,57 @@ Keys = tuple[str, ...]
 T = TypeVar("T")
 
 
-def read_yaml(text: str, shown: str) -> object:
+def read_yaml(text: str, source_name: str) -> object:
     """The values in ``text``, read like a stack file by Pulumi: a repeated key is an error.
 
-    ``shown`` names the source in messages. Raises EarshotError.
+    ``source_name`` names the source in messages. Raises EarshotError.
     """
-    return _read(text, shown, _VALUES, partial(_loaded, unique=True))
+    return _read(text, source_name, _VALUES, partial(_loaded, unique=True))
 
 
-def read_yaml_texts(text: str, shown: str, *, unique: bool = True) -> object:
+def read_yaml_texts(text: str, source_name: str, *, unique: bool = True) -> object:
     """Like `read_yaml`, with every scalar as text or None, as Compose reads a file.
 
     Compose's tags are `Reset` and `Overriding`.
     YAML 1.1 would read `0`, `1.10` or `22:22` as numbers, and Compose means the text. Unless keys
     must be ``unique``, the last one of a repeated key counts.
     """
-    return _read(text, shown, _TEXTS, partial(_loaded, unique=unique))
+    return _read(text, source_name, _TEXTS, partial(_loaded, unique=unique))
 
 
-def read_yaml_documents(text: str, shown: str, *, unique: bool = True) -> list[object]:
+def read_yaml_documents(text: str, source_name: str, *, unique: bool = True) -> list[object]:
     """All documents in ``text``, read like by `read_yaml_texts`, with one limit for all.
 
     An empty document is None. A value with a custom tag (`!name`) is unknown, and read as the text
     `${name}`.
     """
-    return _read(text, shown, _DOCUMENTS, partial(_all_loaded, unique=unique))
+    return _read(text, source_name, _DOCUMENTS, partial(_all_loaded, unique=unique))
 
 
-def read_cloud_config(text: str, shown: str) -> object:
+def read_cloud_config(text: str, source_name: str) -> object:
     """The values in ``text``, read like user data by cloud-init: of a repeated key, the last.
 
     Raises EarshotError.
     """
-    return _read(text, shown, (_Fast,), partial(_loaded, unique=False))
+    return _read(text, source_name, (_Fast,), partial(_loaded, unique=False))
 
 
-def yaml_nodes(text: str, shown: str) -> yaml.Node | None:
+def yaml_nodes(text: str, source_name: str) -> yaml.Node | None:
     """The YAML nodes of ``text`` with their positions; an alias is the node that it refers to.
 
     None for an empty document. Raises EarshotError.
     """
-    return _parsed(text, shown, _VALUES, _single_node)
+    return _parsed(text, source_name, _VALUES, _single_node)
 
 
-def yaml_nodes_of_documents(text: str, shown: str) -> list[yaml.Node]:
+def yaml_nodes_of_documents(text: str, source_name: str) -> list[yaml.Node]:
     """Like `yaml_nodes`, for all documents in ``text``, in order. Raises EarshotError."""
-    return _parsed(text, shown, _VALUES, _every_node)
+    return _parsed(text, source_name, _VALUES, _every_node)
 
 
-def repeated_keys(text: str, shown: str) -> list[Keys]:
+def repeated_keys(text: str, source_name: str) -> list[Keys]:
     """The paths of keys that occur twice in one map, without merge keys. Raises EarshotError."""
-    root = yaml_nodes(text, shown)
+    root = yaml_nodes(text, source_name)
     return [] if root is None else [*_repeated(root, (), set())]
 
 
@@ -95,20 +95,24 @@ def _repeated(node: yaml.Node, path: Keys, seen_nodes: set[int]) -> Iterator[Key
         for index, part in enumerate(node.value):
             yield from _repeated(part, (*path, str(index)), seen_nodes)
         return
-    seen: set[str] = set()
+    names: set[str] = set()
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE else None
-        if name in seen:
+        if name in names:
             yield (*path, str(name))
-        seen |= {name} if name is not None else set()
+        names |= {name} if name is not None else set()
         yield from _repeated(value, (*path, str(name)), seen_nodes)
 
 
 def _parsed(
-    text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T], remedy: str = ""
+    text: str,
+    source_name: str,
+    kinds: tuple[type[Any], ...],
+    load: Callable[[Any], T],
+    remedy: str = "",
 ) -> T:
     """The result of ``load`` for ``text``, with the first loader in ``kinds`` that can read it."""
-    kind, *others = kinds
+    kind, *later_kinds = kinds
     try:
         loader = kind(text)
         try:
@@ -117,11 +121,11 @@ def _parsed(
             loader.dispose()
     except _Refused as error:
         observed = f"{_where(error.mark)}{error.problem}"
-        raise EarshotError(shown, observed=observed, remedy=remedy) from None
+        raise EarshotError(source_name, observed=observed, remedy=remedy) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        if others:
-            return _parsed(text, shown, tuple(others), load, remedy)
-        raise _no_yaml(shown, error) from None
+        if later_kinds:
+            return _parsed(text, source_name, tuple(later_kinds), load, remedy)
+        raise _no_yaml(source_name, error) from None
 
 
 def _single_node(loader: Any) -> yaml.Node | None:
@@ -130,10 +134,10 @@ def _single_node(loader: Any) -> yaml.Node | None:
 
 
 def _every_node(loader: Any) -> list[yaml.Node]:
-    found = []
+    nodes = []
     while loader.check_node():
-        found.append(loader.get_node())
-    return found
+        nodes.append(loader.get_node())
+    return nodes
 
 
 class _Bounded(Composer):
@@ -206,12 +210,12 @@ def _leave_tag(_loader: object, suffix: str, _node: yaml.Node) -> object:
 
 def _of_texts(kind: type[Any], tagged: Callable[[Any, str, Any], object]) -> Any:
     resolvers = {
-        first: [item for item in listed if item[0] in _KEPT_IN_TEXTS]
-        for first, listed in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [resolver for resolver in kind_resolvers if resolver[0] in _KEPT_IN_TEXTS]
+        for first, kind_resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    made: Any = type(kind.__name__, (kind,), {"yaml_implicit_resolvers": resolvers})
-    made.add_multi_constructor("!", tagged)
-    return made
+    text_kind: Any = type(kind.__name__, (kind,), {"yaml_implicit_resolvers": resolvers})
+    text_kind.add_multi_constructor("!", tagged)
+    return text_kind
 
 
 _VALUES = (_Fast, _Python)
@@ -227,15 +231,15 @@ class _Refused(Exception):
         self.mark = mark
 
 
-def _read(text: str, shown: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T]) -> T:
+def _read(text: str, source_name: str, kinds: tuple[type[Any], ...], load: Callable[[Any], T]) -> T:
     if len(text) > MAX_CHARACTERS:
         raise EarshotError(
-            shown,
+            source_name,
             observed=f"holds {len(text):,} characters",
             allowed=f"YAML of at most {MAX_CHARACTERS:,} characters",
         )
     remedy = "write it with fewer aliases (*name) and levels, or in several files"
-    return _parsed(text, shown, kinds, load, remedy)
+    return _parsed(text, source_name, kinds, load, remedy)
 
 
 def _loaded(loader: Any, *, unique: bool) -> object:
@@ -259,7 +263,7 @@ def _all_loaded(loader: Any, *, unique: bool) -> list[object]:
 _NO_NAME = r"found: \1; a text that begins with * or & belongs in quotes"
 
 
-def _no_yaml(shown: str, error: Exception) -> EarshotError:
+def _no_yaml(source_name: str, error: Exception) -> EarshotError:
     if isinstance(error, yaml.MarkedYAMLError):
         where = _where(error.problem_mark or error.context_mark)
         # the name in quotes may be a password that is not quoted in the file
@@ -267,13 +271,13 @@ def _no_yaml(shown: str, error: Exception) -> EarshotError:
             r"^found (undefined alias|duplicate anchor) .*", _NO_NAME, error.problem or ""
         )
         return EarshotError(
-            shown,
+            source_name,
             observed=f"is no YAML; {where}{problem or error.context}",
             remedy="fix that line (indent with blanks, never with tabs)",
         )
     # a control character has no line of its own; a date such as 2024-99-99 is a ValueError
     message = str(error).splitlines()[0].partition(": '")[0]  # what is quoted may be a password
-    return EarshotError(shown, observed=f"is no YAML ({message})", allowed="a YAML file")
+    return EarshotError(source_name, observed=f"is no YAML ({message})", allowed="a YAML file")
 
 
 def _made(loader: Any, node: yaml.Node) -> object:

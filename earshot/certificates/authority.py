@@ -160,19 +160,28 @@ def ends(pem: str) -> datetime:
     return min(certificate.not_valid_after_utc for certificate in chain)
 
 
-def check_validity(pem: str, place: str, now: datetime) -> None:
-    """Raises EarshotError if the authority whose certificate ``pem`` is in ``place`` is not valid
-    ``now``: clients would refuse all certificates that it issues."""
-    authority = read_certificate(pem)
-    if authority.not_before <= now < authority.not_after:
+def is_valid_at(pem: str, now: datetime) -> bool:
+    """True if ``now`` is in the validity period of the first certificate in ``pem``."""
+    certificate = read_certificate(pem)
+    return certificate.not_before <= now < certificate.not_after
+
+
+def check_validity(pem: str, place: str, now: datetime, renewal: str) -> None:
+    """Raises EarshotError if the authority in ``place`` with the certificate ``pem`` is not valid
+    ``now``, because clients would refuse every certificate that it issues.
+
+    ``renewal`` is the fix if the clock of this machine is right.
+    """
+    if is_valid_at(pem, now):
         return
+    authority = read_certificate(pem)
     first, last = (f"{time:%Y-%m-%d %H:%M}" for time in (authority.not_before, authority.not_after))
     raise EarshotError(
         f"the authority in {place}",
         observed=f"is valid from {first} to {last} UTC, and by the clock of this machine it is "
         f"{now:%Y-%m-%d %H:%M}: clients would refuse the certificates that are due",
-        remedy="set the clock of this machine right; if it is right, stop the cluster and use "
-        "another authority (`security.tls.authorities: [2]`; the next number, if 2 was used)",
+        allowed="an authority that is valid now",
+        remedy=f"set the clock of this machine right; if it is right, {renewal}",
     )
 
 

@@ -20,8 +20,10 @@ from earshot import cache
 from earshot.certificates.authority import (
     IssuedCertificate,
     Subject,
+    check_validity,
     is_issued_by,
     is_pair,
+    is_valid_at,
     issue,
     new_authority,
     read_certificate,
@@ -54,11 +56,12 @@ class EngineStore:
     def _authority_file(self) -> Path:
         return self.folder / "authority.json"
 
-    def authority(self, parameter: str | None) -> IssuedCertificate | None:
+    def authority(self, parameter: str | None, now: datetime) -> IssuedCertificate | None:
         """The authority in the text of an SSM ``parameter``, or else in this folder; None without
         either.
 
-        Raises EarshotError if the file cannot be read or the text is not an authority.
+        Raises EarshotError if the file cannot be read, the text is not an authority, or the
+        authority is not valid ``now``.
         """
         text: str | bytes | None = parameter
         if not text:
@@ -77,6 +80,12 @@ class EngineStore:
                 remedy=f"see who has written its SSM parameter or {self._authority_file}, and put "
                 "it back",
             )
+        place = f"{self._authority_file} and its SSM parameter"
+        renewal = (
+            f"delete the SSM parameter and {self._authority_file}, and update the Docker hosts "
+            "with `in_turn: false`: a new authority issues all certificates again"
+        )
+        check_validity(issued.certificate, place, now, renewal)
         return issued
 
     def keep(self, authority: IssuedCertificate, now: datetime) -> None:
@@ -98,15 +107,20 @@ class EngineStore:
             shutil.rmtree(self.folder)
 
     def is_due(self, authority: str, now: datetime) -> bool:
-        """True if clients need a new certificate from ``authority``, a certificate as PEM."""
+        """True if clients need a new certificate from ``authority`` (its certificate as PEM), or
+        ``authority`` is not valid ``now``."""
         try:
             ca, certificate, key = ((self.client / name).read_text() for name in _FILES)
             ends = read_certificate(certificate).not_after
         except (OSError, ValueError):
             return True
-        is_valid = ca == authority and is_issued_by(certificate, authority)
-        paired = is_pair(IssuedCertificate(certificate, key))
-        return not is_valid or not paired or ends - timedelta(days=RENEW_DAYS) <= now
+        is_trusted = ca == authority and is_issued_by(certificate, authority)
+        return (
+            not is_trusted
+            or not is_valid_at(authority, now)
+            or not is_pair(IssuedCertificate(certificate, key))
+            or ends - timedelta(days=RENEW_DAYS) <= now
+        )
 
 
 def new_engines_authority(name: str, now: datetime) -> IssuedCertificate:

@@ -77,6 +77,10 @@ _KEYS = (_KEY, numbered(_KEY, "*"))
 _PUBLIC = (AUTHORITY, numbered(AUTHORITY, "*"))
 _COPIED = (*_PUBLIC, *_KEYS, _PASSWORDS)
 """Patterns of names of copied files; `trusted.pem` and key stores are derived from them."""
+_RENEWAL = (
+    "stop the cluster and use another authority (`security.tls.authorities: [2]`; the next "
+    "number, if 2 was used)"
+)
 
 
 class Store:
@@ -105,7 +109,7 @@ class Store:
                 due.append(f"{name}.pem")
                 if issuer and (name in target.users or not target.is_of_others):
                     place = str(self.folder / numbered(AUTHORITY, target.issuer))
-                    check_validity(issuer.certificate, place, now)
+                    check_validity(issuer.certificate, place, now, _RENEWAL)
         for user, name in target.passwords.items():
             content = self._read(name).strip() if (self.folder / name).exists() else ""
             if not content or content != (target.given_passwords.get(user) or content):

@@ -54,17 +54,17 @@ def targets_without_contract(
     groups: list[tuple[list[Address], dict[int, Address], set[tuple[str, int, Address]]]] = []
     for answer in answers:
         own_brokers = {(answer.cluster_id, *broker) for broker in answer.brokers.items()}
-        for asked, brokers, known_brokers in groups:
+        for asked_addresses, brokers, known_brokers in groups:
             if own_brokers & known_brokers:
-                asked.append(answer.asked)
+                asked_addresses.append(answer.asked)
                 brokers.update({**answer.brokers, **brokers})
                 known_brokers |= own_brokers
                 break
         else:
             groups.append(([answer.asked], dict(answer.brokers), own_brokers))
     targets = []
-    for asked, brokers, _ in groups:
-        name = ",".join(map(str, asked))
+    for asked_addresses, brokers, _ in groups:
+        name = ",".join(map(str, asked_addresses))
         targets += [
             CellTarget(name, protocol, id, address) for id, address in sorted(brokers.items())
         ]

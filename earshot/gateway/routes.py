@@ -138,13 +138,14 @@ def _check_distinct(all_routes: Collection[Route]) -> None:
     for route in all_routes:
         by_name = by_port.setdefault(route.port, {})
         # a route without a name takes every connection to its port
-        other = by_name.get(route.name) or by_name.get("")
-        if other is None and not route.name:
-            other = next(iter(by_name.values()), None)
-        if other is not None:
+        other_route = by_name.get(route.name) or by_name.get("")
+        if other_route is None and not route.name:
+            other_route = next(iter(by_name.values()), None)
+        if other_route is not None:
             raise EarshotError(
                 f"port {route.port}",
-                observed=f"is that of {other.label} and {route.label}, without different names",
+                observed=f"is that of {other_route.label} and {route.label}, "
+                "without different names",
                 remedy="make a configuration for each gateway: --listener NAME",
             )
         by_name[route.name] = route

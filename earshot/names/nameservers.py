@@ -85,11 +85,11 @@ class DnsResolver:
             if any_answered and all(futures[future].is_mute(now) for future in open_futures):
                 break
         elapsed = time.monotonic() - start
-        each = [
+        lookups = [
             future.result() if future.done() else unanswered(name, server.label, elapsed)
             for future, server in futures.items()
         ]
-        return combined(name, self.label, each)
+        return combined(name, self.label, lookups)
 
 
 def _answer(future: Future[Lookup], server: _Server, name: str, seconds: float) -> None:

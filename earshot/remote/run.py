@@ -166,8 +166,8 @@ class _RunRequest:
         def here(end: Deadline) -> Report:
             draft = Draft(vantage=name, contract=contract)
             self.known_reports[name] = partial(spark.unfinished, draft)
-            own = replace(options, vantage=name, deadline=end.left())
-            return validate(contract, own, say, draft)
+            own_options = replace(options, vantage=name, deadline=end.left())
+            return validate(contract, own_options, say, draft)
 
         def elsewhere(end: Deadline) -> Report:
             from earshot.remote.bucket import Bucket

@@ -43,6 +43,17 @@ def key(number: int = 0) -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
+USAGES = (
+    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment"),
+    *("key_agreement", "key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+)
+
+
+def key_usage(*allowed: str) -> x509.KeyUsage:
+    """The extension that allows exactly the usages ``allowed``."""
+    return x509.KeyUsage(**{usage: usage in allowed for usage in USAGES})
+
+
 def made(
     subject: str,
     now: datetime,
@@ -58,47 +69,33 @@ def made(
     number: int = 0,
     signs: bool = True,
 ) -> Made:
-    """One called ``subject`` (RFC 4514), by itself where there is no ``issuer``.
+    """A certificate for ``subject`` (RFC 4514), self-signed without an ``issuer``.
 
-    Where it never ``signs``, its key usage has key encipherment alone, which Java refuses.
+    Without ``signs``, its key usage is key encipherment alone, which Java refuses.
     """
-    own = key(number)
+    own_key = key(number)
     name = x509.Name.from_rfc4514_string(subject)
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(issuer.certificate.subject if issuer else name)
-        .public_key(own.public_key())
+        .public_key(own_key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now)
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
     )
     if hosts:
-        builder = builder.add_extension(
-            x509.SubjectAlternativeName(list(map(_general, hosts))), critical=False
-        )
+        names = x509.SubjectAlternativeName([general_name(host) for host in hosts])
+        builder = builder.add_extension(names, critical=False)
     if uses is not None and not authority:
         builder = builder.add_extension(x509.ExtendedKeyUsage(list(uses)), critical=False)
     if not signs:
-        builder = builder.add_extension(
-            x509.KeyUsage(
-                digital_signature=False,
-                key_encipherment=True,
-                content_commitment=False,
-                data_encipherment=False,
-                key_agreement=False,
-                key_cert_sign=False,
-                crl_sign=False,
-                encipher_only=False,
-                decipher_only=False,
-            ),
-            critical=True,
-        )
-    return Made(builder.sign(issuer.key if issuer else own, hashes.SHA256()), own)
+        builder = builder.add_extension(key_usage("key_encipherment"), critical=True)
+    return Made(builder.sign(issuer.key if issuer else own_key, hashes.SHA256()), own_key)
 
 
-def _general(host: str) -> x509.GeneralName:
+def general_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:

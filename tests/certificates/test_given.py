@@ -1,7 +1,6 @@
 """Certificates of others: what Kafka can read of them, and one clear error for what it cannot."""
 
 import ssl
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -46,15 +45,15 @@ def refusal(folder: Path, **changes: str) -> str:
 
 
 def test_what_fits_together_is_read(folder: Path) -> None:
-    found = read_given(files(folder), [1])
-    node = only(found)
+    certificates = read_given(files(folder), [1])
+    node = only(certificates)
     assert str(node.shown.names) == "b1.example.com, 10.0.0.1"
     assert (node.shown.not_before, node.shown.not_after) == (NOW, NOW + timedelta(days=90))
     assert (node.shown.missing, node.shown.for_servers, node.shown.for_clients) == ("", True, True)
     assert node.principal == "CN=b1,O=Example\\, Inc."
-    assert found.authority == ROOT.pem
+    assert certificates.authority == ROOT.pem
     assert node.store == B1.key_pem() + B1.pem + MIDDLE.pem
-    assert "PRIVATE" not in repr(found)
+    assert "PRIVATE" not in repr(certificates)
 
 
 def test_what_is_shown_goes_through_json(folder: Path) -> None:
@@ -86,9 +85,7 @@ def test_an_intermediate_that_is_trusted_is_sent_too(folder: Path) -> None:
         ([B1], [MIDDLE], "CN=Root"),
     ],
 )
-def test_a_chain_that_ends_too_early_says_where(
-    folder: Path, sent: list[Made], trusted: list[Made], missing: str
-) -> None:
+def test_short_chains(folder: Path, sent: list[Made], trusted: list[Made], missing: str) -> None:
     (folder / "1.pem").write_text("".join(item.pem for item in sent))
     (folder / "ca.pem").write_text("".join(item.pem for item in trusted))
     assert only(read_given(files(folder), [1])).shown.missing == missing
@@ -111,27 +108,14 @@ def test_a_certificate_of_its_own_is_an_authority_where_it_is_trusted(folder: Pa
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
 @pytest.mark.parametrize("password", ["", "geheim"])
-def test_keys_of_any_form_become_what_kafka_reads(
-    folder: Path, form: PrivateFormat, password: str
-) -> None:
+def test_keys_become_what_kafka_reads(folder: Path, form: PrivateFormat, password: str) -> None:
     (folder / "1.pem").write_text(B1.key_pem(password, form) + B1.pem + MIDDLE.pem)
     (folder / "password").write_text("geheim\n")
-    found = read_given(files(folder, key="{node}.pem", password="password"), [1])
-    assert only(found).store.startswith(B1.key_pem())
+    certificates = read_given(files(folder, key="{node}.pem", password="password"), [1])
+    assert only(certificates).store.startswith(B1.key_pem())
     store = folder / "store.pem"
-    store.write_text(only(found).store)
+    store.write_text(only(certificates).store)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(store)
-
-
-def without(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
-
-
-def holding(name: str, text: str) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        (folder / name).write_text(text)
-
-    return write
 
 
 ED25519 = (
@@ -147,69 +131,49 @@ PLAIN_TEXTS = (
 )
 
 
+UNREADABLE = (
+    "cannot be read (No such file or directory)\n  fix: put it there, or correct security.tls.from"
+)
+ENCRYPTED = (
+    "holds a key that is encrypted, and no password is given\n  allowed: a key without a password, "
+    "or the place of it as security.tls.from.password"
+)
+NO_CERTIFICATE = (
+    "holds no certificate that can be read\n  allowed: PEM: -----BEGIN CERTIFICATE-----"
+)
+NO_KEY = "holds no private key that can be read\n  allowed: PEM: -----BEGIN PRIVATE KEY-----"
+OTHER_KEY = (
+    "holds another key than that of the first certificate in 1.pem\n"
+    "  allowed: the key that the certificate was issued for"
+)
+OTHER_KIND = (
+    "holds a key of a kind that Kafka does not read from PEM\n  allowed: a key of RSA or EC"
+)
+NO_SUBJECT = "its subject is empty, and Kafka knows nodes by it)\n  fix: have it issued again"
+
+
 @pytest.mark.parametrize(
-    ("change", "reported"),
+    ("name", "text", "reported"),
     [
+        ("ca.pem", None, UNREADABLE),
+        ("1.pem", "x", NO_CERTIFICATE),
+        ("1.key", B1.key_pem("geheim"), ENCRYPTED),
+        ("1.key", "x", NO_KEY),
+        ("1.key", MIDDLE.key_pem(), OTHER_KEY),
+        ("1.key", ED25519, OTHER_KIND),
+        ("1.pem", NAMELESS.pem, f"holds a certificate that cannot be used ({NO_SUBJECT}"),
         (
-            without("ca.pem"),
-            (
-                "ca.pem: cannot be read (No such file or directory)\n"
-                "  fix: put it there, or correct security.tls.from"
-            ),
-        ),
-        (
-            holding("1.pem", "x"),
-            (
-                "1.pem: holds no certificate that can be read\n"
-                "  allowed: PEM: -----BEGIN CERTIFICATE-----"
-            ),
-        ),
-        (
-            holding("1.key", B1.key_pem("geheim")),
-            (
-                "1.key: holds a key that is encrypted, and no password is given\n  allowed: a key "
-                "without a password, or the place of it as security.tls.from.password"
-            ),
-        ),
-        (
-            holding("1.key", "x"),
-            (
-                "1.key: holds no private key that can be read\n"
-                "  allowed: PEM: -----BEGIN PRIVATE KEY-----"
-            ),
-        ),
-        (
-            holding("1.key", MIDDLE.key_pem()),
-            (
-                "1.key: holds another key than that of the first certificate in 1.pem\n"
-                "  allowed: the key that the certificate was issued for"
-            ),
-        ),
-        (
-            holding("1.key", ED25519),
-            (
-                "1.key: holds a key of a kind that Kafka does not read from PEM\n"
-                "  allowed: a key of RSA or EC"
-            ),
-        ),
-        (
-            holding("1.pem", NAMELESS.pem),
-            (
-                "1.pem: holds a certificate that cannot be used (its subject is empty, and Kafka "
-                "knows nodes by it)\n  fix: have it issued again"
-            ),
-        ),
-        (
-            holding("1.pem", PARTED.pem),
-            ("1.pem: holds a certificate that cannot be used (CN=a\\;User:b: " + PLAIN_TEXTS),
+            "1.pem",
+            PARTED.pem,
+            f"holds a certificate that cannot be used (CN=a\\;User:b: {PLAIN_TEXTS}",
         ),
     ],
 )
-def test_what_cannot_be_used_is_named_once(
-    folder: Path, change: Callable[[Path], None], reported: str
-) -> None:
-    change(folder)
-    assert refusal(folder) == reported
+def test_unusable_files_are_named(folder: Path, name: str, text: str | None, reported: str) -> None:
+    (folder / name).unlink()
+    if text is not None:
+        (folder / name).write_text(text)
+    assert refusal(folder) == f"{name}: {reported}"
 
 
 def test_a_key_that_is_not_named_is_asked_for(folder: Path) -> None:
@@ -229,9 +193,7 @@ def test_a_password_that_opens_nothing_is_not_told(folder: Path) -> None:
     )
 
 
-def test_what_lies_in_aws_is_read_as_files_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_in_aws_are_read_like_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         "ssm:/kafka/1.key": StoredText(B1.key_pem("geheim").encode(), encrypted=True),
         "secretsmanager:kafka-1": StoredText((B1.pem + MIDDLE.pem).encode(), encrypted=True),

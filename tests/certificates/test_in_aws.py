@@ -42,13 +42,10 @@ def parameters_in_aws(ambient: None) -> Iterator[None]:
 
 
 def refusal(*places: str, region: str = REGION) -> str:
-    error = raised(EarshotError, read_in_aws, places, region)
-    return str(error)
+    return str(raised(EarshotError, read_in_aws, places, region))
 
 
-def test_all_is_read_by_few_calls_and_once(
-    parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_calls_read_all_once(parameters_in_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     own = BaseClient._make_api_call
 
@@ -60,16 +57,16 @@ def test_all_is_read_by_few_calls_and_once(
     places = (*(f"ssm:/kafka/{id}" for id in range(11)), PLACE)
     places += ("secretsmanager:kafka-0", "secretsmanager:kafka-1")
     for _ in range(2):
-        found = read_in_aws(places, REGION)
-        assert {place: text.content.decode() for place, text in found.items()} == {
+        texts = read_in_aws(places, REGION)
+        assert {place: text.content.decode() for place, text in texts.items()} == {
             **{f"ssm:/kafka/{id}": f"key {id}" for id in range(11)},
             PLACE: "authority",
             "secretsmanager:kafka-0": "secret 0",
             "secretsmanager:kafka-1": "secret 1",
         }
-        assert {it for it, text in found.items() if not text.encrypted} == {PLACE}
+        assert {it for it, text in texts.items() if not text.encrypted} == {PLACE}
     assert calls == ["GetParameters"] * 2 + ["GetSecretValue"] * 2
-    assert "key" not in repr(found) and "secret " not in repr(found)
+    assert "key" not in repr(texts) and "secret " not in repr(texts)
 
 
 def test_versions_and_arns_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,33 +99,22 @@ def test_what_is_no_text_of_the_region_is_named(parameters_in_aws: None) -> None
 
 
 PERMISSION = "let these credentials call {}, and kms:Decrypt where a key of your own encrypts it"
+OF_SECRETS = PERMISSION.format("secretsmanager:GetSecretValue")
+LATER = "run the same command again in a minute: AWS refuses more calls for now"
+REACHED = "see that this machine reaches AWS, and that region and credentials are the right ones"
 
 
 @pytest.mark.parametrize(
     ("place", "code", "remedy"),
     [
         (PLACE, "AccessDeniedException", PERMISSION.format("ssm:GetParameters")),
-        (
-            "secretsmanager:ca",
-            "AccessDeniedException",
-            PERMISSION.format("secretsmanager:GetSecretValue"),
-        ),
-        (
-            PLACE,
-            "ThrottlingException",
-            "run the same command again in a minute: AWS refuses more calls for now",
-        ),
+        ("secretsmanager:ca", "AccessDeniedException", OF_SECRETS),
+        (PLACE, "ThrottlingException", LATER),
         (PLACE, "ExpiredTokenException", CREDENTIALS),
-        (
-            PLACE,
-            "InternalServerError",
-            "see that this machine reaches AWS, and that region and credentials are the right ones",
-        ),
+        (PLACE, "InternalServerError", REACHED),
     ],
 )
-def test_what_aws_refuses_is_told_with_its_remedy(
-    place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_aws_refusals(place: str, code: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, operation: str, given: Any) -> None:
         raise ClientError({"Error": {"Code": code, "Message": "no\nway"}}, operation)
 
@@ -140,44 +126,32 @@ def test_what_aws_refuses_is_told_with_its_remedy(
     )
 
 
-def test_a_machine_without_network_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, operation: str, given: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://nowhere.example")
 
     monkeypatch.setattr(BaseClient, "_make_api_call", refuse)
     assert refusal(PLACE) == (
         f'{PLACE}: cannot be used: Could not connect to the endpoint URL: "https://nowhere.example"'
-        "\n  fix: see that this machine reaches AWS, and that region and credentials are the right "
-        "ones"
+        f"\n  fix: {REACHED}"
     )
 
 
-def test_a_region_is_needed() -> None:
-    assert refusal(PLACE, region="") == (
-        f"{PLACE}: cannot be used: You must specify a region.\n"
-        "  fix: name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the "
-        "profile"
-    )
+def unusable(reason: str, fix: str) -> str:
+    return f"{PLACE}: cannot be used: {reason}\n  fix: {fix}"
 
 
-def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    reported = refusal(PLACE)
-    assert (
-        reported == f"{PLACE}: cannot be used: Unable to locate credentials\n  fix: {CREDENTIALS}"
-    )
-
-
-def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody's")
-    assert refusal(PLACE) == (
-        f"{PLACE}: cannot be used: The config profile (nobody's) could not be found\n"
-        f"  fix: {CREDENTIALS}"
-    )
-
-
-def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    assert refusal(PLACE) == (
-        f"{PLACE}: cannot be used: boto3 is not installed\n  fix: pip install 'earshot[aws]'"
-    )
+def test_what_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    region = "name the region as security.tls.from.region, in AWS_DEFAULT_REGION or in the profile"
+    assert refusal(PLACE, region="") == unusable("You must specify a region.", region)
+    with monkeypatch.context() as patch:
+        patch.delenv("AWS_ACCESS_KEY_ID")
+        assert refusal(PLACE) == unusable("Unable to locate credentials", CREDENTIALS)
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_PROFILE", "nobody's")
+        reason = "The config profile (nobody's) could not be found"
+        assert refusal(PLACE) == unusable(reason, CREDENTIALS)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "boto3", None)
+        reason = "boto3 is not installed"
+        assert refusal(PLACE) == unusable(reason, "pip install 'earshot[aws]'")

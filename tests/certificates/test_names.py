@@ -1,7 +1,6 @@
 """Our matching of names against OpenSSL's own, and against what is written down."""
 
 import functools
-import ipaddress
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from earshot.certificates.authority import IssuedCertificate, Subject, issue, new_authority
 from earshot.certificates.names import SubjectNames
 from tests.certificates.handshakes import accepted, client_context, server_context
+from tests.certificates.made import general_name
 
 NOW = datetime.now(UTC)
 
@@ -105,35 +105,20 @@ def with_names(patterns: tuple[str, ...]) -> IssuedCertificate:
         .not_valid_before(model.not_valid_before_utc)
         .not_valid_after(model.not_valid_after_utc)
     )
-    names: list[x509.GeneralName] = []
-    for pattern in patterns:
-        try:
-            names.append(x509.IPAddress(ipaddress.ip_address(pattern)))
-        except ValueError:
-            names.append(x509.DNSName(pattern))
-    if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=True)
+    if patterns:
+        names = x509.SubjectAlternativeName([general_name(pattern) for pattern in patterns])
+        builder = builder.add_extension(names, critical=True)
     key = load_pem_private_key(authority().key.encode(), None)
-    made = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
-    return IssuedCertificate(made.public_bytes(Encoding.PEM).decode(), plain().key)
-
-
-def agree(patterns: list[str], hosts: list[str]) -> None:
-    server, client = server_context(with_names(tuple(patterns))), client_context(authority())
-    names = SubjectNames.of_hosts(patterns)
-    for host in hosts:
-        taken = accepted(client, server, host) and not host.endswith(".")  # Java takes no such host
-        assert names.cover(host) is taken, (patterns, host)
+    certificate = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
+    return IssuedCertificate(certificate.public_bytes(Encoding.PEM).decode(), plain().key)
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(PATTERNS, max_size=3), st.lists(HOSTS, min_size=1, max_size=6))
 def test_openssl_agrees(patterns: list[str], hosts: list[str]) -> None:
-    agree(patterns, hosts)
-
-
-@pytest.mark.e2e
-@settings(max_examples=1500, deadline=None)
-@given(st.lists(PATTERNS, max_size=3), st.lists(HOSTS, min_size=1, max_size=6))
-def test_openssl_agrees_on_thousands(patterns: list[str], hosts: list[str]) -> None:
-    agree(patterns, hosts)
+    """On thousands of certificates, OpenSSL and Java judge in test_clients.py."""
+    server, client = server_context(with_names(tuple(patterns))), client_context(authority())
+    names = SubjectNames.of_hosts(patterns)
+    for host in hosts:
+        taken = accepted(client, server, host) and not host.endswith(".")  # Java takes no such host
+        assert names.cover(host) is taken, (patterns, host)

@@ -30,47 +30,33 @@ def test_a_name_in_aws_is_told_by_its_scheme(place: str) -> None:
     assert of_node(place, 12) == place.replace("{node}", "12")
 
 
+TEXT = "found a text; allowed: its place, as a path or a name in AWS"
+SCHEME = (
+    "found {}:…; allowed: a path (with ./ before it where it has a colon), ssm:NAME or "
+    "secretsmanager:NAME"
+)
+PARAMETER = (
+    "found '{}'; allowed after ssm: letters, digits and . - _ / as the name of a parameter, or "
+    "its ARN"
+)
+SECRET = (
+    "found '{}'; allowed after secretsmanager: letters, digits and / _ + = . @ - as the name of a "
+    "secret, or its ARN"
+)
+SCHEMES = ("vault", "SSM", "secretmanager", "arn", "https", "C")
+PARAMETERS = ("ssm:", "ssm: /kafka", "ssm:/kafka/{Node}", "ssm:/kafka/ä")
+
+
 @pytest.mark.parametrize(
     ("place", "reported"),
     [
-        *(
-            (text, "found a text; allowed: its place, as a path or a name in AWS")
-            for text in ("-----BEGIN PRIVATE KEY-----", "certs/{node}.pem\n", "ssm:/a\nb")
-        ),
-        (
-            f"ssm:/{'ä' * 90}",
-            (
-                f"found 'ssm:/{'ä' * 55}'; allowed after ssm: letters, digits and . - _ / as the "
-                "name of a parameter, or its ARN"
-            ),
-        ),
-        *(
-            (
-                f"{scheme}:geheim",
-                (
-                    f"found {scheme}:…; allowed: a path (with ./ before it where it has a colon), "
-                    "ssm:NAME or secretsmanager:NAME"
-                ),
-            )
-            for scheme in ("vault", "SSM", "secretmanager", "arn", "https", "C")
-        ),
-        *(
-            (
-                place,
-                (
-                    f"found '{place}'; allowed after ssm: letters, digits and . - _ / as the name "
-                    "of a parameter, or its ARN"
-                ),
-            )
-            for place in ("ssm:", "ssm: /kafka", "ssm:/kafka/{Node}", "ssm:/kafka/ä")
-        ),
-        (
-            "secretsmanager:{id}",
-            (
-                "found 'secretsmanager:{id}'; allowed after secretsmanager: letters, digits and "
-                "/ _ + = . @ - as the name of a secret, or its ARN"
-            ),
-        ),
+        ("-----BEGIN PRIVATE KEY-----", TEXT),
+        ("certs/{node}.pem\n", TEXT),
+        ("ssm:/a\nb", TEXT),
+        (f"ssm:/{'ä' * 90}", PARAMETER.format(f"ssm:/{'ä' * 55}")),
+        *((f"{scheme}:geheim", SCHEME.format(scheme)) for scheme in SCHEMES),
+        *((place, PARAMETER.format(place)) for place in PARAMETERS),
+        ("secretsmanager:{id}", SECRET.format("secretsmanager:{id}")),
     ],
 )
 def test_what_is_no_place_is_refused(place: str, reported: str) -> None:

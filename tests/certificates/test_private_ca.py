@@ -91,9 +91,7 @@ def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, issued: str, asked: list[An
 ARN = "arn:aws-cn:acm-pca:cn-north-1:111122223333:certificate-authority/12345678-1234-1234-1234-12"
 
 
-def test_the_ca_is_asked_for_what_is_advertised_by_its_own_kind_of_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_request_has_the_advertised_names(monkeypatch: pytest.MonkeyPatch) -> None:
     root = made("CN=Root", NOW, authority=True, number=1)
     node = made("CN=node,OU=nodes by 12345678 of test", NOW, root, hosts=HOSTS, number=2)
     asked: list[Any] = []
@@ -107,7 +105,7 @@ def test_the_ca_is_asked_for_what_is_advertised_by_its_own_kind_of_key(
     (order,) = [given for operation, given in asked if operation == "IssueCertificate"]
     request = x509.load_pem_x509_csr(order.pop("Csr"))
     names = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert [str(it.value) for it in names] == ["b1.example.com", "10.0.0.1"]
+    assert [str(name.value) for name in names] == ["b1.example.com", "10.0.0.1"]
     assert request.subject.rfc4514_string() == "CN=node,OU=nodes by 12345678 of test"
     assert order == {
         "CertificateAuthorityArn": ARN,
@@ -149,9 +147,7 @@ def test_what_the_ca_refuses_is_told(arn: str, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-def test_a_certificate_that_may_not_be_fetched_is_told_with_the_permission(
-    arn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_permission_is_named(arn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     authority_of(arn)
     refusing(monkeypatch, "AccessDeniedException", "no", but="IssueCertificate")
     assert str(raised(EarshotError, issued_by, arn, SUBJECT, HOSTS, 90)) == (

@@ -1,6 +1,7 @@
 """What a secured stack keeps: made once, renewed in time, for its owner alone."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,16 +44,28 @@ def names(store: Store) -> list[str]:
     return sorted(path.name for path in store.folder.iterdir())
 
 
-def test_everything_is_made_once(store: Store) -> None:
+def contents(store: Store) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in store.folder.iterdir()}
+
+
+def changed(old: Mapping[str, object], new: Mapping[str, object]) -> set[str]:
+    """The keys whose values differ, or that only one of the mappings has."""
+    return {key for key in {*old, *new} if old.get(key) != new.get(key)}
+
+
+def test_everything_is_made_once(store: Store, tmp_path: Path) -> None:
     passwords = ["app.password", "validator.password"]
     assert names(store) == sorted([*FILES, *passwords, "ca.key", "ca.pem"])
-    before = {path: path.read_bytes() for path in store.folder.iterdir()}
+    before = contents(store)
     assert store.due(WANTED, NOW) == []
     credentials = store.fill(WANTED, NOW)
-    assert {path: path.read_bytes() for path in store.folder.iterdir()} == before
+    assert contents(store) == before
     assert str(credentials.certificates["node-2"].names) == "localhost, b2.example.com"
     assert credentials.passwords.keys() == {"validator", "app"}
     assert store.password("app") not in str(credentials)
+    in_new_folders = Store(tmp_path / "stacks" / "mine")
+    in_new_folders.fill(WANTED, NOW)
+    assert in_new_folders.due(WANTED, NOW) == []
 
 
 def test_only_the_owner_can_read_a_secret(store: Store) -> None:
@@ -64,12 +77,6 @@ def test_only_the_owner_can_read_a_secret(store: Store) -> None:
     assert store.folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_folders_above_it_are_made(tmp_path: Path) -> None:
-    made = Store(tmp_path / "stacks" / "mine")
-    made.fill(WANTED, NOW)
-    assert made.due(WANTED, NOW) == []
-
-
 @pytest.mark.parametrize(
     ("days", "validity"),
     [
@@ -77,31 +84,24 @@ def test_folders_above_it_are_made(tmp_path: Path) -> None:
         (4000, "machine it is 2037-04-16 00:00: clients would refuse the certificates that are"),
     ],
 )
-def test_an_authority_that_is_not_valid_issues_nothing(
-    store: Store, days: int, validity: str
-) -> None:
+def test_an_invalid_authority_issues_nothing(store: Store, days: int, validity: str) -> None:
     """Its clock was wrong, or ten years are over: no client would accept the certificates."""
-    now = NOW + timedelta(days=days)
-    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    now, before = NOW + timedelta(days=days), contents(store)
     for act in (store.fill, store.due, store.unchanged):
         error = raised(EarshotError, act, WANTED, now)
-        assert validity in str(error) and "`security.tls.authorities: [2]`" in str(error)
-    assert before == {path.name: path.read_bytes() for path in store.folder.iterdir()}
-    other = replace(WANTED, authorities=(2,))
-    store.fill(other, now)
-    assert store.due(other, now) == []
+        assert validity in error.observed and "`security.tls.authorities: [2]`" in error.remedy
+        assert error.allowed == "an authority that is valid now"
+    assert before == contents(store)
+    store.fill(authorities(2), now)
+    assert store.due(authorities(2), now) == []
 
 
-def test_a_certificate_names_the_nodes_or_its_user(store: Store) -> None:
-    found = {
-        name: x509.load_pem_x509_certificate((store.folder / name).read_bytes())
-        for name in ("node-1.pem", "node-2.pem", "app.pem")
-    }
-    assert {name: item.subject.rfc4514_string() for name, item in found.items()} == {
-        "node-1.pem": "CN=node,OU=nodes",
-        "node-2.pem": "CN=node,OU=nodes",
-        "app.pem": principal("app", CLIENTS),
-    }
+def test_subjects_of_certificates(store: Store) -> None:
+    node = "CN=node,OU=nodes"
+    subjects = {"node-1": node, "node-2": node, "app": principal("app", CLIENTS)}
+    for name, subject in subjects.items():
+        pem = (store.folder / f"{name}.pem").read_bytes()
+        assert x509.load_pem_x509_certificate(pem).subject.rfc4514_string() == subject
 
 
 def test_a_given_password_takes_the_place_of_the_one_that_is_there(store: Store) -> None:
@@ -125,8 +125,7 @@ def test_a_password_is_long_and_known_by_its_digest(store: Store) -> None:
     assert store.password("app") != store.password("validator")
     assert all(len(digest) == 12 for digest in before.values())
     (store.folder / "app.password").unlink()
-    after = store.fill(WANTED, NOW).passwords
-    assert {user for user in before if before[user] != after[user]} == {"app"}
+    assert changed(before, store.fill(WANTED, NOW).passwords) == {"app"}
 
 
 def test_a_password_of_the_users_own_is_accepted_and_cannot_be_tried(store: Store) -> None:
@@ -139,7 +138,7 @@ def test_a_password_of_the_users_own_is_accepted_and_cannot_be_tried(store: Stor
     assert store.due(WANTED, NOW) == ["app.password"]
 
 
-def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
+def test_other_files_are_not_touched(store: Store) -> None:
     for name in ("notes.txt", ".hidden.pem"):
         (store.folder / name).write_text("mine")
     (store.folder / "gone.pem").write_text("of a user that was")
@@ -159,16 +158,13 @@ def test_what_is_no_file_of_earshot_s_is_left(store: Store) -> None:
         (WANTED, 60, FILES),
     ],
 )
-def test_what_changes_or_ends_is_made_anew_and_nothing_else(
+def test_which_files_are_due(
     store: Store, wanted: TargetCertificates, days: int, due: list[str]
 ) -> None:
-    now = NOW + timedelta(days=days)
-    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    now, before = NOW + timedelta(days=days), contents(store)
     assert store.due(wanted, now) == due
     store.fill(wanted, now)
-    after = {path.name: path.read_bytes() for path in store.folder.iterdir()}
-    assert sorted(before.items() ^ after.items(), key=str) != [] or not due
-    assert {name for name in before | after if before.get(name) != after.get(name)} == set(due)
+    assert changed(before, contents(store)) == set(due)
     assert store.due(wanted, now) == []
 
 
@@ -178,52 +174,40 @@ def given(store: Store) -> TargetCertificates:
     return replace(WANTED, given={"node-1": text}, authority="-----THEIRS-----\n")
 
 
-def test_what_others_have_made_is_taken_as_it_is(tmp_path: Path, store: Store) -> None:
-    wanted, made = given(store), Store(tmp_path / "other")
+def test_given_certificates_are_kept_unchanged(tmp_path: Path, store: Store) -> None:
+    wanted, other = given(store), Store(tmp_path / "other")
     assert "PRIVATE" not in repr(wanted)
-    credentials = made.fill(wanted, NOW)
-    assert (made.folder / "node-1.pem").read_text() == wanted.given["node-1"]
-    assert (made.folder / "node-1.pem").stat().st_mode & 0o777 == 0o600
-    own = (made.folder / "ca.pem").read_text()
-    assert made.authority() == (made.folder / "trusted.pem").read_text()
-    assert made.authority() == f"-----THEIRS-----\n{own}"
-    assert made.due(wanted, NOW + timedelta(days=89)) == [*FILES[1:]]
-    same = [
-        name
-        for name, it in credentials.certificates.items()
-        if credentials.versions[name] == it.fingerprint
-    ]
-    assert same == []
+    credentials = other.fill(wanted, NOW)
+    assert (other.folder / "node-1.pem").read_text() == wanted.given["node-1"]
+    assert (other.folder / "node-1.pem").stat().st_mode & 0o777 == 0o600
+    own = (other.folder / "ca.pem").read_text()
+    assert other.authority() == (other.folder / "trusted.pem").read_text()
+    assert other.authority() == f"-----THEIRS-----\n{own}"
+    assert other.due(wanted, NOW + timedelta(days=89)) == [*FILES[1:]]
+    for name, certificate in credentials.certificates.items():
+        assert credentials.versions[name] != certificate.fingerprint
 
 
 def test_the_first_end_is_that_of_any_certificate_in_a_chain(tmp_path: Path) -> None:
     root = made("CN=Root", NOW, authority=True, days=900, number=1)
     issuing = made("CN=Issuing", NOW, root, authority=True, days=40, number=2)
     node = made("CN=b1", NOW, issuing, hosts=["localhost"], days=300, number=3)
-    wanted = TargetCertificates(
-        stack="s",
-        nodes={"node-1": ("localhost",)},
-        node=Subject("node", "nodes"),
-        users=("validator",),
-        days=90,
-        renew_days=30,
-        given={"node-1": node.key_pem() + node.pem + issuing.pem},
-        authority=root.pem,
-    )
-    credentials = Store(tmp_path).fill(wanted, NOW)
-    assert credentials.expires == issuing.certificate.not_valid_after_utc
+    chain = {"node-1": node.key_pem() + node.pem + issuing.pem}
+    nodes = {"node-1": ("localhost",)}
+    wanted = replace(WANTED, nodes=nodes, given=chain, authority=root.pem)
+    expires = Store(tmp_path).fill(wanted, NOW).expires
+    assert expires == issuing.certificate.not_valid_after_utc
 
 
-def test_what_others_change_is_taken_over_and_told_to_the_nodes(store: Store) -> None:
+def test_changed_given_certificates_reach_the_nodes(store: Store) -> None:
     wanted = given(store)
     assert store.due(wanted, NOW) == ["trusted.pem"]
     before = store.fill(wanted, NOW).versions
     assert store.due(wanted, NOW) == []
     renewed = replace(wanted, authority="-----ALSO-----\n")
     assert store.due(renewed, NOW) == ["trusted.pem"]
-    after = store.fill(renewed, NOW).versions
-    # who keeps what is trusted elsewhere has to be told, too
-    assert {name for name in before if before[name] != after[name]} == {*before}
+    # nodes that keep the trusted certificates elsewhere must get them, too
+    assert changed(before, store.fill(renewed, NOW).versions) == {*before}
     other = replace(wanted, given={"node-1": (store.folder / "node-2.pem").read_text()})
     assert store.due(other, NOW) == ["trusted.pem", "node-1.pem"]
 
@@ -299,9 +283,7 @@ def test_certificates_of_another_authority_are_made_anew(store: Store, tmp_path:
         (Protocol.SSL, {"ssl.keystore.type", "ssl.keystore.location"}),
     ],
 )
-def test_a_client_gets_what_its_listener_asks_for(
-    store: Store, protocol: Protocol, keys: set[str]
-) -> None:
+def test_client_properties_of_a_listener(store: Store, protocol: Protocol, keys: set[str]) -> None:
     text = client_properties(store, "app", Mechanism.SCRAM_SHA_512, protocol)
     values = read_properties(text).values
     trust = {"ssl.truststore.type", "ssl.truststore.certificates", "security.protocol"}
@@ -322,25 +304,22 @@ def test_a_client_gets_what_its_listener_asks_for(
     assert {key: values[key] for key in kept} == {key: expected[key] for key in kept}
 
 
-def test_a_client_gets_a_certificate_beside_a_password_where_both_are_asked_for(
-    store: Store,
-) -> None:
-    text = client_properties(
-        store, "app", Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL, certified=True
-    )
-    given = translate(read_properties(text).values)
-    assert given["sasl.password"] == store.password("app")
-    assert given["ssl.key.location"] == str(store.folder / "app.pem")
+def test_a_client_may_get_a_certificate_and_a_password(store: Store) -> None:
+    mechanism, protocol = Mechanism.SCRAM_SHA_512, Protocol.SASL_SSL
+    text = client_properties(store, "app", mechanism, protocol, certified=True)
+    properties = translate(read_properties(text).values)
+    assert properties["sasl.password"] == store.password("app")
+    assert properties["ssl.key.location"] == str(store.folder / "app.pem")
 
 
 def test_the_validator_gets_what_all_listeners_ask_for(store: Store) -> None:
     text = client_properties(store, "validator", Mechanism.SCRAM_SHA_256)
-    given = translate(read_properties(text).values)
-    assert given["sasl.username"] == "validator"
-    assert given["sasl.password"] == store.password("validator")
-    assert given["sasl.mechanism"] == "SCRAM-SHA-256"
-    assert given["ssl.key.location"] == str(store.folder / "validator.pem")
-    assert "security.protocol" not in given
+    properties = translate(read_properties(text).values)
+    assert properties["sasl.username"] == "validator"
+    assert properties["sasl.password"] == store.password("validator")
+    assert properties["sasl.mechanism"] == "SCRAM-SHA-256"
+    assert properties["ssl.key.location"] == str(store.folder / "validator.pem")
+    assert "security.protocol" not in properties
 
 
 @pytest.mark.parametrize(
@@ -399,9 +378,7 @@ def test_another_authority_takes_over_where_all_trust_both(store: Store) -> None
     )
 
 
-def test_an_authority_that_comes_in_one_go_is_made_where_the_earlier_one_is_known(
-    store: Store,
-) -> None:
+def test_an_authority_may_be_replaced_in_one_step(store: Store) -> None:
     """The cluster was stopped: its nodes all start with the new one."""
     store.check(authorities(2), issued=False)
     store.fill(authorities(2), NOW)
@@ -418,14 +395,9 @@ def test_a_certificate_that_cannot_be_read_is_of_no_authority(store: Store) -> N
 
 
 def test_the_authority_ends_too(store: Store) -> None:
-    long = replace(WANTED, days=3650)
     late = NOW + timedelta(days=700)
-    credentials = store.fill(long, late)
-    assert (
-        credentials.expires
-        == read_certificate(store.authority()).not_after
-        < late + timedelta(3650)
-    )
+    expires = store.fill(replace(WANTED, days=3650), late).expires
+    assert expires == read_certificate(store.authority()).not_after < late + timedelta(3650)
 
 
 def test_another_number_is_another_password(store: Store) -> None:
@@ -434,11 +406,10 @@ def test_another_number_is_another_password(store: Store) -> None:
     assert store.due(second, NOW) == ["app@2.password", "app.password"]
     after = store.fill(second, NOW).passwords
     assert store.due(second, NOW) == []
-    assert {user for user in before if before[user] != after[user]} == {"app"}
+    assert changed(before, after) == {"app"}
     assert store.password("app") != old
     assert (store.folder / "app@2.password").stat().st_mode & 0o777 == 0o600
-    third = store.fill(WANTED, NOW).passwords
-    assert third["app"] not in (before["app"], after["app"])
+    assert store.fill(WANTED, NOW).passwords["app"] not in (before["app"], after["app"])
     assert not (store.folder / "app@2.password").exists()
 
 

@@ -40,9 +40,9 @@ def shown(chain: Chain) -> ShownCertificate:
 
 
 def observed(*forms: Form) -> str:
-    found = shown(chain_of(forms, ""))
-    assert found.missing == ""
-    return found.refusal.observed if found.refusal is not None else ""
+    certificate = shown(chain_of(forms, ""))
+    assert certificate.missing == ""
+    return certificate.refusal.observed if certificate.refusal is not None else ""
 
 
 @pytest.mark.parametrize(
@@ -82,28 +82,36 @@ def test_authorities_that_clients_accept_are_not_refused(issuers: list[Form]) ->
     assert observed(LEAF, *issuers) == ""
 
 
+UNKNOWN = (
+    "its certificate has the critical extension 1.3.6.1.4.1.55555.1, which clients do not know"
+)
+OTHER_ISSUER = (
+    "the authority key identifier of its certificate names another key than that of CN=authority 1"
+)
+NO_SIGNATURE = "the key usage of its certificate lacks digitalSignature"
+TOO_LONG = (
+    "the certificate of CN=authority 2 allows 0 authorities below it (path length of its basic "
+    "constraints), and the chain has 1"
+)
+NO_USES = (
+    "the extended key usage of the certificate of CN=authority 1 lacks serverAuth and clientAuth"
+)
+NOT_CA = "the basic constraints of the certificate of CN=authority {} lack CA:TRUE"
+FORBIDDEN = "the name constraints of the certificate of CN=authority 1 forbid a name below it"
+WRONG_KEY = "the certificate of CN=authority {} has a key of {}"
+NO_CERTIFICATES = "the key usage of the certificate of CN=authority 1 lacks keyCertSign"
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"usage": "encipherment"}, "the key usage of its certificate lacks digitalSignature"),
-        ({"usage": "agreement"}, "the key usage of its certificate lacks digitalSignature"),
+        ({"usage": "encipherment"}, NO_SIGNATURE),
+        ({"usage": "agreement"}, NO_SIGNATURE),
         ({"key": "rsa1024"}, "its certificate has a key of RSA with 1024 bits"),
         ({"key": "k256"}, "its certificate has a key of EC on secp256k1"),
         ({"digest": "SHA224"}, "its certificate is signed with SHA224"),
-        (
-            {"unknown": "critical"},
-            (
-                "its certificate has the critical extension 1.3.6.1.4.1.55555.1, which clients do "
-                "not know"
-            ),
-        ),
-        (
-            {"identifiers": "wrong"},
-            (
-                "the authority key identifier of its certificate names another key than that of "
-                "CN=authority 1"
-            ),
-        ),
+        ({"unknown": "critical"}, UNKNOWN),
+        ({"identifiers": "wrong"}, OTHER_ISSUER),
     ],
 )
 def test_a_node_s_certificate_that_is_refused(changes: dict[str, Any], why: str) -> None:
@@ -113,58 +121,18 @@ def test_a_node_s_certificate_that_is_refused(changes: dict[str, Any], why: str)
 @pytest.mark.parametrize(
     ("middle", "root", "why"),
     [
-        (
-            {},
-            {"length": 0},
-            (
-                "the certificate of CN=authority 2 allows 0 authorities below it (path length of "
-                "its basic constraints), and the chain has 1"
-            ),
-        ),
-        (
-            {},
-            {"key": "rsa1024"},
-            "the certificate of CN=authority 2 has a key of RSA with 1024 bits",
-        ),
-        (
-            {"key": "bp256"},
-            {},
-            "the certificate of CN=authority 1 has a key of EC on brainpoolP256r1",
-        ),
-        (
-            {"usage": "revocations"},
-            {},
-            "the key usage of the certificate of CN=authority 1 lacks keyCertSign",
-        ),
-        (
-            {"uses": (ExtendedKeyUsageOID.EMAIL_PROTECTION,)},
-            {},
-            (
-                "the extended key usage of the certificate of CN=authority 1 lacks serverAuth and "
-                "clientAuth"
-            ),
-        ),
-        (
-            {"authority": False},
-            {},
-            "the basic constraints of the certificate of CN=authority 1 lack CA:TRUE",
-        ),
-        (
-            {},
-            {"authority": None},
-            "the basic constraints of the certificate of CN=authority 2 lack CA:TRUE",
-        ),
-        (
-            {"excluded": "example.com"},
-            {},
-            "the name constraints of the certificate of CN=authority 1 forbid a name below it",
-        ),
+        ({}, {"length": 0}, TOO_LONG),
+        ({}, {"key": "rsa1024"}, WRONG_KEY.format(2, "RSA with 1024 bits")),
+        ({"key": "bp256"}, {}, WRONG_KEY.format(1, "EC on brainpoolP256r1")),
+        ({"usage": "revocations"}, {}, NO_CERTIFICATES),
+        ({"uses": (ExtendedKeyUsageOID.EMAIL_PROTECTION,)}, {}, NO_USES),
+        ({"authority": False}, {}, NOT_CA.format(1)),
+        ({}, {"authority": None}, NOT_CA.format(2)),
+        ({"excluded": "example.com"}, {}, FORBIDDEN),
         ({"policy": True}, {}, "OpenSSL refuses its certificate: no explicit policy"),
     ],
 )
-def test_authorities_that_are_refused(
-    middle: dict[str, Any], root: dict[str, Any], why: str
-) -> None:
+def test_authorities_are_refused(middle: dict[str, Any], root: dict[str, Any], why: str) -> None:
     assert observed(LEAF, replace(ISSUER, **middle), replace(ISSUER, **root)) == why
 
 
@@ -229,12 +197,17 @@ def test_what_is_accepted_is_what_java_and_openssl_accept(tmp_path: Path) -> Non
     reported: Counter[tuple[bool, bool, bool]] = Counter()
     wrong = []
     for chain, answer in zip(chains, java_answers(chains, tmp_path), strict=True):
-        found = shown(chain)
-        ours = not found.missing and found.for_servers and found.for_clients and not found.refusal
+        certificate = shown(chain)
+        ours = (
+            not certificate.missing
+            and certificate.for_servers
+            and certificate.for_clients
+            and not certificate.refusal
+        )
         openssl, java = openssl_accepts(chain), answer == "ok"
         reported[ours, openssl, java] += 1
         if ours is not (openssl and java):
-            wrong.append((chain.about, found.refusal, openssl, answer))
+            wrong.append((chain.about, certificate.refusal, openssl, answer))
     print(f"seed {SEED}: (accepted, OpenSSL, Java): {dict(reported)}")
     assert wrong == []
     assert reported[True, True, True] > RANDOM // 4

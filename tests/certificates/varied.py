@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.certificates.made import key_usage
+
 HOST = "b1.kafka.example.com"
 SERVER, CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 KEYS: dict[str, Callable[[], Any]] = {
@@ -36,17 +38,6 @@ USAGES = {
     "certificates": ("key_cert_sign", "crl_sign"),
     "revocations": ("crl_sign",),
 }
-_ALL = (
-    "digital_signature",
-    "content_commitment",
-    "key_encipherment",
-    "data_encipherment",
-    "key_agreement",
-    "key_cert_sign",
-    "crl_sign",
-    "encipher_only",
-    "decipher_only",
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,11 @@ class Chain:
 
     @property
     def sent(self) -> str:
-        shown = [it for it in self.certificates if it.subject != it.issuer]
+        shown = [
+            certificate
+            for certificate in self.certificates
+            if certificate.subject != certificate.issuer
+        ]
         return "".join(map(pem, shown or self.certificates))
 
 
@@ -279,8 +274,7 @@ def _extensions(
         length = form.length if form.authority else None
         found.append((x509.BasicConstraints(form.authority, length), True))
     if form.usage:
-        on = USAGES[form.usage]
-        found.append((x509.KeyUsage(**{it: it in on for it in _ALL}), True))
+        found.append((key_usage(*USAGES[form.usage]), True))
     if form.uses is not None:
         found.append((x509.ExtendedKeyUsage(form.uses), form.uses_critical))
     if leaf:

@@ -42,9 +42,7 @@ def peer_at(address: Address) -> ReachableAddress:
 
 
 @contextlib.contextmanager
-def behind(
-    advertised: dict[int, Address],
-) -> Iterator[tuple[doubles.Peer, doubles.Peer]]:
+def behind(advertised: dict[int, Address]) -> Iterator[tuple[doubles.Peer, doubles.Peer]]:
     """Brokers 1 and 2, which advertise what ``advertised`` holds by the time they are asked."""
 
     def listed(connection: socket.socket, request: bytes) -> None:
@@ -70,10 +68,7 @@ def test_the_broker_that_answers_is_asked_for_on_fresh_connections() -> None:
 
 def test_a_forwarder_to_two_brokers_is_found_out() -> None:
     advertised: dict[int, Address] = {}
-    with (
-        behind(advertised) as (first, second),
-        forwarder(first.address, second.address) as way,
-    ):
+    with behind(advertised) as (first, second), forwarder(first.address, second.address) as way:
         advertised |= {1: way.address, 2: second.address}
         _, who = ask_address(peer_at(way.address), Deadline(60))
         expected = contract(EXTERNAL=[str(way.address), str(second.address)])
@@ -125,9 +120,7 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
         assert "of 5 connections" in cell.stages[1].detail
 
 
-def test_a_peer_that_answers_on_the_first_connection_alone_is_not_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_peer_that_answers_only_first_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 1.0)
     done = threading.Event()
 

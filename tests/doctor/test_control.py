@@ -1,9 +1,8 @@
 """Whose fault a failed cell is: the listener's, or that of the place it was seen from."""
 
-import contextlib
 import socket
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +18,7 @@ from earshot.doctor.control import (
 from earshot.listeners.address import read_address
 from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
-from earshot.validation.result import Cause, Report, Vantage
+from earshot.validation.result import Cause, Cell, Report, Vantage
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.dns_server import dns_server
 from tests.report.samples import failed, healthy_cells, report
@@ -56,18 +55,37 @@ class PlaceDouble:
         return address in self.routes
 
 
+ADDRESS = "10.0.1.7:9092"
+ADDRESS_LOOKUP = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
+NO_ANSWER = Cause(kind="resolver-timeout", observed="seen", expected="wanted", remedy="fix")
+
+
 def one_failed(stage: Stage, kind: str, address: str = "broker.example:9092") -> Report:
     """Five cells that passed and one that failed."""
     cells = healthy_cells()
-    cause = Cause(kind=kind, observed="seen", expected="wanted", remedy="fix")
-    bad = failed(cells[5], stage, cause).model_copy(update={"address": read_address(address)})
-    return report([*cells[:5], bad])
+    cause = NO_ANSWER.model_copy(update={"kind": kind})
+    cell = failed(cells[5], stage, cause).model_copy(update={"address": read_address(address)})
+    return report([*cells[:5], cell])
 
 
-def verdict(found: Report) -> tuple[Verdict, Verdict]:
-    """Of the cell that failed and of the vantage."""
-    assert [cell.verdict for cell in found.cells[:5]] == [Verdict.PASS] * 5
-    return found.cells[5].verdict, found.vantages[0].verdict
+def with_failed(before: Report, stage: Stage, kind: str, address: str) -> tuple[Report, Cell]:
+    """``before`` with another cell that failed, at ``address``, and this cell."""
+    cause = NO_ANSWER.model_copy(update={"kind": kind})
+    cell = failed(before.cells[4], stage, cause).model_copy(
+        update={"address": read_address(address)}
+    )
+    cells = (*before.cells[:4], cell, before.cells[5])
+    return before.model_copy(update={"cells": cells}), cell
+
+
+def marked(before: Report, double: PlaceDouble) -> Report:
+    return mark_broken_vantage(before, "host", LIMIT, double.place)
+
+
+def verdicts(marked_report: Report) -> tuple[Verdict, Verdict]:
+    """Verdicts of the cell that failed and of the vantage."""
+    assert [cell.verdict for cell in marked_report.cells[:5]] == [Verdict.PASS] * 5
+    return marked_report.cells[5].verdict, marked_report.vantages[0].verdict
 
 
 EXCUSED = (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
@@ -77,40 +95,33 @@ BLAMED = (Verdict.FAIL, Verdict.PASS)
 @pytest.mark.parametrize("kind", ["resolver-timeout", "resolver-failure"])
 def test_a_place_whose_servers_are_all_silent_cannot_check_a_name(kind: str) -> None:
     double = PlaceDouble(servers=("192.0.2.53", "192.0.2.54"))
-    found = mark_broken_vantage(one_failed(Stage.RESOLVE, kind), "host", LIMIT, double.place)
-    assert verdict(found) == EXCUSED
+    marked_report = marked(one_failed(Stage.RESOLVE, kind), double)
+    assert verdicts(marked_report) == EXCUSED
     assert sorted(double.asked) == ["192.0.2.53", "192.0.2.54"]
     assert double.looked_up == []
-    cell = found.cells[5]
-    assert (
-        cell.reason
-        == found.vantages[0].reason
-        == (
-            "no DNS server of this vantage answers (192.0.2.53, 192.0.2.54: nothing in 0.5 s), "
-            "so nothing is known about broker.example"
-        )
+    cell = marked_report.cells[5]
+    assert cell.reason == marked_report.vantages[0].reason
+    assert cell.reason == (
+        "no DNS server of this vantage answers (192.0.2.53, 192.0.2.54: nothing in 0.5 s), "
+        "so nothing is known about broker.example"
     )
     assert cell.cause is None and cell.failed_stage is None
-    seen = {item.stage: item.verdict for item in cell.stages}
-    assert seen[Stage.RESOLVE] is Verdict.INCONCLUSIVE and seen[Stage.METADATA] is Verdict.PASS
-    assert found.exit_code == 3
+    stages = {result.stage: result.verdict for result in cell.stages}
+    assert stages[Stage.RESOLVE] is Verdict.INCONCLUSIVE
+    assert stages[Stage.METADATA] is Verdict.PASS
+    assert marked_report.exit_code == 3
 
 
 def test_one_server_that_answers_is_enough_to_blame_the_name() -> None:
     double = PlaceDouble(servers=("192.0.2.53", "192.0.2.54"), heard=("192.0.2.54",))
-    found = mark_broken_vantage(
-        one_failed(Stage.RESOLVE, "resolver-timeout"), "host", LIMIT, double.place
-    )
-    assert verdict(found) == BLAMED
+    assert verdicts(marked(one_failed(Stage.RESOLVE, "resolver-timeout"), double)) == BLAMED
 
 
 def test_a_place_without_a_server_cannot_check_a_name() -> None:
-    double = PlaceDouble(servers=())
-    found = mark_broken_vantage(
-        one_failed(Stage.RESOLVE, "resolver-failure"), "host", LIMIT, double.place
-    )
-    assert verdict(found) == EXCUSED
-    assert "has no DNS server" in found.cells[5].reason
+    before = one_failed(Stage.RESOLVE, "resolver-failure")
+    marked_report = marked(before, PlaceDouble(servers=()))
+    assert verdicts(marked_report) == EXCUSED
+    assert "has no DNS server" in marked_report.cells[5].reason
 
 
 @pytest.mark.parametrize(
@@ -126,47 +137,44 @@ def test_a_place_without_a_server_cannot_check_a_name() -> None:
 def test_a_failure_that_was_answered_is_never_excused(stage: Stage, kind: str) -> None:
     double = PlaceDouble(servers=(), routes=())
     before = one_failed(stage, kind)
-    assert mark_broken_vantage(before, "host", LIMIT, double.place) == before
+    assert marked(before, double) == before
     assert double.asked == []
 
 
-def test_only_what_is_this_places_fault_is_excused_of_the_cells_of_one_host() -> None:
-    before = one_failed(Stage.RESOLVE, "resolver-timeout")
-    cause = Cause(kind="drift", observed="seen", expected="wanted", remedy="fix")
-    other = failed(before.cells[4], Stage.METADATA, cause)
-    other = other.model_copy(update={"address": before.cells[5].address})
-    cells = (*before.cells[:4], other, before.cells[5])
-    double = PlaceDouble(servers=("192.0.2.53",))
-    found = mark_broken_vantage(
-        before.model_copy(update={"cells": cells}), "host", LIMIT, double.place
-    )
-    assert found.cells[4] == other
-    assert found.cells[5].verdict is Verdict.INCONCLUSIVE
+@pytest.mark.parametrize(
+    ("stage", "kind", "address"),
+    [
+        (Stage.METADATA, "drift", "broker.example:9092"),  # of the same host
+        (Stage.TCP, "timeout", ADDRESS),
+    ],
+)
+def test_only_the_fault_of_this_place_is_excused(stage: Stage, kind: str, address: str) -> None:
+    """Neither another failure, nor another place that looked."""
+    there = Vantage(name="executor-1", kind="executor")
+    before, cell = with_failed(one_failed(Stage.RESOLVE, "resolver-timeout"), stage, kind, address)
+    before = before.model_copy(update={"vantages": (*before.vantages, there)})
+    marked_report = marked(before, PlaceDouble(names=ADDRESS_LOOKUP))
+    assert marked_report.cells[4] == cell
+    assert marked_report.cells[5].verdict is Verdict.INCONCLUSIVE
+    assert marked_report.vantages[0].verdict is Verdict.INCONCLUSIVE
+    assert marked_report.vantages[1] == there and there.verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("stage", [Stage.TCP, Stage.PRODUCE, Stage.CONSUME])
 def test_a_place_without_a_network_cannot_check_an_address(stage: Stage) -> None:
-    names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
-    before = one_failed(stage, "timeout", "10.0.1.7:9092")
-    double = PlaceDouble(names=names, routes=())
-    found = mark_broken_vantage(before, "host", LIMIT, double.place)
-    assert verdict(found) == EXCUSED
-    assert double.asked == [], "it is no matter of names"
-    assert "no route to 10.0.1.7, and none to anywhere" in found.cells[5].reason
+    double = PlaceDouble(names=ADDRESS_LOOKUP, routes=())
+    marked_report = marked(one_failed(stage, "timeout", ADDRESS), double)
+    assert verdicts(marked_report) == EXCUSED
+    assert double.asked == [], "no name is looked up"
+    assert "no route to 10.0.1.7, and none to anywhere" in marked_report.cells[5].reason
 
 
 @pytest.mark.parametrize(
     "routes", [ROOT_SERVERS, ("198.41.0.4",), ("2001:503:ba3e::2:30",), ("10.0.1.7",)]
 )
-def test_an_address_beyond_a_network_that_works_is_the_listeners_fault(
-    routes: Sequence[str],
-) -> None:
-    names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
-    before = one_failed(Stage.TCP, "no-route", "10.0.1.7:9092")
-    found = mark_broken_vantage(
-        before, "host", LIMIT, PlaceDouble(names=names, routes=routes).place
-    )
-    assert verdict(found) == BLAMED
+def test_a_place_with_a_network_blames_the_address(routes: Sequence[str]) -> None:
+    double = PlaceDouble(names=ADDRESS_LOOKUP, routes=routes)
+    assert verdicts(marked(one_failed(Stage.TCP, "no-route", ADDRESS), double)) == BLAMED
 
 
 @pytest.mark.parametrize(
@@ -183,40 +191,17 @@ def test_a_resolver_that_died_while_records_were_sent(
     diagnosis: Diagnosis, expected: tuple[Verdict, Verdict], routes: Sequence[str]
 ) -> None:
     names = {"broker.example": Lookup("broker.example", "test", diagnosis)}
-    before = one_failed(Stage.PRODUCE, "spark")
     double = PlaceDouble(names=names, routes=routes)
-    found = mark_broken_vantage(before, "host", LIMIT, double.place)
-    assert verdict(found) == expected
-
-
-def test_what_is_known_of_one_host_excuses_no_other() -> None:
-    """Nor another place that looked."""
-    there = Vantage(name="executor-1", kind="executor")
-    before = one_failed(Stage.RESOLVE, "resolver-timeout")
-    cause = Cause(kind="timeout", observed="seen", expected="wanted", remedy="fix")
-    other = failed(before.cells[4], Stage.TCP, cause)
-    other = other.model_copy(update={"address": read_address("10.0.1.7:9092")})
-    before = before.model_copy(
-        update={
-            "cells": (*before.cells[:4], other, before.cells[5]),
-            "vantages": (*before.vantages, there),
-        }
-    )
-    names = {"10.0.1.7": Lookup("10.0.1.7", "none", Diagnosis.OK, ("10.0.1.7",))}
-    found = mark_broken_vantage(before, "host", LIMIT, PlaceDouble(names=names).place)
-    assert found.cells[4] == other
-    assert found.cells[5].verdict is Verdict.INCONCLUSIVE
-    assert [item.verdict for item in found.vantages] == [Verdict.INCONCLUSIVE, Verdict.PASS]
-    assert found.vantages[1] == there
+    assert verdicts(marked(one_failed(Stage.PRODUCE, "spark"), double)) == expected
 
 
 @pytest.mark.parametrize("stage", [Stage.RESOLVE, Stage.TCP])
-def test_a_cell_that_is_inconclusive_already_stays_as_it_is(stage: Stage) -> None:
+def test_an_inconclusive_cell_stays_unchanged(stage: Stage) -> None:
     before = one_failed(stage, "resolver-timeout")
-    reported = {"verdict": Verdict.INCONCLUSIVE, "reason": "no time", "cause": None}
-    cells = (*before.cells[:5], before.cells[5].model_copy(update=reported))
+    inconclusive = {"verdict": Verdict.INCONCLUSIVE, "reason": "no time", "cause": None}
+    cells = (*before.cells[:5], before.cells[5].model_copy(update=inconclusive))
     before = before.model_copy(update={"cells": cells})
-    assert mark_broken_vantage(before, "host", LIMIT, PlaceDouble(servers=()).place) is before
+    assert marked(before, PlaceDouble(servers=())) is before
 
 
 def test_the_place_is_this_machine() -> None:
@@ -224,20 +209,16 @@ def test_the_place_is_this_machine() -> None:
 
 
 def test_cells_of_other_places_are_not_excused() -> None:
-    there = Vantage(name="executor-1", kind="executor")
     before = one_failed(Stage.RESOLVE, "resolver-timeout")
-    cells = tuple(
-        item.model_copy(update={"vantage": "executor-1"}) if item.verdict is Verdict.FAIL else item
-        for item in before.cells
-    )
+    there = Vantage(name="executor-1", kind="executor")
+    cells = (*before.cells[:5], before.cells[5].model_copy(update={"vantage": there.name}))
     before = before.model_copy(update={"cells": cells, "vantages": (*before.vantages, there)})
-    assert mark_broken_vantage(before, "host", LIMIT, PlaceDouble().place) == before
+    assert marked(before, PlaceDouble()) == before
 
 
 def test_when_all_is_well_nothing_is_asked() -> None:
-    double = PlaceDouble()
-    before = report(healthy_cells())
-    assert mark_broken_vantage(before, "host", LIMIT, double.place) is before
+    double, before = PlaceDouble(), report(healthy_cells())
+    assert marked(before, double) is before
     assert double.asked == double.looked_up == double.looked_for == []
 
 
@@ -245,43 +226,42 @@ def test_when_all_is_well_nothing_is_asked() -> None:
     ("table", "expected"),
     [({}, True), ({"": "NOERROR"}, True), ({"": "REFUSED"}, True), ({"": "SERVFAIL"}, False)],
 )
-def test_any_answer_but_a_forwarders_shrug_is_an_answer(
-    table: dict[str, str], expected: bool
-) -> None:
+def test_every_code_but_servfail_is_an_answer(table: dict[str, str], expected: bool) -> None:
     with dns_server(table) as server:
         host, _, port = server.rpartition(":")
         assert server_answers(host, 60.0, int(port)) is expected
 
 
-def test_a_lost_packet_is_asked_for_again_once() -> None:
-    received = []
+@pytest.fixture
+def mute() -> Iterator[tuple[socket.socket, int]]:
+    """A server that answers nothing of its own, and its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
-        assert not server_answers("127.0.0.1", 0.2, server.getsockname()[1])
-        server.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                received.append(server.recv(512))
-    assert len(received) == 2
+        yield server, server.getsockname()[1]
 
 
-def test_an_answer_to_the_second_question_is_enough() -> None:
-    received = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        server.bind(("127.0.0.1", 0))
+def test_a_lost_packet_is_asked_for_again_once(mute: tuple[socket.socket, int]) -> None:
+    server, port = mute
+    assert not server_answers("127.0.0.1", 0.2, port)
+    server.setblocking(False)
+    assert len([server.recv(512) for _ in range(2)]) == 2
+    with pytest.raises(BlockingIOError):
+        server.recv(512)
 
-        def lose_one() -> None:
-            received.append(server.recvfrom(512))
-            question, asker = server.recvfrom(512)
-            server.sendto(question[:2] + b"\x81\x83" + question[4:], asker)  # NXDOMAIN
 
-        thread = threading.Thread(target=lose_one)
-        thread.start()
-        try:
-            assert server_answers("127.0.0.1", 4.0, server.getsockname()[1])
-        finally:
-            thread.join(5)
-    assert len(received) == 1
+def test_an_answer_to_the_second_question_is_enough(mute: tuple[socket.socket, int]) -> None:
+    server, port = mute
+
+    def lose_one() -> None:
+        server.recv(512)
+        question, client = server.recvfrom(512)
+        server.sendto(question[:2] + b"\x81\x83" + question[4:], client)  # NXDOMAIN
+
+    thread = threading.Thread(target=lose_one)
+    thread.start()
+    assert server_answers("127.0.0.1", 4.0, port)
+    thread.join(5)
+    assert not thread.is_alive()
 
 
 def test_a_server_that_is_no_address_is_not_heard() -> None:

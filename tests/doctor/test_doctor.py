@@ -43,17 +43,16 @@ def test_a_closed_port_is_refused(closed: Address) -> None:
     reported: list[Cell] = []
     report = examine(contract(EXTERNAL=[str(closed)]), on_cell=reported.append)
     (cell,) = report.cells
-    assert report.exit_code == 1 and report.kind == "doctor" and report.cluster == "dev"
-    assert cell.failed_stage is Stage.TCP and cell.cause is not None
-    assert cell.cause.kind == "refused"
+    assert (report.exit_code, report.kind, report.cluster) == (1, "doctor", "dev")
+    assert cell.failed_stage is Stage.TCP
+    assert cell.cause is not None and cell.cause.kind == "refused"
     assert reported == [cell]
     assert report.vantages[0].verdict is Verdict.PASS
     assert report.notes == ()
 
 
 def test_without_a_contract_the_listener_is_the_address(closed: Address) -> None:
-    report = examine([closed])
-    (cell,) = report.cells
+    (cell,) = examine([closed]).cells
     assert (cell.listener, cell.broker) == (str(closed), -1)
     assert cell.failed_stage is Stage.TCP
 
@@ -84,66 +83,47 @@ HERE = Address("localhost", 9092)
         ("EXTERNAL", "D", "C", "belongs to cluster D, not to C of the contract"),
     ],
 )
-def test_what_an_address_of_the_users_is_stands_in_a_note(
-    name: str | None, reported: str | None, expected: str | None, note: str
-) -> None:
+def test_seed_note(name: str | None, reported: str | None, expected: str | None, note: str) -> None:
     contact = Contact(HERE, Lookup("localhost", "this machine", Diagnosis.OK))
-    said = (
-        answer("localhost:9092", "a:1", "b:2", cluster=reported) if reported is not None else None
-    )
-    found = doctor._seed_note(HERE, name, survey.AddressResult(contact, said), expected)
-    assert found.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
+    said = None if reported is None else answer(str(HERE), "a:1", "b:2", cluster=reported)
+    seed_note = doctor._seed_note(HERE, name, survey.AddressResult(contact, said), expected)
+    assert seed_note.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
+
+
+FACTS = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
+NOT_CREATED = "no topic could be created here: said so"
 
 
 @pytest.mark.parametrize(
-    ("error", "given", "verdict"),
-    [("timeout", 10.0, "no-quorum"), ("timeout", 0.1, "skip"), ("disconnected", 10.0, "skip")],
+    ("error", "given", "has_quorum"),
+    [("timeout", 10.0, False), ("timeout", 0.1, True), ("disconnected", 10.0, True)],
 )
-def test_only_a_cluster_that_had_time_has_no_quorum(error: str, given: float, verdict: str) -> None:
-    at = Address("127.0.0.1", 9092)
-    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, at), None)
-    found = without_topic(facts, Failure(error, "said so"), given)
-    if verdict == "skip":
-        assert found.no_record_reason == "no topic could be created here: said so"
-        assert (found.produced, found.refusal) == (None, None)
+def test_the_quorum_needs_time_to_be_missing(error: str, given: float, has_quorum: bool) -> None:
+    facts = without_topic(FACTS, Failure(error, "said so"), given)
+    if has_quorum:
+        assert (facts.no_record_reason, facts.produced) == (NOT_CREATED, None)
+        assert facts.refusal is None
     else:
-        assert isinstance(found.produced, Failure) and found.produced.error == verdict
+        assert isinstance(facts.produced, Failure) and facts.produced.error == "no-quorum"
 
 
-def test_the_time_that_others_took_is_no_time_for_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
-    class TopicDouble:
-        """Of a cluster that answers too late."""
-
-        def __init__(self, *given: object) -> None:
-            pass
-
-        def create(self, wanted: object) -> Failure:
-            return Failure("timeout", "said so")
-
-        def delete(self) -> str:
-            return ""
-
-    monkeypatch.setattr(doctor, "RunTopic", TopicDouble)
-    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)))
-    end = Deadline(QUORUM_PATIENCE + 0.05)
+def test_the_time_that_others_took_is_no_time_for_a_topic(cluster: ClusterDouble) -> None:
+    cluster.created = Failure("timeout", "said so")
+    end, begun = Deadline(QUORUM_PATIENCE + 0.05), Draft()
     with ThreadPoolExecutor(1) as pool:
-        begun = Draft()
         examination = doctor._Examination({}, end, pool, begun, None)
         end.stop.wait(0.1)  # as long as addresses took
-        examination.decide([facts], True, "dev")
+        examination.decide([FACTS], True, "dev")
     (cell,) = begun.cells.values()
-    assert (cell.verdict, cell.cause) == (Verdict.SKIP, None)
-    assert cell.reason == "no topic could be created here: said so"
+    assert (cell.verdict, cell.cause, cell.reason) == (Verdict.SKIP, None, NOT_CREATED)
 
 
 def test_a_cluster_that_refuses_a_topic_says_why() -> None:
-    facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
-    found = without_topic(facts, Failure("policy-violation", "at least two replicas"), 10.0)
-    assert (
-        found.no_record_reason == "the cluster refused a topic for the records, so none were sent"
-    )
-    assert found.produced is None and found.refusal is not None
-    assert (found.refusal.kind, found.refusal.observed) == ("topic-policy", "at least two replicas")
+    facts = without_topic(FACTS, Failure("policy-violation", "at least two replicas"), 10.0)
+    reason = "the cluster refused a topic for the records, so none were sent"
+    assert (facts.no_record_reason, facts.produced) == (reason, None)
+    assert facts.refusal is not None
+    assert (facts.refusal.kind, facts.refusal.observed) == ("topic-policy", "at least two replicas")
 
 
 def test_a_blind_vantage_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,30 +184,22 @@ class ClusterDouble:
         self.asked.append("delete")
         return self.left
 
+    def _note(self, step: str, values: Mapping[str, Any], *given: object) -> None:
+        self.asked.append((step, values["bootstrap.servers"], values["security.protocol"], *given))
+
     def produce(
-        self,
-        values: Mapping[str, Any],
-        topic: str,
-        destinations: Sequence[Destination],
-        end: object,
+        self, values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], _: object
     ) -> Iterator[tuple[int, SentRecord | Failure]]:
-        asked = (values["bootstrap.servers"], values["security.protocol"], topic)
-        self.asked.append(("produce", *asked, destinations))
+        self._note("produce", values, topic, destinations)
         for it in destinations:
             yield it.partition, self.sent.get(it.partition) or SentRecord(it.partition, 1, 2.0, 7)
 
     def consume(
-        self,
-        values: Mapping[str, Any],
-        topic: str,
-        sent: Sequence[tuple[Address, SentRecord]],
-        run: str,
-        end: object,
+        self, values: Mapping[str, Any], topic: str, sent: Any, run: str, _: object
     ) -> Iterator[tuple[int, float | Failure]]:
-        asked = (values["bootstrap.servers"], values["security.protocol"], topic)
-        self.asked.append(("consume", *asked, sent, run))
-        for _, it in sent:
-            yield it.partition, self.back
+        self._note("consume", values, topic, sent, run)
+        for _, record in sent:
+            yield record.partition, self.back
 
     def wrong_brokers(self, *given: object) -> tuple[int, int]:
         self.asked.append(("wrong_brokers", *given[:3]))
@@ -274,47 +246,32 @@ def examined(
     return [begun.cells[index] for index in range(len(facts))]
 
 
-def test_records_go_to_each_broker_that_is_ready_and_the_topic_goes_at_the_end(
-    cluster: ClusterDouble,
-) -> None:
+def test_ready_brokers_get_records_and_the_topic_is_deleted(cluster: ClusterDouble) -> None:
     cluster.swept, cluster.left = ["old-1", "old-2"], "topic t is left"
     facts = [observed(2), observed(3, inconclusive_reason="no time"), observed(1)]
     notes: list[str] = []
     reported: list[Cell] = []
     cells = examined(facts, notes=notes, reported=reported)
-    assert [(cell.broker, cell.verdict) for cell in cells] == [
-        (2, Verdict.PASS),
-        (3, Verdict.INCONCLUSIVE),
-        (1, Verdict.PASS),
-    ]
+    verdicts = [(2, Verdict.PASS), (3, Verdict.INCONCLUSIVE), (1, Verdict.PASS)]
+    assert [(cell.broker, cell.verdict) for cell in cells] == verdicts
     assert sorted(reported, key=lambda cell: cell.broker) == [cells[2], cells[0], cells[1]]
-    assert reported[0] == cells[1], "what is not waited for is told first"
+    assert reported[0] == cells[1], "what is not waited for is reported first"
     assert notes == ["deleted 2 topic(s) of killed runs", "topic t is left"]
     (name, given, run, lifetime, access, _), *asked = cluster.asked
     assert (name, given, run, lifetime) == ("topic", "dev", "0a1b2c3d", 60.0 + CLEAN_UP_LIMIT)
-    ready = {2: address("b2:9092"), 1: address("b1:9092")}
-    assert access == ReachedBrokers(Protocol.SASL_SSL, ready, {})
+    two, one = address("b2:9092"), address("b1:9092")
+    assert access == ReachedBrokers(Protocol.SASL_SSL, {2: two, 1: one}, {})
     headers = {"run": "0a1b2c3d", "listener": "L"}
     way = ("b2:9092,b1:9092", "SASL_SSL", "t")
+    destinations = [
+        Destination(7, two, headers | {"broker": "2"}),
+        Destination(4, one, headers | {"broker": "1"}),
+    ]
+    records = [(two, SentRecord(7, 1, 2.0, 7)), (one, SentRecord(4, 1, 2.0, 7))]
     assert asked == [
         ("create", [(1,), (2,)]),
-        (
-            "produce",
-            *way,
-            [
-                Destination(7, address("b2:9092"), headers | {"broker": "2"}),
-                Destination(4, address("b1:9092"), headers | {"broker": "1"}),
-            ],
-        ),
-        (
-            "consume",
-            *way,
-            [
-                (address("b2:9092"), SentRecord(7, 1, 2.0, 7)),
-                (address("b1:9092"), SentRecord(4, 1, 2.0, 7)),
-            ],
-            "0a1b2c3d",
-        ),
+        ("produce", *way, destinations),
+        ("consume", *way, records, "0a1b2c3d"),
         "delete",
     ]
 
@@ -325,12 +282,9 @@ def test_where_nothing_was_left_nothing_is_noted(cluster: ClusterDouble) -> None
     assert (cell.verdict, notes) == (Verdict.PASS, [])
 
 
-def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(
-    cluster: ClusterDouble,
-) -> None:
-    (asked_not,) = examined([observed(1)], produce=False)
-    skipped = [(item.stage, item.verdict, item.detail) for item in asked_not.stages[-2:]]
-    assert skipped == [
+def test_no_record_is_sent_if_none_is_wanted_or_no_broker_is_ready(cluster: ClusterDouble) -> None:
+    (unasked,) = examined([observed(1)], produce=False)
+    assert [(stage.stage, stage.verdict, stage.detail) for stage in unasked.stages[-2:]] == [
         (stage, Verdict.SKIP, "records were not asked for")
         for stage in (Stage.PRODUCE, Stage.CONSUME)
     ]
@@ -358,13 +312,10 @@ def test_an_interrupted_examination_deletes_its_topic(cluster: ClusterDouble) ->
 
 
 @pytest.mark.parametrize("strange", [(0, 0), (0, 5), (2, 5), (5, 5)])
-def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
-    strange: tuple[int, int], cluster: ClusterDouble
-) -> None:
+def test_partitions_identify_brokers(strange: tuple[int, int], cluster: ClusterDouble) -> None:
     peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
-    facts = replace(
-        observed(1), peer=peer, answering_brokers=AnsweringBrokers(unknown_reason="not told")
-    )
+    unknown = AnsweringBrokers(unknown_reason="not told")
+    facts = replace(observed(1), peer=peer, answering_brokers=unknown)
     cluster.strange = strange
     notes: list[str] = []
     (cell,) = examined([facts], notes=notes)
@@ -374,29 +325,26 @@ def test_where_a_broker_did_not_tell_who_it_is_its_partition_is_asked_for(
         assert f"{strange[0]} of 5 connections to b1:9092 reached another" in cell.cause.observed
     else:
         assert cell.verdict is Verdict.PASS
-    unknown = ["which broker answers is not known at b1:9092: not told"]
-    assert notes == (unknown if strange == (0, 0) else [])
+    unknown_note = "which broker answers is not known at b1:9092: not told"
+    assert notes == ([unknown_note] if strange == (0, 0) else [])
 
 
+@pytest.mark.parametrize("stage", [Stage.PRODUCE, Stage.CONSUME])
 @pytest.mark.parametrize(
-    ("stage", "error", "seconds", "reason"),
+    ("error", "seconds", "reason"),
     [
-        (Stage.PRODUCE, "timeout", 0.9, "the deadline left 0.9 s for a record: none"),
-        (Stage.PRODUCE, "timeout", 60.0, ""),
-        (Stage.PRODUCE, "authorization", 0.9, ""),
-        (Stage.CONSUME, "timeout", 0.9, "the deadline left 0.9 s for a record: none"),
-        (Stage.CONSUME, "timeout", 60.0, ""),
-        (Stage.CONSUME, "authorization", 0.9, ""),
+        ("timeout", 0.9, "the deadline left 0.9 s for a record: none"),
+        ("timeout", 60.0, ""),
+        ("authorization", 0.9, ""),
     ],
 )
 def test_a_record_is_late_only_where_little_time_was_left(
     stage: Stage, error: str, seconds: float, reason: str, cluster: ClusterDouble
 ) -> None:
-    failure = Failure(error, "none")
     if stage is Stage.PRODUCE:
-        cluster.sent = {4: failure}
+        cluster.sent = {4: Failure(error, "none")}
     else:
-        cluster.back = failure
+        cluster.back = Failure(error, "none")
     (cell,) = examined([observed(1)], seconds=seconds)
     assert cell.reason == reason
     assert cell.verdict is (Verdict.INCONCLUSIVE if reason else Verdict.FAIL)
@@ -414,18 +362,15 @@ def test_those_who_still_work_are_told_to_stop_and_waited_for() -> None:
         futures = [pool.submit(work) for _ in range(3)]
         assert not end.stop.is_set()
         raise KeyboardInterrupt
-    assert end.stop.is_set() and all(item.done() for item in futures)
+    assert end.stop.is_set() and all(future.done() for future in futures)
 
 
 TWO = contract(INTERNAL=["i:1"], EXTERNAL=["e:1"])
-SSL_ALONE = TWO.model_copy(
-    update={
-        "listeners": tuple(
-            item.model_copy(update={"protocol": Protocol.SSL}) for item in TWO.listeners
-        )
-    }
+WITH_SSL = tuple(
+    listener.model_copy(update={"protocol": Protocol.SSL}) for listener in TWO.listeners
 )
-MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], SSL_ALONE.listeners[1])})
+SSL_ALONE = TWO.model_copy(update={"listeners": WITH_SSL})
+MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], WITH_SSL[1])})
 
 
 @pytest.mark.parametrize(
@@ -437,9 +382,7 @@ MIXED = TWO.model_copy(update={"listeners": (TWO.listeners[0], SSL_ALONE.listene
         (SSL_ALONE, "x:1", Protocol.SSL),
     ],
 )
-def test_an_address_of_the_users_is_spoken_to_as_its_listener_is(
-    expected: Any, at: str, spoken: Protocol
-) -> None:
+def test_a_seed_gets_the_protocol_of_its_listener(expected: Any, at: str, spoken: Protocol) -> None:
     client = {"security.protocol": "SASL_SSL"}
     assert doctor._seed_protocol(expected, address(at), client) is spoken
 
@@ -453,9 +396,7 @@ NOT_NAMED = (
 @pytest.mark.parametrize(
     ("named", "found", "noted"), [(None, "C", True), (None, "", False), ("C", "C", False)]
 )
-def test_brokers_of_an_unknown_cluster_are_noted(
-    named: str | None, found: str, noted: bool
-) -> None:
+def test_an_unknown_cluster_is_noted(named: str | None, found: str, noted: bool) -> None:
     facts = [observed(1), replace(observed(2), cluster_id=found)]
     expected = TWO if named is None else TWO.identified(named)
     assert doctor._uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])
@@ -474,7 +415,7 @@ def test_a_machine_resolves_nothing_if_every_lookup_and_the_control_fail(
     lookups: Sequence[Diagnosis], here: bool, blind: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "vantage_resolves", lambda: here)
-    contacts = [Contact(HERE, Lookup("localhost", "test", item)) for item in lookups]
+    contacts = [Contact(HERE, Lookup("localhost", "test", lookup)) for lookup in lookups]
     facts = [observed(1), *(replace(observed(2), contact=item) for item in contacts)]
     assert doctor._resolves_nothing(facts) is blind
 
@@ -511,9 +452,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return looked
 
 
-def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
-    answers: list[list[str]],
-) -> None:
+def test_each_listed_address_is_examined_once_without_contract(answers: list[list[str]]) -> None:
     seeds = [address("x:1"), address("y:1"), address("a:1"), address("z:1")]
     report = examine(seeds, produce=False)
     assert answers == [["x:1", "y:1", "a:1", "z:1"], ["b:1"]]
@@ -527,7 +466,7 @@ def test_without_a_contract_each_address_that_is_told_is_looked_at_once(
     assert examine([address("z:1")], produce=False).cluster == "unknown"
 
 
-def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[list[str]]) -> None:
+def test_answers_of_seeds_count_for_their_listener(answers: list[list[str]]) -> None:
     expected = contract(EXTERNAL=["a:1", "gone:1"])
     report = examine(expected, bootstrap=[address("x:1"), address("z:1")], produce=False)
     assert answers == [["a:1", "gone:1", "x:1", "z:1"]]
@@ -544,9 +483,7 @@ def test_what_the_users_addresses_tell_counts_for_their_listener(answers: list[l
     assert alone.cause is not None and alone.cause.kind == "drift"
 
 
-def test_an_address_of_the_users_that_is_of_no_listener_tells_nothing(
-    answers: list[list[str]],
-) -> None:
+def test_a_seed_of_no_listener_adds_nothing(answers: list[list[str]]) -> None:
     expected = contract(INTERNAL=["gone:91"], EXTERNAL=["gone:92"]).identified("C")
     report = examine(expected, bootstrap=[address("x:1")], produce=False)
     assert report.notes == (
@@ -572,9 +509,7 @@ def test_what_failed_is_looked_into_for_what_is_left_of_the_time(
     assert given == ["laptop", left]
 
 
-def test_records_are_sent_unless_none_are_asked_for(
-    answers: list[list[str]], cluster: ClusterDouble
-) -> None:
+def test_records_are_sent_by_default(answers: list[list[str]], cluster: ClusterDouble) -> None:
     examine([address("x:1")])
     assert cluster.asked[-1] == "delete"
     cluster.asked.clear()

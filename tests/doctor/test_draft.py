@@ -13,7 +13,7 @@ TWO = contract(INTERNAL=["i:1", "i:2"])
 def test_targets_without_a_cell_are_inconclusive_for_the_reason() -> None:
     begun = Draft(contract=TWO, targets=targets_of(TWO), cells={1: samples.cell("INTERNAL", 2)})
     report = begun.report("terminated")
-    assert [(it.broker, it.verdict, it.reason) for it in report.cells] == [
+    assert [(cell.broker, cell.verdict, cell.reason) for cell in report.cells] == [
         (1, Verdict.INCONCLUSIVE, "terminated"),
         (2, Verdict.PASS, ""),
     ]
@@ -28,8 +28,6 @@ def test_before_anything_is_known_nothing_passes() -> None:
 
 def test_a_small_cluster_may_have_few_threads_and_a_large_one_many() -> None:
     """An honest one of a thousand brokers needs a thousand per client of librdkafka."""
-    small = Draft(targets=targets_of(TWO), brokers=3)
-    assert 0 < small.most_threads - OWN_THREADS < 100
-    large = Draft(targets=targets_of(TWO), brokers=1000)
-    assert large.most_threads >= 8 * 1000
+    assert 0 < Draft(targets=targets_of(TWO), brokers=3).most_threads - OWN_THREADS < 100
+    assert Draft(targets=targets_of(TWO), brokers=1000).most_threads >= 8 * 1000
     assert Draft().most_threads <= OWN_THREADS + CLIENTS_AT_MOST * (MOST_BROKERS + 3)

@@ -25,7 +25,7 @@ RUN = "0a1b2c3d"
 def bootstrap() -> Iterator[str]:
     producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
     brokers = producer.list_topics(timeout=60).brokers.values()
-    yield ",".join(f"{item.host}:{item.port}" for item in brokers)
+    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def sent_to(
     values: dict[str, object], topic: str, *partitions: int, run: str = RUN
 ) -> dict[int, SentRecord | Failure]:
     leader = address(str(values["bootstrap.servers"]))
-    places = [Destination(it, leader, {"run": run}) for it in partitions]
+    places = [Destination(partition, leader, {"run": run}) for partition in partitions]
     return dict(exchange.produce(values, topic, places, Deadline(60)))
 
 
@@ -55,7 +55,7 @@ def one_sent(values: dict[str, object], topic: str, run: str = RUN) -> SentRecor
 def read_back(
     values: dict[str, object], topic: str, *records: SentRecord
 ) -> dict[int, float | Failure]:
-    places = [(address(str(values["bootstrap.servers"])), it) for it in records]
+    places = [(address(str(values["bootstrap.servers"])), record) for record in records]
     return dict(exchange.consume(values, topic, places, RUN, Deadline(60)))
 
 
@@ -65,7 +65,7 @@ def test_records_go_and_come_back(values: dict[str, object]) -> None:
     records = [it for it in sent.values() if isinstance(it, SentRecord)]
     assert sorted(it.partition for it in records) == [0, 1, 2]
     # the first record of each is not timed
-    assert all(it.offset >= 1 and it.latency_ms > 0 for it in records)
+    assert all(record.offset >= 1 and record.latency_ms > 0 for record in records)
     back = read_back(values, "there-and-back", *records)
     assert back.keys() == {0, 1, 2} and all(isinstance(it, float) for it in back.values())
 
@@ -83,9 +83,7 @@ def test_a_changed_record_is_corrupt(values: dict[str, object]) -> None:
     assert read_back(values, "changed", other) == {0: Failure("corrupt", reported)}
 
 
-def test_a_partition_without_a_leader_ends_with_the_deadline_and_others_do_not(
-    values: dict[str, object],
-) -> None:
+def test_only_a_partition_without_a_leader_times_out(values: dict[str, object]) -> None:
     leader, end = address(str(values["bootstrap.servers"])), Deadline(60)
     places = [Destination(partition, leader, {"run": RUN}) for partition in (99, 0)]
     outcomes = exchange.produce(values, "narrow", places, end)
@@ -96,9 +94,7 @@ def test_a_partition_without_a_leader_ends_with_the_deadline_and_others_do_not(
     assert partition == 99 and isinstance(failure, Failure)
 
 
-def test_a_record_that_is_not_there_ends_with_the_deadline_and_others_do_not(
-    values: dict[str, object],
-) -> None:
+def test_only_a_missing_record_times_out(values: dict[str, object]) -> None:
     first, second = (
         record
         for record in sent_to(values, "short", 0, 1).values()
@@ -118,9 +114,10 @@ def test_a_record_that_is_not_there_ends_with_the_deadline_and_others_do_not(
 class SlowDouble:
     """A producer whose records are acknowledged when it is told to, and then without a time."""
 
+    takes = 2
+
     def __init__(self, values: object) -> None:
         self.acknowledged = 0
-        self.takes = 2
 
     def list_topics(self, topic: str, timeout: float) -> object:
         partitions = {3: SimpleNamespace(leader=0)}
@@ -129,30 +126,43 @@ class SlowDouble:
     def produce(self, topic: str, value: bytes, **rest: Any) -> None:
         self.checksum = dict(rest["headers"])["checksum"]
         assert len(value) == PAYLOAD and str(zlib.crc32(value)) == self.checksum
-        self._acknowledge = rest["on_delivery"]
+        self._on_delivery = rest["on_delivery"]
 
     def poll(self, seconds: float) -> None:
         if self.acknowledged < self.takes:
-            self.acknowledged += 1
-            offset = self.acknowledged - 1
-            message = SimpleNamespace(latency=lambda: None, offset=lambda: offset or None)
-            self._acknowledge(None, message)
+            self.acknowledge(None, self.acknowledged or None)
         else:
             time.sleep(0.01)
+
+    def acknowledge(
+        self, latency: float | None, offset: int | None, error: KafkaError | None = None
+    ) -> None:
+        self.acknowledged += 1
+        message = SimpleNamespace(latency=lambda: latency, offset=lambda: offset)
+        self._on_delivery(error, message)
 
     def purge(self) -> None:
         pass
 
 
+def produced(
+    double: type[SlowDouble], monkeypatch: pytest.MonkeyPatch, end: Deadline | None = None
+) -> SentRecord | Failure:
+    """The outcome of a record to partition 3 through ``double``."""
+    monkeypatch.setattr(exchange, "Producer", double)
+    place = Destination(3, Address("b", 9092), {"run": RUN})
+    ((partition, record),) = exchange.produce({}, "t", [place], end or Deadline(60))
+    assert partition == 3
+    return record
+
+
 def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hasty(SlowDouble):
         def poll(self, seconds: float) -> None:
-            self._acknowledge(None, SimpleNamespace(latency=lambda: None, offset=lambda: None))
+            self.acknowledge(None, None)
 
-    monkeypatch.setattr(exchange, "Producer", Hasty)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((partition, sent),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(sent, SentRecord) and partition == 3
+    sent = produced(Hasty, monkeypatch)
+    assert isinstance(sent, SentRecord)
     assert (sent.partition, sent.offset, sent.latency_ms) == (3, 0, 0.0)
 
 
@@ -167,38 +177,29 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
         ([0.001, 0.01, 0.005], 2),
     ],
 )
-def test_the_quickest_record_but_the_first_is_timed(
+def test_quickest_record(
     seconds: list[float], counts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once one is quick, or there were enough, no more are sent."""
 
     class Timed(SlowDouble):
         def poll(self, _: float) -> None:
-            offset = self.acknowledged
-            self.acknowledged += 1
-            message = SimpleNamespace(latency=lambda: seconds[offset], offset=lambda: offset)
-            self._acknowledge(None, message)
+            self.acknowledge(seconds[self.acknowledged], self.acknowledged)
 
-    monkeypatch.setattr(exchange, "Producer", Timed)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, sent),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(sent, SentRecord)
-    assert sent.offset == counts
+    sent = produced(Timed, monkeypatch)
+    assert isinstance(sent, SentRecord) and sent.offset == counts
     assert sent.latency_ms == pytest.approx(1000 * seconds[counts])
 
 
 def test_a_further_record_that_is_refused_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
     class Refusing(SlowDouble):
         def poll(self, _: float) -> None:
-            self.acknowledged += 1
-            refused = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-            message = SimpleNamespace(latency=lambda: 1.0, offset=lambda: 0)
-            self._acknowledge(refused if self.acknowledged == 3 else None, message)
+            self.acknowledge(1.0, 0, refused if self.acknowledged == 2 else None)
 
-    monkeypatch.setattr(exchange, "Producer", Refusing)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, found),) = exchange.produce({}, "t", [place], Deadline(60))
-    assert isinstance(found, Failure) and found.error == "authorization"
+    failure = produced(Refusing, monkeypatch)
+    assert isinstance(failure, Failure) and failure.error == "authorization"
 
 
 @pytest.mark.parametrize(("untimed", "taken"), [(60.0, True), (0.0, False)])
@@ -208,21 +209,17 @@ def test_a_first_record_counts_where_no_time_is_left_for_another(
     end = Deadline(60)
 
     class Once(SlowDouble):
-        def __init__(self, values: object) -> None:
-            super().__init__(values)
-            self.takes = 1
+        takes = 1
 
         def poll(self, seconds: float) -> None:
             if self.acknowledged == self.takes:
                 end.stop.set()
             super().poll(seconds)
 
-    monkeypatch.setattr(exchange, "Producer", Once)
     monkeypatch.setattr(exchange, "ANOTHER_RECORD_SECONDS", untimed)
-    place = Destination(3, Address("b", 9092), {"run": RUN})
-    ((_, found),) = exchange.produce({}, "t", [place], end)
-    assert isinstance(found, SentRecord) is taken
-    assert taken or (isinstance(found, Failure) and found.error == "timeout")
+    record = produced(Once, monkeypatch, end)
+    assert isinstance(record, SentRecord) is taken
+    assert taken or (isinstance(record, Failure) and record.error == "timeout")
 
 
 class LatecomerDouble:

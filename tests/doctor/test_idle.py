@@ -96,9 +96,7 @@ def test_what_no_client_can_connect_to_is_no_fault_of_ours(address: Address) -> 
     assert not connection.is_connected and connection.error
 
 
-def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Address] = []
 
     def connected(address: Address, _: object) -> socket.socket:
@@ -107,6 +105,6 @@ def test_a_cluster_of_any_size_makes_no_more_connections_than_the_limit(
 
     monkeypatch.setattr(idle, "_connect", connected)
     places = [(Address("127.0.0.1", port), Protocol.PLAINTEXT) for port in range(1, 1000)]
-    found = hold([*places, *places], {}, 60)
-    assert len(found) == len(made) == idle.LIMIT
-    assert isinstance(found[0], IdleConnection)
+    connections = hold([*places, *places], {}, 60)
+    assert len(connections) == len(made) == idle.LIMIT
+    assert isinstance(connections[0], IdleConnection)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from earshot.certificates.authority import Subject, issue, new_authority
 from earshot.doctor import probe
 from earshot.doctor.probe import (
     MOST_ATTEMPTS,
+    Contact,
     Handshake,
     reach,
     resolve,
@@ -69,14 +71,18 @@ def server(context: ssl.SSLContext | None = None, greeting: bytes = b"") -> Iter
             thread.join()
 
 
-def found(host: str, *addresses: str) -> Lookup:
-    return Lookup(host, "test", Diagnosis.OK, addresses)
+def resolved(host: str, *addresses: str) -> Lookup:
+    return Lookup(host, "test", Diagnosis.OK, addresses or ("127.0.0.1",))
+
+
+def connected_to(port: int, *addresses: str, **options: Any) -> Contact:
+    return reach(Address("h", port), resolved("h", *addresses), **options)
 
 
 def test_resolves_each_host_by_its_own_spelling() -> None:
-    seen = resolve(["localhost", "LOCALHOST", "127.0.0.1"])
-    assert seen["localhost"].ok and seen["LOCALHOST"].ok
-    assert seen["127.0.0.1"].addresses == ("127.0.0.1",)
+    lookups = resolve(["localhost", "LOCALHOST", "127.0.0.1"])
+    assert lookups["localhost"].ok and lookups["LOCALHOST"].ok
+    assert lookups["127.0.0.1"].addresses == ("127.0.0.1",)
 
 
 def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +91,11 @@ def test_a_name_that_another_server_knows_is_explained(monkeypatch: pytest.Monke
     with dns_server({}) as office, dns_server({name: ("192.0.2.7",)}) as vpn:
         own = Configuration((office, vpn))
         monkeypatch.setattr(probe, "configuration", lambda: own)
-        found = with_server_answers(denied)
-        assert found.detail == (
+        lookup = with_server_answers(denied)
+        assert lookup.detail == (
             f"not known; the DNS server {vpn} resolves it, but another one denied it first"
         )
-        assert found.diagnosis is Diagnosis.NXDOMAIN
+        assert lookup.diagnosis is Diagnosis.NXDOMAIN
         others = [
             replace(denied, name="kafka.nobody.example"),
             replace(denied, name="kafka"),  # a search domain may make another name of it
@@ -104,41 +110,34 @@ def test_the_control_name_resolves() -> None:
     assert vantage_resolves()
 
 
-def test_connects() -> None:
+def test_connects_to_the_first_address_that_accepts() -> None:
     with server() as port:
-        contact = reach(Address("h", port), found("h", "127.0.0.1"))
+        contact = connected_to(port)
+        assert contact.connected
+        assert contact.attempts[0].address == f"127.0.0.1:{port}"
+        assert contact.dead_first == () and contact.security is None
+        contact = connected_to(port, "127.0.0.2", "127.0.0.1")
     assert contact.connected
-    assert contact.attempts[0].address == f"127.0.0.1:{port}"
-    assert contact.dead_first == () and contact.security is None
+    assert [attempt.address for attempt in contact.dead_first] == [f"127.0.0.2:{port}"]
 
 
 def test_refused() -> None:
     with closed_port() as (_, port):
-        contact = reach(Address("h", port), found("h", "127.0.0.1"))
+        contact = connected_to(port)
     assert not contact.connected
-    assert [item.error for item in contact.attempts] == ["refused"]
+    assert [attempt.error for attempt in contact.attempts] == ["refused"]
     assert str(contact.attempts[0]) == f"127.0.0.1:{port} refused the connection"
 
 
 @pytest.mark.parametrize(
     ("port", "error"), [(0, "no-port"), (1, "refused"), (65_535, "refused"), (65_536, "no-port")]
 )
-def test_what_is_no_port_is_not_tried(
-    port: int, error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_port_is_not_tried(port: int, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(address: object, timeout: float) -> None:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
 
     monkeypatch.setattr(socket, "create_connection", refuse)
-    contact = reach(Address("h", port), found("h", "127.0.0.1"))
-    assert [item.error for item in contact.attempts] == [error]
-
-
-def test_first_address_dead_second_alive() -> None:
-    with server() as port:
-        contact = reach(Address("h", port), found("h", "127.0.0.2", "127.0.0.1"))
-    assert contact.connected
-    assert [item.address for item in contact.dead_first] == [f"127.0.0.2:{port}"]
+    assert [attempt.error for attempt in connected_to(port).attempts] == [error]
 
 
 def test_a_name_without_addresses_is_not_tried() -> None:
@@ -147,20 +146,16 @@ def test_a_name_without_addresses_is_not_tried() -> None:
 
 
 def test_a_silent_address_times_out() -> None:
-    with socket.socket() as full:
+    with contextlib.ExitStack() as sockets:
+        full = sockets.enter_context(socket.socket())
         full.bind(("127.0.0.1", 0))
         full.listen(0)
-        port = full.getsockname()[1]
-        fillers = [socket.socket() for _ in range(4)]
-        try:
-            for item in fillers:  # a full backlog drops packets, as a firewall does
-                item.setblocking(False)
-                item.connect_ex(("127.0.0.1", port))
-            contact = reach(Address("h", port), found("h", "127.0.0.1"), limit=0.2)
-        finally:
-            for item in fillers:
-                item.close()
-    assert [item.error for item in contact.attempts] == ["timeout"]
+        for _ in range(4):  # a full backlog drops packets, as a firewall does
+            filler = sockets.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        contact = connected_to(full.getsockname()[1], limit=0.2)
+    assert [attempt.error for attempt in contact.attempts] == ["timeout"]
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +174,7 @@ def tls_port(certificate: Path) -> Iterator[int]:
 
 def handshake(host: str, port: int, **client: str) -> Handshake | Failure | None:
     context = tls_context({key.replace("_", "."): value for key, value in client.items()})
-    return reach(Address(host, port), found(host, "127.0.0.1"), context).security
+    return reach(Address(host, port), resolved(host), context).security
 
 
 def test_a_good_certificate(tls_port: int, certificate: Path) -> None:
@@ -192,45 +187,31 @@ def test_a_good_certificate(tls_port: int, certificate: Path) -> None:
 @pytest.mark.parametrize("host", ["broker-2.test", "127.0.0.1"])
 def test_a_certificate_for_other_names(tls_port: int, certificate: Path, host: str) -> None:
     security = handshake(host, tls_port, ssl_ca_location=str(certificate))
-    assert isinstance(security, Failure) and security.error == "certificate-name"
-    assert security.text == "the certificate is for broker-1.test, 127.0.0.9"
+    names = "the certificate is for broker-1.test, 127.0.0.9"
+    assert isinstance(security, Failure)
+    assert (security.error, security.text) == ("certificate-name", names)
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["", ".", ".a", "my_kafka", "broker-1.test.", "a..b", "küche", "fe80::1%lo", "k" * 64, "a\0b"],
-)
-def test_a_name_that_no_certificate_is_for_fails_and_does_not_raise(
-    tls_port: int, certificate: Path, host: str
-) -> None:
+NO_HOSTS = ("", ".", ".a", "my_kafka", "broker-1.test.", "a..b", "küche", "fe80::1%lo", "a\0b")
+
+
+@pytest.mark.parametrize("host", [*NO_HOSTS, "k" * 64])
+def test_a_host_of_no_certificate_fails(tls_port: int, certificate: Path, host: str) -> None:
     security = handshake(host, tls_port, ssl_ca_location=str(certificate))
     assert isinstance(security, Failure) and security.error.startswith("certificate-name")
 
 
 def test_names_are_not_compared_where_the_user_says_so(tls_port: int, certificate: Path) -> None:
-    security = handshake(
-        "broker-2.test",
-        tls_port,
-        ssl_ca_location=str(certificate),
-        ssl_endpoint_identification_algorithm="none",
-    )
-    assert isinstance(security, Handshake)
+    client = {"ssl_endpoint_identification_algorithm": "none", "ssl_ca_location": str(certificate)}
+    assert isinstance(handshake("broker-2.test", tls_port, **client), Handshake)
 
 
-@pytest.mark.parametrize(
-    ("client", "compared"),
-    [
-        ({}, True),
-        ({"ssl.endpoint.identification.algorithm": "https"}, True),
-        ({"ssl.endpoint.identification.algorithm": "none"}, False),
-    ],
-)
-def test_names_are_compared_whoever_is_trusted(
-    client: dict[str, str], compared: bool, certificate: Path
-) -> None:
+@pytest.mark.parametrize(("algorithm", "compared"), [("", True), ("https", True), ("none", False)])
+def test_when_names_are_compared(algorithm: str, compared: bool, certificate: Path) -> None:
+    client = {"ssl.endpoint.identification.algorithm": algorithm} if algorithm else {}
     assert tls_context(client).check_hostname is compared
-    own = {"ssl.ca.location": str(certificate)}
-    assert tls_context(client | own).check_hostname is compared
+    client["ssl.ca.location"] = str(certificate)
+    assert tls_context(client).check_hostname is compared
 
 
 @pytest.mark.parametrize(
@@ -240,9 +221,7 @@ def test_names_are_compared_whoever_is_trusted(
         (40, "certificate-not-yet-valid", "certificate is not yet valid"),
     ],
 )
-def test_a_certificate_out_of_its_time_is_told_with_this_clock(
-    begins: int, word: str, said: str, tmp_path: Path
-) -> None:
+def test_a_certificate_not_valid_now(begins: int, word: str, said: str, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     authority = new_authority("test", now - timedelta(days=100))
     begin = now + timedelta(days=begins)
@@ -336,9 +315,7 @@ def test_no_password_of_a_key_is_asked_for(certificate: Path, tmp_path: Path) ->
 
 
 def test_of_a_name_with_thousands_of_addresses_few_are_tried() -> None:
+    addresses = [f"127.0.{n // 250}.{n % 250 + 1}" for n in range(4000)]
     with closed_port() as (_, port):
-        addresses = tuple(f"127.0.{n // 250}.{n % 250 + 1}" for n in range(4000))
-        lookup = Lookup("many", "test", Diagnosis.OK, addresses)
-        many = Address("many", port)
-        assert len(reach(many, lookup, None, 1.0).attempts) == MOST_ATTEMPTS
-        assert len(reach(many, lookup, None, 1.0, Deadline(0)).attempts) == 1
+        assert len(connected_to(port, *addresses, limit=1.0).attempts) == MOST_ATTEMPTS
+        assert len(connected_to(port, *addresses, limit=1.0, end=Deadline(0)).attempts) == 1

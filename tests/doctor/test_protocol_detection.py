@@ -24,7 +24,9 @@ def mechanisms(error: int, *names: str) -> bytes:
 
 def versions(*keys: int) -> bytes:
     """The answer to an ApiVersions request."""
-    return struct.pack(">hi", 0, len(keys)) + b"".join(struct.pack(">hhh", it, 0, 9) for it in keys)
+    return struct.pack(">hi", 0, len(keys)) + b"".join(
+        struct.pack(">hhh", key, 0, 9) for key in keys
+    )
 
 
 LOGIN = mechanisms(33, "PLAIN", "SCRAM-SHA-512")
@@ -56,7 +58,7 @@ def tls() -> ssl.SSLContext:
 @pytest.mark.parametrize(
     ("said", "mechanisms"), [(LOGIN, ("PLAIN", "SCRAM-SHA-512")), (NO_LOGIN, ())]
 )
-def test_a_listener_of_kafka_says_what_it_speaks(
+def test_kafka_is_detected(
     secured: bool, said: bytes, mechanisms: tuple[str, ...], tls: ssl.SSLContext
 ) -> None:
     with listener(OF_BROKER | {17: reply(said)}, tls if secured else None) as port:
@@ -76,9 +78,7 @@ BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_web_server_is_named_whether_it_answers_what_it_does_not_understand_or_not(
-    waits: bool,
-) -> None:
+def test_a_web_server_is_named(waits: bool) -> None:
     def serve(connection: socket.socket, peer: Peer) -> None:
         if not waits or connection.recv(4) == b"HEAD":
             connection.sendall(BAD)
@@ -131,7 +131,7 @@ def test_a_closed_port_tells_nothing() -> None:
         (DetectedProtocol(True, ("PLAIN",)), Protocol.SASL_SSL, ""),
     ],
 )
-def test_only_what_is_known_to_be_another_protocol_is_told(
+def test_other_protocol_is_named(
     known: DetectedProtocol, expected: Protocol, reported: str
 ) -> None:
     assert known.other_than(expected) == reported

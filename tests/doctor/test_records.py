@@ -83,12 +83,10 @@ def exchanged(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_nothing_is_read_before_everything_is_sent(
-    workers: int, done: Done, slow: threading.Event
-) -> None:
+def test_all_is_sent_before_it_is_read(workers: int, done: Done, slow: threading.Event) -> None:
     """A first consumer has a new cluster make a topic, which is not what a record is timed for."""
     threading.Timer(0.1, slow.set).start()
-    found = exchanged(workers)
+    observations = exchanged(workers)
     a, b = "a1:9092,a2:9092", "b1:9092,b2:9092"
     assert sorted(done[:4]) == [
         ("sent", "a1:9092", a),
@@ -97,21 +95,26 @@ def test_nothing_is_read_before_everything_is_sent(
         ("sent", "b2:9092", b),
     ]
     assert sorted(done[4:]) == [("read", "a1:9092", "a2:9092", a), ("read", "b1:9092", "b1:9092")]
-    assert {n: item.consumed for n, item in found.items()} == {0: 0.1, 1: 0.1, 2: 0.1, 3: None}
-    assert found[3].produced == Failure("x", "no")
-    assert [found[n].produced for n in range(3)] == [SentRecord(p, 1, 2.0, 7) for p in (10, 20, 10)]
+    assert {n: item.consumed for n, item in observations.items()} == {
+        0: 0.1,
+        1: 0.1,
+        2: 0.1,
+        3: None,
+    }
+    assert observations[3].produced == Failure("x", "no")
+    assert [observations[n].produced for n in range(3)] == [
+        SentRecord(p, 1, 2.0, 7) for p in (10, 20, 10)
+    ]
 
 
-def test_what_is_slow_is_not_waited_for_and_read_later(
-    done: Done, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_record_is_read_later(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "SEND_SECONDS", 0.02)
-    found = exchanged()
+    observations = exchanged()
     assert done.index(("read", "a1:9092", "a1:9092")) < done.index(
         ("sent", "a2:9092", "a1:9092,a2:9092")
     )
     assert done[-1] == ("read", "a2:9092", "a2:9092")
-    assert found[1].consumed == 0.1
+    assert observations[1].consumed == 0.1
 
 
 PEER = ReachableAddress(Address("a1", 9092), ("192.0.2.1",), None, None)
@@ -153,10 +156,10 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
         FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers(unknown_reason="not told")
     )
     known = replace(FOUR[1], peer=PEER, answering_brokers=AnsweringBrokers((2, 2)))
-    found = exchanged(waiting={0: silent, 1: known})
+    observations = exchanged(waiting={0: silent, 1: known})
     assert asked == [(PEER, "t", 10)]
-    assert (found[0].produced, found[0].answering_brokers.ids) == (produced, ids)
-    assert isinstance(found[1].produced, SentRecord)
+    assert (observations[0].produced, observations[0].answering_brokers.ids) == (produced, ids)
+    assert isinstance(observations[1].produced, SentRecord)
 
 
 def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +180,7 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
         ("authorization", 0.3, None),
     ],
 )
-def test_a_record_that_had_too_little_time_blames_no_broker(
-    error: str, given: float, late: str | None
-) -> None:
+def test_a_record_without_time_blames_no_broker(error: str, given: float, late: str | None) -> None:
     facts = Observation(CellTarget("L", Protocol.PLAINTEXT, 1, Address("127.0.0.1", 9092)), None)
     found = cut_short(facts, Failure(error, "none came"), given)
     assert (found and found.inconclusive_reason) == late

@@ -73,9 +73,7 @@ def steps(asked: Sequence[tuple[str, int]], client: int) -> list[str]:
     return [step for step, by in asked if by == client]
 
 
-def test_one_client_does_everything_and_looks_each_time_who_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_client_steers_before_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ClusterDouble()
     topic = topic_on(cluster, monkeypatch)
     created = topic.create([(1,), (2,)])
@@ -88,12 +86,9 @@ def test_one_client_does_everything_and_looks_each_time_who_is_there(
 
 
 @pytest.mark.parametrize("error", ["timeout", "disconnected"])
-def test_a_client_that_got_no_answer_is_not_asked_again(
-    monkeypatch: pytest.MonkeyPatch, error: str
-) -> None:
+def test_a_client_without_answer_is_replaced(monkeypatch: pytest.MonkeyPatch, error: str) -> None:
     cluster = ClusterDouble(Failure(error, "none"))
-    topic = topic_on(cluster, monkeypatch)
-    assert isinstance(topic.create([(1,)]), Partitions)
+    assert isinstance(topic_on(cluster, monkeypatch).create([(1,)]), Partitions)
     assert steps(cluster.asked, 1) == ["steer", "undeletable", "create"]
     assert steps(cluster.asked, 2) == ["steer", "create"]
 
@@ -101,22 +96,18 @@ def test_a_client_that_got_no_answer_is_not_asked_again(
 def test_a_refusal_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = Failure("policy-violation", "no")
     cluster = ClusterDouble(refused)
-    topic = topic_on(cluster, monkeypatch)
-    assert topic.create([(1,)]) == refused
+    assert topic_on(cluster, monkeypatch).create([(1,)]) == refused
     assert len(cluster.made) == 1
 
 
-def test_a_topic_that_was_never_created_is_not_said_to_stay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_topic_never_created_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = ClusterDouble(Failure("authorization", "may not create topics"))
     cluster.undeleted = Failure("authorization", "may not delete topics")
     topic = topic_on(cluster, monkeypatch)
     assert isinstance(topic.create([(1,)]), Failure)
     assert topic.delete() == ""
     assert "delete" not in steps(cluster.asked, 1)
-    never = topic_on(cluster, monkeypatch)
-    assert never.delete() == ""
+    assert topic_on(cluster, monkeypatch).delete() == ""
 
 
 def test_a_topic_that_may_have_been_created_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,33 +38,37 @@ TWO = contract(INTERNAL=INTERNAL, EXTERNAL=EXTERNAL)
 
 
 def result(place: str, said: MetadataAnswer | Failure | None, error: str = "") -> AddressResult:
-    host = place.partition(":")[0]
-    lookup = Lookup(host, "test", Diagnosis.OK, ("192.0.2.1",))
+    lookup = Lookup(place.partition(":")[0], "test", Diagnosis.OK, ("192.0.2.1",))
     return AddressResult(Contact(address(place), lookup, (Attempt(place, error, 0.0),)), said)
 
 
-def seen(**changed: AddressResult) -> dict[ListenerAddress, AddressResult]:
-    """A healthy cluster of TWO, but for the places changed (`i1` is i:1)."""
-    healthy = {
+def seen(**changed: AddressResult | MetadataAnswer | None) -> dict[ListenerAddress, AddressResult]:
+    """Results of TWO, healthy but for ``changed`` (`i1` is i:1; None: it refuses connections)."""
+    results = {
         place: result(place, answer(place, *listener))
         for listener in (INTERNAL, EXTERNAL)
         for place in listener
     }
-    healthy |= {f"{key[0]}:{key[1]}": value for key, value in changed.items()}
-    return {(address(place), PLAIN): value for place, value in healthy.items()}
+    for key, change in changed.items():
+        place = f"{key[0]}:{key[1]}"
+        if isinstance(change, AddressResult):
+            results[place] = change
+        else:
+            results[place] = result(place, change, "" if change else "refused")
+    return {(address(place), PLAIN): address_result for place, address_result in results.items()}
 
 
 def facts(
     results: dict[ListenerAddress, AddressResult], cluster: Contract = TWO, **seeds: MetadataAnswer
 ) -> dict[tuple[str, int], Observation]:
-    given = {name: [item] for name, item in seeds.items()}
-    found = facts_of(targets_of(cluster), results, given, cluster)
-    return {(item.target.listener, item.target.broker): item for item in found}
+    seed_answers = {listener: [seed] for listener, seed in seeds.items()}
+    observations = facts_of(targets_of(cluster), results, seed_answers, cluster)
+    return {(facts.target.listener, facts.target.broker): facts for facts in observations}
 
 
-def kinds(found: dict[tuple[str, int], Observation]) -> dict[str, str]:
-    """The failed cells, by `LISTENER broker`, before any record."""
-    cells = {key: diagnose(item, "host") for key, item in found.items()}
+def kinds(observations: dict[tuple[str, int], Observation]) -> dict[str, str]:
+    """The causes of failed cells, by `LISTENER broker`, before any record."""
+    cells = {key: diagnose(facts, "host") for key, facts in observations.items()}
     return {
         f"{listener} {broker}": cell.cause.kind
         for (listener, broker), cell in cells.items()
@@ -87,15 +91,13 @@ def at_one_address(bootstrap: str) -> Contract:
         (None, "refused"),
     ],
 )
-def test_a_bootstrap_of_its_own_has_a_cell_only_if_it_fails(
-    said: MetadataAnswer | None, kind: str | None
-) -> None:
+def test_a_bootstrap_has_a_cell_if_it_fails(said: MetadataAnswer | None, kind: str | None) -> None:
     cluster = at_one_address("lb:9")
     found = result("lb:9", said, "" if said else "refused")
     results = {**seen(), (address("lb:9"), PLAIN): found}
     failed = failed_bootstraps(bootstraps_of(cluster), results, cluster)
     causes = [diagnose(item, "host").cause for item in failed]
-    assert [it and it.kind for it in causes] == ([kind] if kind else [])
+    assert [cause and cause.kind for cause in causes] == ([kind] if kind else [])
 
 
 def test_a_brokers_own_address_is_no_bootstrap_of_its_own() -> None:
@@ -112,81 +114,87 @@ def test_targets_of_a_contract() -> None:
     ]
 
 
-def test_all_is_well() -> None:
-    assert kinds(facts(seen())) == {}
+OWN = TWO.identified("C")
+ALL_CELLS = ("INTERNAL 1", "INTERNAL 2", "EXTERNAL 1", "EXTERNAL 2")
+BOTH_REFUSED = {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
+E1_ALONE = answer("e:1", "e:1")
+E2_MOVED = answer("e:1", "e:1", "e:9")
+OF_D = answer("e:1", *EXTERNAL, cluster="D")
+WITHOUT_ID = answer("e:1", *EXTERNAL, cluster=NO_CLUSTER_ID)
+MOVED_WITHOUT_ID = answer("e:1", "e:1", "e:9", cluster=NO_CLUSTER_ID)
+NO_IDS = {
+    place.replace(":", ""): answer(place, *listener, cluster=NO_CLUSTER_ID)
+    for listener in (INTERNAL, EXTERNAL)
+    for place in listener
+}
 
 
-def test_a_dead_broker_fails_its_own_cells_only() -> None:
-    dead = {"i2": result("i:2", None, "refused"), "e2": result("e:2", None, "refused")}
-    assert kinds(facts(seen(**dead))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
-    gone = {
-        "i1": result("i:1", answer("i:1", "i:1")),
-        "e1": result("e:1", answer("e:1", "e:1")),
-    }
-    assert kinds(facts(seen(**dead, **gone))) == {"INTERNAL 2": "refused", "EXTERNAL 2": "refused"}
+@pytest.mark.parametrize(
+    ("changed", "cluster", "failed"),
+    [
+        pytest.param({}, TWO, {}, id="none"),
+        pytest.param({"i2": None, "e2": None}, TWO, BOTH_REFUSED, id="dead broker"),
+        pytest.param(
+            *({"i2": None, "e2": None, "i1": answer("i:1", "i:1"), "e1": E1_ALONE}, TWO),
+            *(BOTH_REFUSED,),
+            id="dead broker that others no longer list",
+        ),
+        pytest.param({"e2": None, "e1": E2_MOVED}, TWO, {"EXTERNAL 2": "drift"}, id="moved"),
+        pytest.param({"e2": None, "e1": E1_ALONE}, TWO, {"EXTERNAL 2": "missing"}, id="missing"),
+        pytest.param({"e1": OF_D}, TWO, {"EXTERNAL 1": "foreign-cluster"}, id="other cluster"),
+        pytest.param({"e1": OF_D}, OWN, {"EXTERNAL 1": "another-cluster"}, id="not contract's"),
+        pytest.param({"e1": WITHOUT_ID}, TWO, {"EXTERNAL 1": "no-cluster-id"}, id="no id"),
+        pytest.param({"e1": WITHOUT_ID}, OWN, {"EXTERNAL 1": "no-cluster-id"}, id="not own id"),
+        pytest.param(
+            *({"e1": MOVED_WITHOUT_ID, "e2": None}, TWO),
+            {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"},
+            id="what an answer without an id lists does not count",
+        ),
+        pytest.param(NO_IDS, TWO, {}, id="no answer has an id"),
+        pytest.param({"e1": answer("e:1", "e:9")}, TWO, {"EXTERNAL 1": "drift"}, id="own drift"),
+    ],
+)
+def test_which_cells_fail(
+    changed: dict[str, MetadataAnswer | None], cluster: Contract, failed: dict[str, str]
+) -> None:
+    assert kinds(facts(seen(**changed), cluster)) == failed
 
 
-def test_drift_of_a_broker_that_left_its_address() -> None:
-    moved = {
-        "e2": result("e:2", None, "refused"),
-        "e1": result("e:1", answer("e:1", "e:1", "e:9")),
-    }
-    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
-
-
-def test_a_broker_without_the_listener_is_missing() -> None:
-    lacking = {"e2": result("e:2", None, "refused"), "e1": result("e:1", answer("e:1", "e:1"))}
-    assert kinds(facts(seen(**lacking))) == {"EXTERNAL 2": "missing"}
+def test_what_another_address_listed_counts_though_there_was_no_time() -> None:
+    late = replace(result("e:2", None, "timeout"), seconds_left=0.1)
+    assert kinds(facts(seen(e2=late, e1=E2_MOVED))) == {"EXTERNAL 2": "drift"}
 
 
 def test_a_seed_replaces_unreachable_addresses() -> None:
-    lost = {"e1": result("e:1", None, "refused"), "e2": result("e:2", None, "refused")}
-    alone = facts(seen(**lost))
-    assert alone["EXTERNAL", 1].other_answer is None
-    helped = facts(seen(**lost), EXTERNAL=answer("localhost:1", "e:1", "e:7"))
-    assert kinds(helped) == {"EXTERNAL 1": "refused", "EXTERNAL 2": "drift"}
+    assert facts(seen(e1=None, e2=None))["EXTERNAL", 1].other_answer is None
+    observations = facts(seen(e1=None, e2=None), EXTERNAL=answer("localhost:1", "e:1", "e:7"))
+    assert kinds(observations) == {"EXTERNAL 1": "refused", "EXTERNAL 2": "drift"}
 
 
 def test_crossed_listeners() -> None:
-    crossed = {"e1": result("e:1", answer("e:1", *INTERNAL))}
-    found = facts(seen(**crossed))
-    assert kinds(found) == {"EXTERNAL 1": "crossed-listeners"}
+    observations = facts(seen(e1=answer("e:1", *INTERNAL)))
+    assert kinds(observations) == {"EXTERNAL 1": "crossed-listeners"}
     # its answer says nothing about EXTERNAL
-    assert found["EXTERNAL", 2].other_listeners == ("INTERNAL",)
+    assert observations["EXTERNAL", 2].other_listeners == ("INTERNAL",)
 
 
 @pytest.mark.parametrize("cluster", ["C", NO_CLUSTER_ID])
 def test_two_listeners_that_are_crossed_at_every_address(cluster: str) -> None:
-    every = {
-        f"{place[0]}{place[2]}": result(place, answer(place, *others, cluster=cluster))
+    changed = {
+        place.replace(":", ""): answer(place, *others, cluster=cluster)
         for listener, others in ((INTERNAL, EXTERNAL), (EXTERNAL, INTERNAL))
         for place in listener
     }
-    found = facts(seen(**every))
-    cells = ("INTERNAL 1", "INTERNAL 2", "EXTERNAL 1", "EXTERNAL 2")
-    assert kinds(found) == dict.fromkeys(cells, "crossed-listeners")
-    assert {it.cluster_id for it in found.values()} == {cluster}
-
-
-def test_an_address_of_another_cluster() -> None:
-    other = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
-    assert kinds(facts(seen(**other))) == {"EXTERNAL 1": "foreign-cluster"}
-
-
-OWN = TWO.identified("C")
-
-
-def test_an_address_of_another_cluster_than_the_contracts() -> None:
-    other = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster="D"))}
-    assert kinds(facts(seen(**other), OWN)) == {"EXTERNAL 1": "another-cluster"}
+    observations = facts(seen(**changed))
+    assert kinds(observations) == dict.fromkeys(ALL_CELLS, "crossed-listeners")
+    assert {facts.cluster_id for facts in observations.values()} == {cluster}
 
 
 def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
     """The majority is not right: two checkouts of one stack on the same ports."""
-    found = facts(seen(), TWO.identified("D"))
-    every = {"INTERNAL 1", "INTERNAL 2", "EXTERNAL 1", "EXTERNAL 2"}
-    assert kinds(found) == dict.fromkeys(every, "another-cluster")
-    cell = diagnose(found["EXTERNAL", 2], "host")
+    observations = facts(seen(), TWO.identified("D"))
+    assert kinds(observations) == dict.fromkeys(ALL_CELLS, "another-cluster")
+    cell = diagnose(observations["EXTERNAL", 2], "host")
     assert cell.failed_stage is Stage.METADATA and cell.cause is not None
     assert cell.cause.observed == "e:2 belongs to cluster C"
     assert cell.cause.expected == "cluster D of the contract"
@@ -198,111 +206,61 @@ def test_every_address_of_one_and_the_same_wrong_cluster() -> None:
 
 
 def test_brokers_listed_by_another_cluster_do_not_count() -> None:
-    lost = {"e2": result("e:2", None, "refused"), "i2": result("i:2", None, "refused")}
-    found = facts(seen(**lost), TWO.identified("D"), EXTERNAL=answer("s:1", "e:1", "e:2", "e:3"))
-    assert found["EXTERNAL", 2].other_answer is None and found["EXTERNAL", 2].other_listeners == ()
-    assert kinds(found) == {
-        "INTERNAL 1": "another-cluster",
-        "EXTERNAL 1": "another-cluster",
-        "INTERNAL 2": "refused",
-        "EXTERNAL 2": "refused",
-    }
+    seed = answer("s:1", "e:1", "e:2", "e:3")
+    observations = facts(seen(e2=None, i2=None), TWO.identified("D"), EXTERNAL=seed)
+    facts_of_e2 = observations["EXTERNAL", 2]
+    assert facts_of_e2.other_answer is None and facts_of_e2.other_listeners == ()
+    others = {"INTERNAL 1": "another-cluster", "EXTERNAL 1": "another-cluster"}
+    assert kinds(observations) == others | BOTH_REFUSED
 
 
-@pytest.mark.parametrize("cluster", [TWO, OWN])
-def test_an_answer_without_the_id_that_others_give_is_none_of_the_cluster(
-    cluster: Contract,
-) -> None:
-    silent = {"e1": result("e:1", answer("e:1", *EXTERNAL, cluster=NO_CLUSTER_ID))}
-    assert kinds(facts(seen(**silent), cluster)) == {"EXTERNAL 1": "no-cluster-id"}
-
-
-def test_what_an_answer_without_the_id_lists_does_not_count() -> None:
-    moved = {
-        "e1": result("e:1", answer("e:1", "e:1", "e:9", cluster=NO_CLUSTER_ID)),
-        "e2": result("e:2", None, "refused"),
-    }
-    expected = {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"}
-    assert kinds(facts(seen(**moved))) == expected
-
-
-def test_answers_none_of_which_gives_an_id_are_compared_with_none() -> None:
-    places = ((place, listener) for listener in (INTERNAL, EXTERNAL) for place in listener)
-    silent = {
-        place.replace(":", ""): result(place, answer(place, *listener, cluster=NO_CLUSTER_ID))
-        for place, listener in places
-    }
-    assert kinds(facts(seen(**silent))) == {}
-
-
-def test_a_broker_that_another_answer_does_not_list_is_disputed() -> None:
-    fewer = {"e1": result("e:1", answer("e:1", "e:1"))}
-    found = facts(seen(**fewer))
-    assert kinds(found) == {"EXTERNAL 2": "disputed-broker"}
-    cell = diagnose(found["EXTERNAL", 2], "host")
-    assert cell.cause is not None and cell.cause.observed == (
-        "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 does not list it"
-    )
-    moved = {"e1": result("e:1", answer("e:1", "e:1", "e:9"))}
-    cell = diagnose(facts(seen(**moved))["EXTERNAL", 2], "host")
-    assert cell.cause is not None and cell.cause.observed == (
-        "answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 lists it at e:9"
+@pytest.mark.parametrize(
+    ("said", "dispute"),
+    [(answer("e:1", "e:1"), "does not list it"), (answer("e:1", "e:1", "e:9"), "lists it at e:9")],
+)
+def test_a_broker_that_answers_disagree_about(said: MetadataAnswer, dispute: str) -> None:
+    observations = facts(seen(e1=said))
+    assert kinds(observations) == {"EXTERNAL 2": "disputed-broker"}
+    cause = diagnose(observations["EXTERNAL", 2], "host").cause
+    assert cause is not None and cause.observed == (
+        f"answers disagree: e:2 lists broker 2 of EXTERNAL, and e:1 {dispute}"
     )
 
 
 def test_a_dead_broker_is_not_disputed() -> None:
-    fewer = {
-        "e1": result("e:1", answer("e:1", "e:1")),
-        "e2": result("e:2", None, "refused"),
-    }
-    assert kinds(facts(seen(**fewer), EXTERNAL=answer("s:1", *EXTERNAL))) == {
-        "EXTERNAL 2": "refused"
-    }
-
-
-def test_an_answer_that_is_wrong_about_itself_disputes_no_other() -> None:
-    wrong = {"e1": result("e:1", answer("e:1", "e:9"))}
-    assert kinds(facts(seen(**wrong))) == {"EXTERNAL 1": "drift"}
+    results, seed = seen(e1=answer("e:1", "e:1"), e2=None), answer("s:1", *EXTERNAL)
+    assert kinds(facts(results, EXTERNAL=seed)) == {"EXTERNAL 2": "refused"}
 
 
 def test_a_broker_with_a_listener_more_gets_a_cell() -> None:
     fewer = contract(INTERNAL=INTERNAL, EXTERNAL=["e:1", ""])
-    results = {it: item for it, item in seen().items() if str(it[0]) != "e:2"}
-    found = facts_of(targets_of(fewer), results, {}, fewer)
-    cells = {(it.target.listener, it.target.broker): diagnose(it, "host") for it in found}
-    cause = cells["EXTERNAL", 2].cause
+    results = seen()
+    del results[address("e:2"), PLAIN]
+    cause = diagnose(facts(results, fewer)["EXTERNAL", 2], "host").cause
     assert cause is not None and cause.observed == "EXTERNAL lists broker 2 at e:2"
 
 
-def test_a_login_on_a_listener_without_sasl_is_another_protocol(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refused_login_is_another_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     """Told without asking it: a listener with mutual TLS answers no one without a certificate."""
-    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
-    contact = Contact(address("e:1"), lookup, (Attempt("192.0.2.1", "", 0.0),))
+    contact, login = result("e:1", None).contact, Failure("no-login", "x")
     monkeypatch.setattr(survey, "detect_protocol", lambda *given: pytest.fail("asked"))
-    met = Failure("no-login", "x")
-    found, said = survey._with_detected_protocol(contact, Protocol.SASL_SSL, met, met, Deadline(10))
-    assert said is met and found.security == Failure(
-        "protocol", "it speaks SSL, and this client SASL_SSL"
-    )
+    protocol, end = Protocol.SASL_SSL, Deadline(10)
+    detected, said = survey._with_detected_protocol(contact, protocol, login, login, end)
+    other_protocol = Failure("protocol", "it speaks SSL, and this client SASL_SSL")
+    assert said is login and detected.security == other_protocol
 
 
 def test_an_unexpected_broker_gets_a_cell() -> None:
-    more = {"e1": result("e:1", answer("e:1", *EXTERNAL, "e:3"))}
-    found = facts(seen(**more))
-    assert kinds(found) == {"EXTERNAL 3": "unexpected"}
-    cell = diagnose(found["EXTERNAL", 3], "host")
+    observations = facts(seen(e1=answer("e:1", *EXTERNAL, "e:3")))
+    assert kinds(observations) == {"EXTERNAL 3": "unexpected"}
+    cell = diagnose(observations["EXTERNAL", 3], "host")
     assert cell.verdict is Verdict.FAIL and str(cell.address) == "e:3"
 
 
 def test_an_expected_shared_address_fails_both() -> None:
-    shared = contract(EXTERNAL=["e:1", "e:1"])
-    both = {(address("e:1"), PLAIN): result("e:1", answer("e:1", "e:1", "e:1"))}
-    assert kinds(facts(both, shared)) == {
-        "EXTERNAL 1": "shared-address",
-        "EXTERNAL 2": "shared-address",
-    }
+    results = {(address("e:1"), PLAIN): result("e:1", answer("e:1", "e:1", "e:1"))}
+    failed = dict.fromkeys(("EXTERNAL 1", "EXTERNAL 2"), "shared-address")
+    assert kinds(facts(results, contract(EXTERNAL=["e:1", "e:1"]))) == failed
 
 
 def test_without_a_contract_listeners_are_named_by_address() -> None:
@@ -310,7 +268,7 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     answers = [answer("s:1", "a:1", "a:2"), answer("s:2", "b:1"), answer("s:3", "a:1", "a:2")]
     answers.append(answer("s:5"))
     targets = targets_without_contract(seeds, PLAIN, answers)
-    assert [(item.listener, item.broker, str(item.address)) for item in targets] == [
+    assert [(target.listener, target.broker, str(target.address)) for target in targets] == [
         ("s:1,s:3", 1, "a:1"),
         ("s:1,s:3", 2, "a:2"),
         ("s:2", 1, "b:1"),
@@ -324,40 +282,31 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     [
         answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
         answer("e:1", *INTERNAL, "i:3"),  # another listener
+        answer("e:1", *EXTERNAL, cluster="D"),
     ],
-    ids=["foreign", "crossed"],
+    ids=["foreign", "crossed", "foreign with the same addresses"],
 )
 def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
-    found = facts(seen(e1=result("e:1", other), e2=result("e:2", None, "refused")))
-    assert kinds(found)["EXTERNAL 2"] == "refused"
-    assert found["EXTERNAL", 2].other_answer is None
-    assert not any(broker == 3 for _, broker in found)
-
-
-def test_an_answer_of_a_foreign_cluster_does_not_list_a_broker_elsewhere() -> None:
-    other = answer("e:1", *EXTERNAL, cluster="D")
-    lost = {"e1": result("e:1", other), "e2": result("e:2", None, "refused")}
-    assert facts(seen(**lost))["INTERNAL", 2].other_listeners == ()
+    observations = facts(seen(e1=other, e2=None))
+    assert kinds(observations)["EXTERNAL 2"] == "refused"
+    assert observations["EXTERNAL", 2].other_answer is None
+    assert other.cluster_id == "C" or observations["INTERNAL", 2].other_listeners == ()
+    assert not any(broker == 3 for _, broker in observations)
 
 
 def test_crossed_answers_do_not_count_for_the_majority() -> None:
-    crossed = {
-        "e1": result("e:1", answer("e:1", *INTERNAL, cluster="D")),
-        "e2": result("e:2", answer("e:2", *INTERNAL, cluster="D")),
-        "i2": result("i:2", None, "refused"),
-    }
-    assert facts(seen(**crossed))["INTERNAL", 1].cluster_id == "C"
+    crossed = {f"e{id}": answer(f"e:{id}", *INTERNAL, cluster="D") for id in (1, 2)}
+    assert facts(seen(**crossed, i2=None))["INTERNAL", 1].cluster_id == "C"
 
 
 def test_an_address_is_asked_for_the_best_answer_of_its_listener() -> None:
-    three = contract(EXTERNAL=["e:1", "e:2", "e:3"])
+    every = ["e:1", "e:2", "e:3"]
+    answers = (answer("e:1", "e:1", "e:2"), answer("e:2", *every), None)
     results = {
-        "e:1": result("e:1", answer("e:1", "e:1", "e:2")),
-        "e:2": result("e:2", answer("e:2", "e:1", "e:2", "e:3")),
-        "e:3": result("e:3", None, "refused"),
+        (address(place), PLAIN): result(place, said, "" if said else "refused")
+        for place, said in zip(every, answers, strict=True)
     }
-    found = facts({(address(place), PLAIN): item for place, item in results.items()}, three)
-    via = found["EXTERNAL", 3].other_answer
+    via = facts(results, contract(EXTERNAL=every))["EXTERNAL", 3].other_answer
     assert via is not None and str(via.asked) == "e:2"
 
 
@@ -376,14 +325,14 @@ SILENT = Failure("timeout", "no metadata within 0.4 s")
         (result("e:2", Failure("tls", "alert")), 0.4, False),
     ],
 )
-def test_silence_says_nothing_where_there_was_no_time_to_answer(
+def test_silence_needs_time_to_be_a_failure(
     place: AddressResult, waited: float, late: bool
 ) -> None:
-    found = facts(seen(e2=replace(place, seconds_left=waited)))["EXTERNAL", 2]
-    cell = diagnose(found, "host")
+    observation = facts(seen(e2=replace(place, seconds_left=waited)))["EXTERNAL", 2]
+    cell = diagnose(observation, "host")
     assert (cell.verdict is Verdict.INCONCLUSIVE) is late
     if late:
-        assert cell.cause is None and not ready_for_records(found)
+        assert cell.cause is None and not ready_for_records(observation)
         assert cell.reason == "the deadline left 0.4 s for e:2, which was silent"
 
 
@@ -392,14 +341,6 @@ def test_a_name_that_there_was_no_time_to_look_up(name: str) -> None:
     lookup = Lookup(name, "test", Diagnosis.TIMEOUT)
     assert AddressResult(Contact(address(f"{name}:1"), lookup), None, 0.0).inconclusive_reason
     assert not AddressResult(Contact(address(f"{name}:1"), lookup), None, 3.0).inconclusive_reason
-
-
-def test_what_another_address_told_stands_though_there_was_no_time() -> None:
-    moved = {
-        "e2": replace(result("e:2", None, "timeout"), seconds_left=0.1),
-        "e1": result("e:1", answer("e:1", "e:1", "e:9")),
-    }
-    assert kinds(facts(seen(**moved))) == {"EXTERNAL 2": "drift"}
 
 
 def test_without_a_contract_an_answer_is_held_against_none() -> None:
@@ -432,44 +373,83 @@ class Unmoved(Deadline):
 
 def test_an_answer_with_too_many_brokers_decides_nothing() -> None:
     text = "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"
-    found = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
-    cell = diagnose(found, "host")
+    observation = facts(seen(e2=result("e:2", Failure("too-many", text))))["EXTERNAL", 2]
+    cell = diagnose(observation, "host")
     assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None) and not ready_for_records(
-        found
+        observation
     )
     assert cell.reason == f"e:2 was not checked: {text}"
 
 
-def test_when_the_time_is_over_an_address_is_not_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_address_is_tried_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(survey, "resolve")
-    with ThreadPoolExecutor(1) as pool:
-        found = connect_to_all([(address("e:1"), PLAIN)], {}, Deadline(0), pool)
-    assert found[address("e:1"), PLAIN].inconclusive_reason
+    place = (address("e:1"), PLAIN)
+    assert connected(place, end=Deadline(0))[place].inconclusive_reason
 
 
-@pytest.mark.parametrize("error", ["http", "controller", "not-kafka"])
-def test_what_is_no_listener_for_clients_is_named(
-    error: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [("http", "not-kafka"), ("controller", "controllers-listener"), ("not-kafka", "not-kafka")],
+)
+def test_foreign_listener_is_named(error: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a handshake failed first."""
-    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
-    attempts = (Attempt("192.0.2.1", "", 0.0),)
     tls = Failure("protocol", "wrong version number")
-    contact = Contact(address("e:1"), lookup, attempts, tls)
-    other = Failure(error, "something else")
-    monkeypatch.setattr(survey, "detect_protocol", lambda *given: DetectedProtocol(foreign=other))
-    found, said = survey._with_detected_protocol(contact, Protocol.SSL, tls, None, Deadline(10))
-    facts = Observation(targets_of(TWO)[2], contact=found, own_answer=said)
-    cell = diagnose(facts, "host")
+    contact = replace(result("e:1", None).contact, security=tls)
+    foreign = DetectedProtocol(foreign=Failure(error, "something else"))
+    monkeypatch.setattr(survey, "detect_protocol", lambda *given: foreign)
+    detected, said = survey._with_detected_protocol(contact, Protocol.SSL, tls, None, Deadline(10))
+    cell = diagnose(Observation(targets_of(TWO)[2], contact=detected, own_answer=said), "host")
     assert cell.failed_stage is Stage.BOOTSTRAP and cell.cause is not None
-    kinds = {"http": "not-kafka", "controller": "controllers-listener"}
-    assert cell.cause.kind == kinds.get(error, error)
+    assert cell.cause.kind == kind
     assert cell.cause.observed == "e:1 connects, but gives no metadata: something else"
 
 
 UNKNOWN_NAME = Lookup("e", "test", Diagnosis.NXDOMAIN)
+
+
+class StepsDouble:
+    """The steps at an address, with the answers that a test chooses, and what each was given."""
+
+    def __init__(self) -> None:
+        self.lookup = KNOWN_NAME
+        self.attempts: tuple[Attempt, ...] = (Attempt("192.0.2.1", "", 0.0),)
+        self.security: Failure | None = None
+        self.limits: list[float] = []
+        self.reached: list[tuple[object, ...]] = []
+
+    def resolve(self, hosts: Iterable[str], limit: float) -> dict[str, Lookup]:
+        self.limits.append(limit)
+        return dict.fromkeys(hosts, self.lookup)
+
+    def reach(
+        self, place: Address, lookup: Lookup, context: object, limit: float, _: object
+    ) -> Any:
+        self.limits.append(limit)
+        self.reached.append((place, lookup, context, limit))
+        return Contact(place, lookup, self.attempts, self.security)
+
+    def ask_address(self, peer: ReachableAddress, end: Deadline) -> Any:
+        self.limits.append(end.seconds)
+        return answer("e:1", "e:1"), AnsweringBrokers((1,))
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> StepsDouble:
+    double = StepsDouble()
+    monkeypatch.setattr(survey, "tls_context", lambda values: "context")
+    monkeypatch.setattr(survey, "with_server_answers", lambda lookup, limit: lookup)
+    for name in ("resolve", "reach", "ask_address"):
+        monkeypatch.setattr(survey, name, getattr(double, name))
+    return double
+
+
+def connected(
+    *places: ListenerAddress, end: Deadline, client: dict[str, str] | None = None, workers: int = 1
+) -> dict[ListenerAddress, AddressResult]:
+    with ThreadPoolExecutor(workers) as pool:
+        return connect_to_all(places, client or {}, end, pool)
+
+
 KNOWN_NAME = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1",))
 ALERT = Failure("tls", "alert")
 
@@ -490,124 +470,66 @@ def test_an_address_is_looked_at_as_far_as_it_goes(
     error: str,
     security: Failure | None,
     waited: float,
+    steps: StepsDouble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = (address("e:1"), protocol)
-    attempts = (Attempt("192.0.2.1", error, 0.0),)
-    contact = Contact(place[0], lookup, attempts if lookup.ok else (), security=security)
-    said = answer("e:1", "e:1")
-    looked: list[object] = []
-
-    def tls_context(values: object) -> str:
-        assert protocol is Protocol.SSL, "nobody here speaks TLS"
-        return "context"
-
-    def reached(
-        where: object, found: Lookup, context: object, limit: float, end: object
-    ) -> Contact:
-        looked.append((where, found, context, limit))
-        return contact
-
-    monkeypatch.setattr(survey, "tls_context", tls_context)
-    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
-    monkeypatch.setattr(survey, "with_server_answers", lambda found, limit: found)
-    monkeypatch.setattr(survey, "reach", reached)
-    who = AnsweringBrokers((1,))
-    monkeypatch.setattr(survey, "ask_address", lambda *given: (said, who))
-    with ThreadPoolExecutor(1) as pool:
-        found = connect_to_all([place, place], {}, Unmoved(10), pool)
-    asked = waited == survey.ASK_LIMIT
+    steps.lookup, steps.security = lookup, security
+    steps.attempts = (Attempt("192.0.2.1", error, 0.0),)
+    if protocol is PLAIN:
+        monkeypatch.delattr(survey, "tls_context")
     context: Any = "context" if protocol is Protocol.SSL else None
-    peer = ReachableAddress(place[0], ("192.0.2.1",), context, None)
-    expected = AddressResult(contact, None, waited)
-    if asked:
-        expected = AddressResult(contact, said, waited, who, peer)
-    assert found == {place: expected}
-    assert looked == ([(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else [])
+    contact = Contact(place[0], lookup, steps.attempts, security) if lookup.ok else None
+    expected = AddressResult(contact or Contact(place[0], lookup), None, waited)
+    if waited == survey.ASK_LIMIT:
+        said, brokers = answer("e:1", "e:1"), AnsweringBrokers((1,))
+        peer = ReachableAddress(place[0], ("192.0.2.1",), context, None)
+        expected = replace(expected, reply=said, answering_brokers=brokers, peer=peer)
+    assert connected(place, place, end=Unmoved(10)) == {place: expected}
+    reached = [(place[0], lookup, context, CONNECT_LIMIT)] if lookup.ok else []
+    assert steps.reached == reached
 
 
 @pytest.mark.parametrize(("deadline", "more"), [(5, 1), (10, 1), (30, 3), (60, 6), (3600, 6)])
-def test_a_longer_deadline_gives_each_step_longer(
-    deadline: float, more: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = (address("e:1"), PLAIN)
-    limits: list[float] = []
-
-    def resolved(hosts: Iterable[str], limit: float) -> dict[str, Lookup]:
-        limits.append(limit)
-        return dict.fromkeys(hosts, KNOWN_NAME)
-
-    def reached(
-        where: Address, found: Lookup, context: object, limit: float, end: object
-    ) -> Contact:
-        limits.append(limit)
-        return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
-
-    def asked(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
-        limits.append(end.seconds)
-        return answer("e:1", "e:1"), AnsweringBrokers()
-
-    monkeypatch.setattr(survey, "resolve", resolved)
-    monkeypatch.setattr(survey, "with_server_answers", lambda found, limit: found)
-    monkeypatch.setattr(survey, "reach", reached)
-    monkeypatch.setattr(survey, "ask_address", asked)
-    with ThreadPoolExecutor(1) as pool:
-        connect_to_all([place], {}, Unmoved(deadline), pool)
-    assert limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
+def test_longer_deadlines_give_more_time(deadline: float, more: float, steps: StepsDouble) -> None:
+    connected((address("e:1"), PLAIN), end=Unmoved(deadline))
+    assert steps.limits == [RESOLVE_LIMIT * more, CONNECT_LIMIT * more, survey.ASK_LIMIT * more]
 
 
-def test_only_who_speaks_tls_is_spoken_to_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[object] = []
-
-    def reached(
-        where: object, found: Lookup, context: object, limit: float, end: object
-    ) -> Contact:
-        looked.append((str(where), context))
-        return Contact(address("e:1"), found)
-
-    monkeypatch.setattr(survey, "tls_context", lambda values: "context")
-    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
-    monkeypatch.setattr(survey, "reach", reached)
-    with ThreadPoolExecutor(1) as pool:
-        connect_to_all(
-            [(address("e:1"), PLAIN), (address("e:2"), Protocol.SSL)], {}, Unmoved(60), pool
-        )
-    assert looked == [("e:1", None), ("e:2", "context")]
+def test_only_listeners_with_tls_get_a_context(steps: StepsDouble) -> None:
+    connected((address("e:1"), PLAIN), (address("e:2"), Protocol.SSL), end=Unmoved(60))
+    contexts = [(str(place), context) for place, _, context, _ in steps.reached]
+    assert contexts == [("e:1", None), ("e:2", "context")]
 
 
-def test_logins_that_are_not_spoken_here_are_left_to_a_few_clients_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
+def test_other_logins_get_a_few_clients(
+    steps: StepsDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each client has a thread for each broker: sixteen of a thousand would never be done."""
     places = [(Address(f"b{id}", 9092), Protocol.SASL_PLAINTEXT) for id in range(20)]
     asking: set[Address] = set()
-    seen: list[int] = []
+    clients: list[int] = []
     identified: list[tuple[object, ...]] = []
 
-    def reached(where: Address, found: Lookup, *given: object) -> Contact:
-        return Contact(where, found, (Attempt("192.0.2.1", "", 0.0),))
-
-    def asked(where: Address, *given: object) -> MetadataAnswer:
-        asking.add(where)
-        seen.append(len(asking))
-        asking.discard(where)
+    def ask(place: Address, *given: object) -> MetadataAnswer:
+        asking.add(place)
+        clients.append(len(asking))
+        asking.discard(place)
         return answer("e:1", "", "e:1")
 
-    def identify(where: Address, broker: int, *given: object) -> int | None:
-        identified.append((str(where), broker))
-        return 3 if where.host == "b0" else None
+    def identify(place: Address, broker: int, *given: object) -> int | None:
+        identified.append((str(place), broker))
+        return 3 if place.host == "b0" else None
 
-    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, KNOWN_NAME))
-    monkeypatch.setattr(survey, "reach", reached)
-    monkeypatch.setattr(survey, "ask", asked)
+    monkeypatch.setattr(survey, "ask", ask)
     monkeypatch.setattr(survey, "identify", identify)
-    with ThreadPoolExecutor(16) as pool:
-        found = connect_to_all(places, {"sasl.mechanism": "OAUTHBEARER"}, Unmoved(10), pool)
-    assert len(seen) == 20 and max(seen) <= survey.NATIVE_CLIENTS
+    client = {"sasl.mechanism": "OAUTHBEARER"}
+    results = connected(*places, end=Unmoved(10), client=client, workers=16)
+    assert len(clients) == 20 and max(clients) <= survey.NATIVE_CLIENTS
     assert identified.count(("b0:9092", 2)) == survey.NATIVE_CONNECTIONS
-    assert found[places[0]].answering_brokers == AnsweringBrokers((3, 3, 3))
-    assert found[places[1]].answering_brokers.unknown_reason == NOT_TOLD
-    assert found[places[0]].peer is None
+    assert results[places[0]].answering_brokers == AnsweringBrokers((3, 3, 3))
+    assert results[places[1]].answering_brokers.unknown_reason == NOT_TOLD
+    assert results[places[0]].peer is None
 
 
 class Left(Unmoved):
@@ -621,46 +543,38 @@ class Left(Unmoved):
         return self._left
 
 
+CERTAIN_ERRORS = (
+    *("certificate-name", "certificate-expired", "certificate-not-yet-valid"),
+    *("certificate-untrusted", "client-certificate", "mechanism"),
+)
+
+
 @pytest.mark.parametrize(
     ("error", "left", "asked"),
     [
         ("tls", survey.PATIENCE, True),
         ("tls", 0.9, False),
-        *(
-            (error, 2.0, False)
-            for error in (
-                "certificate-name",
-                "certificate-expired",
-                "certificate-not-yet-valid",
-                "certificate-untrusted",
-                "client-certificate",
-                "mechanism",
-            )
-        ),
+        *((error, 2.0, False) for error in CERTAIN_ERRORS),
     ],
 )
 def test_a_listener_is_asked_what_it_speaks_where_that_may_be_wrong(
-    error: str, left: float, asked: bool, monkeypatch: pytest.MonkeyPatch
+    error: str, left: float, asked: bool, steps: StepsDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[object] = []
+    detected: list[object] = []
 
     def detect_protocol(peer: tuple[str, int], limit: float) -> DetectedProtocol:
-        looked.append((peer, limit))
+        detected.append((peer, limit))
         return DetectedProtocol(False, ())
 
-    attempts = tuple(Attempt(it, "", 0.0) for it in ("192.0.2.1", "192.0.2.2"))
-    lookup = Lookup("e", "test", Diagnosis.OK, ("192.0.2.1", "192.0.2.2", "192.0.2.3"))
-    contact = Contact(address("e:1"), lookup, attempts, security=Failure(error, "met"))
-    monkeypatch.setattr(survey, "tls_context", lambda values: "context")
-    monkeypatch.setattr(survey, "resolve", lambda hosts, limit: dict.fromkeys(hosts, lookup))
-    monkeypatch.setattr(survey, "reach", lambda *given: contact)
     monkeypatch.setattr(survey, "detect_protocol", detect_protocol)
+    steps.lookup = replace(KNOWN_NAME, addresses=("192.0.2.1", "192.0.2.2", "192.0.2.3"))
+    steps.attempts = tuple(Attempt(it, "", 0.0) for it in ("192.0.2.1", "192.0.2.2"))
+    steps.security = Failure(error, "met")
     place = (address("e:1"), Protocol.SSL)
-    with ThreadPoolExecutor(1) as pool:
-        found = connect_to_all([place], {}, Left(left), pool)[place]
+    contact = connected(place, end=Left(left))[place].contact
     other = Failure("protocol", "it speaks PLAINTEXT, and this client SSL")
-    assert found.contact.security == (other if asked else contact.security)
-    assert looked == ([(("192.0.2.2", 1), left)] if asked else [])
+    assert contact.security == (other if asked else steps.security)
+    assert detected == ([(("192.0.2.2", 1), left)] if asked else [])
 
 
 REFUSING, SLOW, MADE = (Attempt("192.0.2.1", error, 0.0) for error in ("refused", "timeout", ""))
@@ -685,7 +599,6 @@ def test_who_was_silent_on_the_way_had_no_time(
 
 
 def test_without_answers_no_cluster_is_known() -> None:
-    every = {f"{it[0]}{it[2]}": result(it, None, "refused") for it in (*INTERNAL, *EXTERNAL)}
-    found = facts(seen(**every))
-    assert set(kinds(found).values()) == {"refused"}
-    assert {item.cluster_id for item in found.values()} == {""}
+    observations = facts(seen(i1=None, i2=None, e1=None, e2=None))
+    assert kinds(observations) == dict.fromkeys(ALL_CELLS, "refused")
+    assert {facts.cluster_id for facts in observations.values()} == {""}

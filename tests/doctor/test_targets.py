@@ -56,9 +56,15 @@ def outcome(report: Report) -> dict[int, str]:
     return {cell.broker: cell.cause.kind if cell.cause else "" for cell in report.cells}
 
 
+def examined(listed: Listed, *seeds: int) -> tuple[Report, dict[int, Address]]:
+    """The report of an examination that starts at ``seeds``, and the brokers' addresses."""
+    with brokers(listed) as at:
+        report = examine([at[id] for id in seeds or (1,)], deadline=60, produce=False)
+    return report, at
+
+
 def test_a_broker_that_only_a_later_answer_lists_is_examined_and_disputed() -> None:
-    with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1]], deadline=60, produce=False)
+    report, at = examined({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]})
     assert outcome(report) == {1: "", 2: "", 3: "disputed-broker"}
     assert report.exit_code == 1
     cell = report.cells[2]
@@ -69,21 +75,18 @@ def test_a_broker_that_only_a_later_answer_lists_is_examined_and_disputed() -> N
 
 
 def test_a_broker_that_all_list_when_asked_again_has_just_joined() -> None:
-    with brokers({1: [(1, 2), (1, 2, 3)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1]], deadline=60, produce=False)
+    report, _ = examined({1: [(1, 2), (1, 2, 3)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]})
     assert outcome(report) == {1: "", 2: "", 3: ""}
 
 
 def test_a_chain_of_answers_is_followed() -> None:
-    with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(2, 3, 4)], 4: [(1, 2, 3, 4)]}) as at:
-        report = examine([at[1]], deadline=60, produce=False)
+    report, _ = examined({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(2, 3, 4)], 4: [(1, 2, 3, 4)]})
     assert set(outcome(report)) == {1, 2, 3, 4}
     assert outcome(report)[4] == "disputed-broker"
 
 
 def test_addresses_of_one_cluster_that_disagree_are_one_listener() -> None:
-    with brokers({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}) as at:
-        report = examine([at[1], at[2]], deadline=60, produce=False)
+    report, at = examined({1: [(1, 2)], 2: [(1, 2, 3)], 3: [(1, 2, 3)]}, 1, 2)
     assert {cell.listener for cell in report.cells} == {f"{at[1]},{at[2]}"}
     assert outcome(report) == {1: "", 2: "", 3: "disputed-broker"}
 
@@ -97,37 +100,27 @@ def test_a_contracts_broker_that_another_does_not_list_is_disputed() -> None:
 
 def test_no_more_brokers_are_examined_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("earshot.doctor.doctor.MOST_UNEXPECTED", 2)
-    chain: Listed = {id: [(1, id, id + 1) if id < 8 else (1, id)] for id in range(1, 9)}
-    with brokers(chain) as at:
-        report = examine([at[1]], deadline=60, produce=False)
+    report, _ = examined({id: [(1, id, id + 1) if id < 8 else (1, id)] for id in range(1, 9)})
     assert set(outcome(report)) == {1, 2, 3, 4}
     assert report.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("own", "added"),
-    [
-        (["a:1", "a:2", "a:3"], [3]),
-        (["a:9", "a:2", "a:3"], []),  # it is wrong about itself
-    ],
-)
-def test_which_answers_add_brokers(own: list[str], added: list[int]) -> None:
-    targets = [CellTarget("L", PLAIN, id, address(f"a:{id}")) for id in (1, 2)]
-    lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
+LOOKUP = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
+TARGETS = [CellTarget("L", PLAIN, id, address(f"a:{id}")) for id in (1, 2)]
+
+
+def added(own: list[str]) -> list[int]:
+    """Brokers that the answer ``own`` of the first of two targets adds."""
+    first, second = (target.address for target in TARGETS)
     results = {
-        (it.address, PLAIN): AddressResult(
-            Contact(it.address, lookup), answer(str(it.address), *own)
-        )
-        for it in targets[:1]
+        (first, PLAIN): AddressResult(Contact(first, LOOKUP), answer(str(first), *own)),
+        (second, PLAIN): AddressResult(Contact(second, LOOKUP), None),
     }
-    results[targets[1].address, PLAIN] = AddressResult(Contact(targets[1].address, lookup), None)
-    assert [it.broker for it in new_targets_of(targets, results)] == added
+    return [target.broker for target in new_targets_of(TARGETS, results)]
 
 
-def test_one_answer_adds_no_more_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_answers_add_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert added(["a:1", "a:2", "a:3"]) == [3]
+    assert added(["a:9", "a:2", "a:3"]) == [], "it is wrong about itself"
     monkeypatch.setattr(targets, "MOST_UNEXPECTED", 3)
-    target = CellTarget("L", PLAIN, 1, address("a:1"))
-    said = answer("a:1", *(f"a:{id}" for id in range(1, 50)))
-    lookup = Lookup("a", "test", Diagnosis.OK, ("192.0.2.1",))
-    results = {(target.address, PLAIN): AddressResult(Contact(target.address, lookup), said)}
-    assert len(new_targets_of([target], results)) == 3
+    assert len(added([f"a:{id}" for id in range(1, 50)])) == 3

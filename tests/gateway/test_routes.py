@@ -60,20 +60,20 @@ def shown(found: tuple[Route, ...]) -> dict[tuple[str, int], list[str]]:
 
 def test_names_lead_to_the_ports_that_brokers_bind() -> None:
     one, two = "ip-10-0-0-1:9095", "ip-10-0-0-2:9095"
-    found = routes(contract(), OUT)
-    assert shown(found) == {
+    gateway_routes = routes(contract(), OUT)
+    assert shown(gateway_routes) == {
         ("bootstrap.example.com", 443): [one, two],
         ("broker-1.example.com", 443): [one],
         ("broker-2.example.com", 443): [two],
     }
-    assert [it.label for it in found] == ["OUT-bootstrap", "OUT-1", "OUT-2"]
+    assert [it.label for it in gateway_routes] == ["OUT-bootstrap", "OUT-1", "OUT-2"]
 
 
 def test_ports_lead_to_brokers_without_names() -> None:
     one, two = "ip-10-0-0-1:9095", "ip-10-0-0-2:9096"
-    found = routes(BY_PORT, {"OUT": BoundListener({1: 9095, 2: 9096}, 350)})
-    assert shown(found) == {("", 9100): [one, two], ("", 9101): [one], ("", 9102): [two]}
-    assert {it.idle_seconds for it in found} == {350}
+    gateway_routes = routes(BY_PORT, {"OUT": BoundListener({1: 9095, 2: 9096}, 350)})
+    assert shown(gateway_routes) == {("", 9100): [one, two], ("", 9101): [one], ("", 9102): [two]}
+    assert {it.idle_seconds for it in gateway_routes} == {350}
 
 
 def test_brokers_at_one_port_need_tls() -> None:
@@ -127,12 +127,9 @@ def test_json_has_what_any_gateway_needs() -> None:
 
 @pytest.mark.parametrize("found", [contract(), BY_PORT], ids=["names", "ports"])
 @pytest.mark.parametrize(
-    "software",
-    [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")],
+    "software", [pytest.param(it, marks=pytest.mark.requires(it)) for it in ("haproxy", "nginx")]
 )
-def test_the_software_takes_its_configuration(
-    software: str, found: Contract, tmp_path: Path
-) -> None:
+def test_the_software_accepts_its_file(software: str, found: Contract, tmp_path: Path) -> None:
     # names that resolve here, as both look names up when they read it
     text = render(routes(found, OUT), Software(software), "t").replace("ip-10-0-0-", "127.0.0.")
     file = tmp_path / "gateway"

@@ -12,16 +12,13 @@ from earshot.jvm import archive
 
 @pytest.fixture
 def java(tmp_path: Path) -> Path:
-    executable = tmp_path / "java-home" / "bin" / "java"
-    executable.parent.mkdir(parents=True)
-    executable.touch()
+    (executable := tmp_path / "java").touch()
     return executable
 
 
 @pytest.fixture
 def jar(tmp_path: Path) -> Path:
-    path = tmp_path / "one.jar"
-    path.touch()
+    (path := tmp_path / "one.jar").touch()
     return path
 
 
@@ -62,24 +59,28 @@ def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path
     assert [it.name for it in folder.parent.glob(f"{archive.RECORDING}*")] == [], "nothing is left"
 
 
-def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
-    recorded(java, jar)
-    assert not archive.is_made(java, (jar,), "secured")
-    assert archive.start_options(java, (jar,), "secured") == archive.QUICK_START
-    recording = archive.recording(java, (jar,), "secured")
+def record_into(recording: archive.Recording | None) -> None:
+    """What a JVM leaves, and a process that keeps it."""
     assert recording is not None
     (recording.folder / archive.FILE).touch()
     assert recording.keep()
+
+
+def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
+    record_into(archive.recording(java, (jar,)))
+    assert archive.recording(java, (jar,)) is None, "it is recorded once"
+    assert not archive.is_made(java, (jar,), "secured")
+    assert archive.start_options(java, (jar,), "secured") == archive.QUICK_START
+    record_into(archive.recording(java, (jar,), "secured"))
     assert archive.recording(java, (jar,), "secured") is None
-    made = [archive.start_options(java, (jar,), it)[0] for it in ("", "secured")]
-    assert len(set(made)) == 2, "neither has taken the other's place"
+    options = {archive.start_options(java, (jar,), kind)[0] for kind in ("", "secured")}
+    assert len(options) == 2, "neither has taken the other's place"
 
 
 def test_of_two_recordings_at_a_time_one_is_kept(java: Path, jar: Path) -> None:
     both = [archive.Recording(java, (jar,)) for _ in range(2)]
     for recording in both:
-        (recording.folder / archive.FILE).touch()
-    assert [recording.keep() for recording in both] == [True, True]
+        record_into(recording)
     for recording in both:
         recording.discard()
     assert len(list(both[0].folder.parent.glob(f"*/{archive.FILE}"))) == 1
@@ -109,25 +110,22 @@ def test_an_archive_that_is_cut_short_is_not_used_and_made_anew(java: Path, jar:
     assert used(java, jar) is not None
 
 
-@pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": {}}'])
-def test_an_archive_whose_size_is_not_known_is_not_used(java: Path, jar: Path, record: str) -> None:
-    (recorded(java, jar) / archive.SOURCES).write_text(record)
-    assert used(java, jar) is None
-
-
-@pytest.mark.parametrize("record", ["{}", "[]", "", '{"files": 1}'])
-def test_an_archive_with_an_unknown_record_is_removed(
-    java: Path, jar: Path, tmp_path: Path, record: str
+@pytest.mark.parametrize(
+    ("record", "removed"),
+    [("{}", True), ("[]", True), ("", True), ('{"files": 1}', True), ('{"files": {}}', False)],
+)
+def test_an_archive_with_an_unknown_record_is_not_used(
+    java: Path, jar: Path, tmp_path: Path, record: str, removed: bool
 ) -> None:
     folder = recorded(java, jar)
     (folder / archive.SOURCES).write_text(record)
-    other = tmp_path / "other.jar"
-    other.touch()
+    assert used(java, jar) is None
+    (other := tmp_path / "other.jar").touch()
     recorded(java, other)
-    assert not folder.exists()
+    assert folder.exists() is not removed
 
 
-def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
+def test_nothing_is_recorded_in_a_path_that_splits(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = recorded(java, jar)
@@ -139,9 +137,7 @@ def test_where_the_jvm_would_take_the_path_apart_nothing_is_recorded(
         archive.Recording(java, (jar,))
 
 
-def test_another_process_may_remove_a_stale_archive_first(
-    java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_archive_may_be_gone(java: Path, jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stale = recorded(java, jar)
     os.utime(jar, (1, 1))
     remove = shutil.rmtree
@@ -159,10 +155,7 @@ def test_changed_jar_makes_it_stale(java: Path, jar: Path) -> None:
     old = recorded(java, jar)
     os.utime(jar, (1, 1))
     assert used(java, jar) is None
-
-    new = recorded(java, jar)
-
-    assert new != old
+    assert recorded(java, jar) != old
     assert not old.exists(), "a stale archive takes 160 MB"
 
 
@@ -172,15 +165,7 @@ def test_another_java_has_an_archive_of_its_own(java: Path, jar: Path) -> None:
     assert used(java, jar) is None
 
 
-def test_what_is_made_is_recorded_once(java: Path, jar: Path) -> None:
-    first = archive.recording(java, (jar,))
-    assert first is not None
-    (first.folder / archive.FILE).touch()
-    assert first.keep()
-    assert archive.recording(java, (jar,)) is None
-
-
-def test_where_there_is_no_place_nothing_is_recorded(
+def test_nothing_is_recorded_without_a_folder(
     java: Path, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -189,9 +174,7 @@ def test_where_there_is_no_place_nothing_is_recorded(
 
 
 def test_archive_of_other_jars_is_kept(java: Path, jar: Path, tmp_path: Path) -> None:
-    other = tmp_path / "two.jar"
-    other.touch()
+    (other := tmp_path / "two.jar").touch()
     recorded(java, jar)
     recorded(java, other)
-    assert used(java, jar) is not None
-    assert used(java, other) is not None
+    assert used(java, jar) is not None and used(java, other) is not None

@@ -100,9 +100,7 @@ def test_jars_without_kafka_cannot_be_asked() -> None:
         ("the host k could not be found", False),
     ],
 )
-def test_a_class_that_is_not_among_the_jars_is_told_from_other_refusals(
-    refusal: str, lacking: bool
-) -> None:
+def test_a_missing_class_differs_from_other_refusals(refusal: str, lacking: bool) -> None:
     assert lacks_class(refusal) is lacking
 
 
@@ -113,9 +111,7 @@ def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path
     assert str(error) == expected
 
 
-def test_a_java_that_never_answers_is_ended_at_the_deadline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_java_meets_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = tmp_path / "pid"
     java = java_double(tmp_path, f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
 

@@ -29,34 +29,33 @@ def names(paths: tuple[Path, ...]) -> list[str]:
     return [path.name for path in paths]
 
 
+LEAF = ["org.example:leaf:1.0"]
+TOP = ["org.example:top:2.0"]
+
+
 class TestFetch:
     pytestmark = needs_java
 
-    def test_brings_all_that_is_needed_but_exclusions(
-        self, repository: MavenRepositoryDouble
-    ) -> None:
-        found = jars.fetch("top", ["org.example:top:2.0"], excludes=["org.example:heavy"])
-        assert names(found) == ["leaf-1.0.jar", "top-2.0.jar"]
+    def test_brings_all_but_exclusions(self, repository: MavenRepositoryDouble) -> None:
+        paths = jars.fetch("top", TOP, excludes=["org.example:heavy"])
+        assert names(paths) == ["leaf-1.0.jar", "top-2.0.jar"]
 
     def test_second_time_needs_no_network(self, repository: MavenRepositoryDouble) -> None:
-        first = jars.fetch("top", ["org.example:top:2.0"])
-        asked = len(repository.requests)
-        assert jars.fetch("top", ["org.example:top:2.0"]) == first
-        assert len(repository.requests) == asked
+        first = jars.fetch("top", TOP)
+        requests = len(repository.requests)
+        assert jars.fetch("top", TOP) == first
+        assert len(repository.requests) == requests
 
-    def test_changed_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
+    def test_a_spoilt_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
+        (jar,) = jars.fetch("leaf", LEAF)
         content = jar.read_bytes()
         jar.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+        assert jars.fetch("leaf", LEAF) == (jar,)
         assert jar.read_bytes() == content
-
-    def test_deleted_jar_is_fetched_again(self, repository: MavenRepositoryDouble) -> None:
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
         jar.unlink()
         with pytest.raises(EarshotError, match=re.escape(jars.FETCH)):
-            jars.fetch("leaf", ["org.example:leaf:1.0"], fetching=False)
-        assert jars.fetch("leaf", ["org.example:leaf:1.0"]) == (jar,)
+            jars.fetch("leaf", LEAF, fetching=False)
+        assert jars.fetch("leaf", LEAF) == (jar,)
 
     def test_unknown_version_is_named_at_once(self, repository: MavenRepositoryDouble) -> None:
         assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:9.9"])) == (
@@ -66,14 +65,11 @@ class TestFetch:
         )
         assert repository.requests.count("/org/example/leaf/9.9/leaf-9.9.pom") == 1
 
-    def test_a_server_that_fails_for_a_while_is_asked_again(
-        self, repository: MavenRepositoryDouble
-    ) -> None:
+    def test_a_failing_server_is_asked_again(self, repository: MavenRepositoryDouble) -> None:
         repository.failures = 1
-        (jar,) = jars.fetch("leaf", ["org.example:leaf:1.0"])
-        assert jar.name == "leaf-1.0.jar"
+        assert names(jars.fetch("leaf", LEAF)) == ["leaf-1.0.jar"]
 
-    def test_download_that_differs_from_its_checksum_is_refused(
+    def test_a_download_unlike_its_checksum_is_refused(
         self, repository: MavenRepositoryDouble, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(jars, "ATTEMPTS", 1)
@@ -103,9 +99,7 @@ def test_a_repository_that_did_not_answer_may_have_it(line: str) -> None:
     assert line in jars._failure_text([*NOT_FOUND, line])
 
 
-def test_a_cache_that_cannot_be_written_is_one_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_cache_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     assert str(raised(EarshotError, jars.fetch, "leaf", ["org.example:leaf:1.0"])) == (
@@ -114,9 +108,7 @@ def test_a_cache_that_cannot_be_written_is_one_error(
     )
 
 
-def test_a_full_disk_is_named_after_one_attempt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_the_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def ivy(command: object) -> list[str]:
@@ -142,9 +134,7 @@ def test_malformed_coordinate(text: str) -> None:
     ("version", "binding"),
     [("3.9.1", "slf4j-reload4j"), ("4.0.0", "log4j-slf4j-impl"), ("4.1.1", "log4j-slf4j-impl")],
 )
-def test_broker_gets_the_logging_of_its_version(
-    monkeypatch: pytest.MonkeyPatch, version: str, binding: str
-) -> None:
+def test_logging_of_a_version(monkeypatch: pytest.MonkeyPatch, version: str, binding: str) -> None:
     asked: list[str] = []
 
     def record(name: str, coordinates: list[str], **_: object) -> tuple[Path, ...]:
@@ -160,8 +150,7 @@ def test_broker_gets_the_logging_of_its_version(
 @pytest.mark.e2e
 @pytest.mark.requires("java")
 def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
-    artifacts = [name.rpartition("-")[0] for name in names(jars.spark_connector_jars())]
-    assert artifacts == [
+    assert [name.rpartition("-")[0] for name in names(jars.spark_connector_jars())] == [
         "commons-pool2",
         "kafka-clients",
         "spark-sql-kafka-0-10_2.13",
@@ -178,7 +167,7 @@ def test_connector_is_exactly_the_four_jars_pyspark_lacks() -> None:
         (jars.spark_jars, "/a,b/x.jar", "a ,, which ends an entry of Spark's `spark.jars`"),
     ],
 )
-def test_a_path_that_would_be_taken_apart_is_refused(
+def test_paths_that_split_are_refused(
     join: Callable[[list[Path]], str], path: str, why: str
 ) -> None:
     assert join([Path("/a b/ü.jar")]) == "/a b/ü.jar"

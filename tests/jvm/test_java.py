@@ -27,21 +27,21 @@ def no_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "USUAL_PLACES", ())
 
 
+def java_of(home: Path, other: Path | None = None) -> java.Java:
+    """The Java that is found with ``home`` as JAVA_HOME and ``other`` on PATH."""
+    path = other / "bin" if other else "/nowhere"
+    return java.find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+
+
 @pytest.mark.parametrize("released", [True, False], ids=["release file", "asked"])
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "21-ea"])
 def test_java_home_comes_first(tmp_path: Path, version: str, released: bool) -> None:
     home = install(tmp_path / "home", version, released=released)
-    other = install(tmp_path / "other", "17.0.1")
-
-    found = java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    assert (found.home, found.version) == (home, version)
-    assert found.major == int(version[:2])
+    first = java_of(home, install(tmp_path / "other", "17.0.1"))
+    assert (first.home, first.version, first.major) == (home, version, int(version[:2]))
 
 
-def test_a_relative_java_home_is_found_from_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_java_home_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = install(tmp_path / "home", "17.0.1")
     monkeypatch.chdir(tmp_path)
     assert java.find_java({"JAVA_HOME": "home", "PATH": ""}).executable == home / "bin" / "java"
@@ -50,28 +50,20 @@ def test_a_relative_java_home_is_found_from_any_folder(
 def test_unsuitable_java_home_gives_way_to_path(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "11.0.2")
     other = install(tmp_path / "other", "17.0.1")
-
-    found = java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    assert found.home == other
+    assert java_of(home, other).home == other
 
 
 def test_command_on_path_may_be_a_link(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "21.0.2")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
-
     assert java.find_java({"PATH": str(tmp_path / "bin")}).home == home
 
 
 def test_all_that_was_found_is_named(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "1.8.0_402")
     other = install(tmp_path / "other", "25.0.1")
-
-    with pytest.raises(EarshotError) as caught:
-        java.find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-
-    error = caught.value
+    error = raised(EarshotError, java_of, home, other)
     assert error.observed == (
         f"JAVA_HOME ({home}) is Java 1.8.0_402; {other}/bin/java on PATH is Java 25.0.1"
     )
@@ -80,17 +72,13 @@ def test_all_that_was_found_is_named(tmp_path: Path) -> None:
 
 
 def rejected(home: Path) -> str:
-    """What is said of a ``JAVA_HOME`` where nothing else is there."""
-    error = raised(EarshotError, java.find_java, {"JAVA_HOME": str(home), "PATH": "/nowhere"})
-    return error.observed
+    """The observed value of the error for JAVA_HOME ``home``, without another Java."""
+    return raised(EarshotError, java_of, home).observed
 
 
 def test_nothing_found(tmp_path: Path) -> None:
     error = raised(EarshotError, java.find_java, {"PATH": str(tmp_path)})
     assert error.observed == "none was found (JAVA_HOME, PATH)"
-
-
-def test_wrong_java_home(tmp_path: Path) -> None:
     assert rejected(tmp_path) == f"JAVA_HOME ({tmp_path}) has no working bin/java"
 
 
@@ -105,30 +93,22 @@ def test_a_command_that_may_not_be_run_is_none(tmp_path: Path) -> None:
     ["#!/bin/sh\nexec sleep 60\n", "#!/nowhere/sh\n", "#!/bin/sh\necho nonsense >&2\n"],
     ids=["slow", "broken", "says something else"],
 )
-def test_a_command_that_does_not_tell_its_version_is_none(
-    tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_java_version(tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "ANSWER_SECONDS", 0.05)
     home = install(tmp_path / "home", "17.0.1", released=False)
     (home / "bin" / "java").write_text(script)
     assert rejected(home) == f"JAVA_HOME ({home}) has no working bin/java"
 
 
-def test_the_release_file_is_enough(tmp_path: Path) -> None:
+def test_the_release_file_is_read_before_the_command(tmp_path: Path) -> None:
     home = install(tmp_path / "home", "17.0.1")
     (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
-    assert java.find_java({"JAVA_HOME": str(home)}).version == "21.0.2"
-
-
-def test_a_release_file_without_a_version_leaves_it_to_the_command(tmp_path: Path) -> None:
-    home = install(tmp_path / "home", "17.0.1")
+    assert java_of(home).version == "21.0.2"
     (home / "release").write_text('IMPLEMENTOR="Someone"\n')
-    assert java.find_java({"JAVA_HOME": str(home)}).version == "17.0.1"
+    assert java_of(home).version == "17.0.1", "the command says it"
 
 
-def test_the_usual_places_come_last_in_order_and_each_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_usual_places_come_last_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     below_the_root = tmp_path.relative_to("/")
     places = (f"{below_the_root}/usr/lib/jvm/*", f"{below_the_root}/Library/*/Contents/Home")
     monkeypatch.setattr(java, "USUAL_PLACES", places)
@@ -153,8 +133,6 @@ def test_major(version: str, major: int) -> None:
 
 
 @pytest.mark.parametrize(("system", "expected"), [("linux", "C.UTF-8"), ("darwin", "C")])
-def test_a_jvm_opens_any_path_in_any_locale(
-    monkeypatch: pytest.MonkeyPatch, system: str, expected: str
-) -> None:
+def test_a_jvm_opens_any_path(monkeypatch: pytest.MonkeyPatch, system: str, expected: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
     assert java.jvm_environment({"LC_ALL": "C", "HOME": "/h"}) == {"LC_ALL": expected, "HOME": "/h"}

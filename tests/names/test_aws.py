@@ -160,9 +160,7 @@ def test_beyond_the_vpc_only_the_public_name_resolves(location: ClientLocation) 
         (VpcDns(support=False), "enableDnsSupport and enableDnsHostnames of the VPC"),
     ],
 )
-def test_without_both_attributes_no_name_is_counted_on(
-    location: ClientLocation, dns: VpcDns, named: str
-) -> None:
+def test_names_need_both_attributes(location: ClientLocation, dns: VpcDns, named: str) -> None:
     for host in (PRIVATE, PUBLIC):
         found = resolution(host, location, HERE, dns)
         assert found.address == "" and found.why.startswith(named)

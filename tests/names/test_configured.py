@@ -133,9 +133,7 @@ def test_a_machine_without_the_tool_has_nothing_to_add(files: Path) -> None:
         ("options  : mdns", ("192.0.2.2:54", "[2001:db8::2]:54")),
     ],
 )
-def test_resolvers_of_one_interface_and_of_multicast_are_left_out(
-    line: str, servers: tuple[str, ...]
-) -> None:
+def test_scoped_and_multicast_resolvers_are_left_out(line: str, servers: tuple[str, ...]) -> None:
     text = (
         "DNS configuration\n\nresolver #1\n  search domain[0] : A.example.\n"
         f"  nameserver[0] : 192.0.2.1\n  {line}\n\n"
@@ -161,9 +159,7 @@ def test_a_domain_is_one_word() -> None:
     assert read_resolv_conf("domain a.example b.example").search == ("a.example",)
 
 
-def test_the_tool_of_macos_is_run_and_one_that_fails_adds_nothing(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scutil_may_fail(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 
     def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -15,24 +15,25 @@ DECLARED = {KEY: Declaration("record kafka-1 in zone Z1", ("203.0.113.1",))}
 
 def plan(*hosts: str | UnknownHost, scopes: tuple[Scope, ...] = (Scope.EXTERNAL,)) -> ClusterPlan:
     """One broker per host, each with a listener EXTERNAL."""
-    nodes = tuple(
-        Node(
-            id=id,
-            roles=(Role.BROKER,),
-            listeners=(
-                Listener(name="EXTERNAL", scopes=scopes, bind_port=9094, host=host, port=9094),
-            ),
-        )
-        for id, host in enumerate(hosts, 1)
-    )
+
+    def node(id: int, host: str | UnknownHost) -> Node:
+        listener = Listener(name="EXTERNAL", scopes=scopes, bind_port=9094, host=host, port=9094)
+        return Node(id=id, roles=(Role.BROKER,), listeners=(listener,))
+
     return ClusterPlan(
         kafka_version="4.1.1",
         inter_broker="EXTERNAL",
         controller="CONTROLLER",
         replication_factor=1,
         min_insync_replicas=1,
-        nodes=nodes,
+        nodes=tuple(node(id, host) for id, host in enumerate(hosts, 1)),
     )
+
+
+def external(host: str, asked: TableAsked, **policy: Any) -> Evidence:
+    """The evidence for an EXTERNAL listener at ``host``."""
+    evidence = gather(plan(host), ResolverPolicy(**policy), "aws", None, asked)
+    return evidence["EXTERNAL", Scope.EXTERNAL, host]
 
 
 def evidence(
@@ -42,8 +43,7 @@ def evidence(
 ) -> Evidence:
     """For kafka-1, where the external resolver says ``answer`` (and ``others`` of other names)."""
     asked = TableAsked({"192.0.2.53": {KEY[2]: answer, **others}}, ("192.0.2.53",))
-    found = gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)
-    return found[KEY]
+    return gather(plan(KEY[2], *others), ResolverPolicy(), "aws", declared, asked)[KEY]
 
 
 def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
@@ -117,25 +117,23 @@ def test_without_a_resolver_only_a_declaration_counts() -> None:
 def test_each_name_is_looked_up_once_per_resolver() -> None:
     asked = TableAsked({"192.0.2.53": {}, "system": {}}, ("192.0.2.53",))
     names = plan("a.example.com", "b.example.com", "A.example.com", scopes=tuple(Scope)[1:])
-    found = gather(names, ResolverPolicy(), "local", None, asked)
-    assert len(found) == 9
+    assert len(gather(names, ResolverPolicy(), "local", None, asked)) == 9
     for resolver in asked.resolvers.values():
         assert resolver.asked == {"a.example.com": 1, "b.example.com": 1}
 
 
 def test_every_scope_of_a_listener_has_its_own_evidence() -> None:
-    asked = TableAsked(
-        {
-            "192.0.2.53": {"k.example.com": ("203.0.113.1",)},
-            "10.0.0.2": {"k.example.com": ("10.0.0.1",)},
-        }
-    )
+    host = "k.example.com"
+    tables: dict[str, Table] = {
+        "192.0.2.53": {host: ("203.0.113.1",)},
+        "10.0.0.2": {host: ("10.0.0.1",)},
+    }
     policy = ResolverPolicy(
         resolvers={Scope.EXTERNAL: ("192.0.2.53",), Scope.INTERNAL: ("10.0.0.2",)}
     )
-    names = plan("k.example.com", scopes=(Scope.INTERNAL, Scope.EXTERNAL))
-    found = gather(names, policy, "aws", None, asked)
-    assert {scope: item.addresses for (_, scope, _), item in found.items()} == {
+    names = plan(host, scopes=(Scope.INTERNAL, Scope.EXTERNAL))
+    evidence = gather(names, policy, "aws", None, TableAsked(tables))
+    assert {scope: found.addresses for (_, scope, _), found in evidence.items()} == {
         Scope.INTERNAL: ("10.0.0.1",),
         Scope.EXTERNAL: ("203.0.113.1",),
     }
@@ -154,9 +152,7 @@ OFFICE, VPN = "192.0.2.53", "10.8.0.1"
 
 def split(office: Table, vpn: Table, host: str = KEY[2], search: tuple[str, ...] = ()) -> Evidence:
     """For ``host``, where this machine is configured with the servers of two networks."""
-    asked = TableAsked({OFFICE: office, VPN: vpn}, (OFFICE, VPN), search)
-    found = gather(plan(host), ResolverPolicy(), "aws", None, asked)
-    return found["EXTERNAL", Scope.EXTERNAL, host]
+    return external(host, TableAsked({OFFICE: office, VPN: vpn}, (OFFICE, VPN), search))
 
 
 def test_a_name_that_only_the_second_network_knows_is_live() -> None:
@@ -194,9 +190,8 @@ def test_a_search_domain_of_this_machine_is_no_evidence_for_others() -> None:
 
 def test_search_domains_say_nothing_of_servers_that_were_given() -> None:
     asked = TableAsked({VPN: {"kafka.vpn.example": ("10.8.0.7",)}}, (), ("vpn.example",))
-    policy = ResolverPolicy(resolvers={Scope.EXTERNAL: (VPN,)})
-    (found,) = gather(plan("kafka"), policy, "aws", None, asked).values()
-    assert (found.kind, found.hint) == (EvidenceKind.NONE, "")
+    evidence = external("kafka", asked, resolvers={Scope.EXTERNAL: (VPN,)})
+    assert (evidence.kind, evidence.hint) == (EvidenceKind.NONE, "")
     assert asked.resolvers[VPN].asked == {"kafka": 1}
 
 
@@ -213,10 +208,8 @@ def test_hosts_that_are_not_known_yet_are_left_out() -> None:
 
 
 def test_an_address_needs_no_resolver() -> None:
-    found = gather(plan("203.0.113.1"), ResolverPolicy(), "aws", None, TableAsked({}))
-    (item,) = found.values()
-    assert item.kind is EvidenceKind.LIVE
-    assert item.addresses == ("203.0.113.1",)
+    evidence = external("203.0.113.1", TableAsked({}))
+    assert (evidence.kind, evidence.addresses) == (EvidenceKind.LIVE, ("203.0.113.1",))
 
 
 def test_no_evidence_shows_no_addresses() -> None:
@@ -226,20 +219,18 @@ def test_no_evidence_shows_no_addresses() -> None:
 
 def test_a_search_domain_is_asked_for_only_what_it_could_make_a_name() -> None:
     def hint(host: str, answer: Table, search: tuple[str, ...], **policy: Any) -> str:
-        asked = TableAsked(
-            {OFFICE: {"short.a.example": ("192.0.2.1",), **answer}}, (OFFICE,), search
-        )
-        found = gather(plan(host), ResolverPolicy(**policy), "aws", None, asked)
-        return found["EXTERNAL", Scope.EXTERNAL, host].hint
+        table = {"short.a.example": ("192.0.2.1",), **answer}
+        return external(host, TableAsked({OFFICE: table}, (OFFICE,), search), **policy).hint
 
     said = "short.a.example does resolve, but only this machine is known to append a.example"
     assert hint("short", {}, ("a.example",)) == said
     assert hint("short", {"short": Diagnosis.NO_ANSWER}, ("b.example", "a.example")) == said
     assert hint("SHORT", {}, ("a.example",)) == said.replace("short", "SHORT")
     assert hint("short", {}, ()) == hint("short", {}, ("b.example",)) == ""
-    assert hint("short", {"short": Diagnosis.SERVER_FAILURE}, ("a.example",)) == ""
-    assert hint("short", {"short": Diagnosis.TIMEOUT}, ("a.example",)) == ""
-    assert hint("short", {"short": ("192.0.2.9",)}, ("a.example",)) == ""
+    answers: tuple[Diagnosis | tuple[str, ...], ...]
+    answers = (Diagnosis.SERVER_FAILURE, Diagnosis.TIMEOUT, ("192.0.2.9",))
+    for answer in answers:
+        assert hint("short", {"short": answer}, ("a.example",)) == ""
     assert hint("short", {}, ("a.example",), waived={"short": "a reason"}) == ""
     two = {"short.b.example": ("192.0.2.2",)}
     assert hint("short", two, ("a.example", "b.example")) == said, "the first that it finds"
@@ -247,17 +238,11 @@ def test_a_search_domain_is_asked_for_only_what_it_could_make_a_name() -> None:
 
 def test_a_name_with_dots_is_given_no_search_domain() -> None:
     asked = TableAsked({OFFICE: {"a.b.c.example": ("192.0.2.1",)}}, (OFFICE,), ("c.example",))
-    found = gather(plan("a.b"), ResolverPolicy(), "aws", None, asked)
-    assert found["EXTERNAL", Scope.EXTERNAL, "a.b"].hint == ""
+    assert external("a.b", asked).hint == ""
     assert asked.resolvers[OFFICE].asked == {"a.b": 1}
 
 
 def test_without_a_resolver_no_search_domain_is_tried() -> None:
-    asked = TableAsked({}, (), ("a.example",))
-    found = gather(plan("short"), ResolverPolicy(), "aws", None, asked)
-    evidence = found["EXTERNAL", Scope.EXTERNAL, "short"]
-    assert (evidence.kind, evidence.why, evidence.hint) == (
-        EvidenceKind.NONE,
-        "no resolver of scope external can be asked from here, and nothing declares the name",
-        "",
-    )
+    evidence = external("short", TableAsked({}, (), ("a.example",)))
+    why = "no resolver of scope external can be asked from here, and nothing declares the name"
+    assert (evidence.kind, evidence.why, evidence.hint) == (EvidenceKind.NONE, why, "")

@@ -28,9 +28,9 @@ def machine(answer: tuple[str, ...] | Diagnosis, name: str = "kafka-host") -> Ma
     ],
 )
 def test_a_name_that_leads_here(answer: tuple[str, ...], bind: str) -> None:
-    found = machine(answer)
-    assert (found.name, found.name_address, found.why_unnamed) == ("kafka-host", bind, "")
-    assert found.addresses == OWN
+    this = machine(answer)
+    assert (this.name, this.name_address, this.why_unnamed) == ("kafka-host", bind, "")
+    assert this.addresses == OWN
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,18 @@ def test_a_name_that_leads_here(answer: tuple[str, ...], bind: str) -> None:
     ],
 )
 def test_a_name_that_does_not(answer: tuple[str, ...] | Diagnosis, why: str) -> None:
-    found = machine(answer)
-    assert (found.name, found.name_address) == (None, "")
-    assert why in found.why_unnamed
+    this = machine(answer)
+    assert (this.name, this.name_address) == (None, "")
+    assert why in this.why_unnamed
 
 
 def test_a_name_that_no_client_can_use_is_not_used() -> None:
-    found = machine(("127.0.0.1",), name="kafka_host")
-    assert found.name is None
-    assert found.why_unnamed.startswith("host 'kafka_host'")
+    this = machine(("127.0.0.1",), name="kafka_host")
+    assert this.name is None
+    assert this.why_unnamed.startswith("host 'kafka_host'")
 
 
-def test_own_addresses_are_all_of_all_interfaces_without_zones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_own_addresses_of_all_interfaces_without_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     def row(family: int, address: str) -> SimpleNamespace:
         return SimpleNamespace(family=family, address=address)
 

@@ -1,5 +1,6 @@
 """Against a DNS server of ours on loopback."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -49,12 +50,18 @@ def server() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def silent() -> Iterator[str]:
+@contextlib.contextmanager
+def silent_server() -> Iterator[str]:
     """A socket that takes questions and answers none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    with silent_server() as server:
+        yield server
 
 
 @pytest.mark.parametrize(
@@ -67,9 +74,9 @@ def silent() -> Iterator[str]:
     ],
 )
 def test_addresses_of_both_families(server: str, name: str, addresses: set[str]) -> None:
-    found = DnsResolver([server]).resolve(name, 5)
-    assert found.ok and set(found.addresses) == addresses
-    assert found.resolver == server
+    lookup = DnsResolver([server]).resolve(name, 5)
+    assert lookup.ok and set(lookup.addresses) == addresses
+    assert lookup.resolver == server
 
 
 @pytest.mark.parametrize(
@@ -82,14 +89,13 @@ def test_addresses_of_both_families(server: str, name: str, addresses: set[str])
     ],
 )
 def test_failures(server: str, name: str, diagnosis: Diagnosis, detail: str) -> None:
-    found = DnsResolver([server]).resolve(name, 5)
-    assert (found.diagnosis, found.addresses, found.answered) == (diagnosis, (), True)
-    assert detail in found.detail
+    lookup = DnsResolver([server]).resolve(name, 5)
+    assert (lookup.diagnosis, lookup.addresses, lookup.answered) == (diagnosis, (), True)
+    assert detail in lookup.detail
 
 
 def test_silence_is_a_timeout(silent: str) -> None:
-    found = look_up([("both.example.com", DnsResolver([silent]))], 0.5)
-    (item,) = found.values()
+    (item,) = look_up([("both.example.com", DnsResolver([silent]))], 0.5).values()
     assert (item.diagnosis, item.answered) == (Diagnosis.TIMEOUT, False)
 
 
@@ -100,11 +106,11 @@ def test_one_server_that_resolves_a_name_is_enough(server: str, silent: str) -> 
     """In any order: the office's server first, and the VPN's, which knows the name, second."""
     with dns_server({}) as office, dns_server({NAME: "SERVFAIL"}) as failing:
         for servers in ([office, server], [server, office], [failing, silent, office, server]):
-            found = DnsResolver(servers).resolve(NAME, 4)
-            assert found.ok and set(found.addresses) == set(TABLE[NAME])
-            assert found.resolver == ", ".join(servers)
-            assert [item.resolver for item in found.each] == servers
-        assert found.unresolved_at == (
+            lookup = DnsResolver(servers).resolve(NAME, 4)
+            assert lookup.ok and set(lookup.addresses) == set(TABLE[NAME])
+            assert lookup.resolver == ", ".join(servers)
+            assert [lookup.resolver for lookup in lookup.each] == servers
+        assert lookup.unresolved_at == (
             f"{failing}: server-failure",
             f"{silent}: timeout",
             f"{office}: nxdomain",
@@ -113,24 +119,24 @@ def test_one_server_that_resolves_a_name_is_enough(server: str, silent: str) -> 
 
 def test_a_name_that_no_server_knows_does_not_exist(server: str) -> None:
     with dns_server({}) as office:
-        found = DnsResolver([office, server]).resolve("nobody.example.com", 4)
-    assert (found.diagnosis, found.detail) == (Diagnosis.NXDOMAIN, "the name does not exist")
+        lookup = DnsResolver([office, server]).resolve("nobody.example.com", 4)
+    assert (lookup.diagnosis, lookup.detail) == (Diagnosis.NXDOMAIN, "the name does not exist")
 
 
 def test_what_each_server_said_stands_in_the_detail(server: str) -> None:
     with dns_server({"bare.example.com": "REFUSED"}) as office:
-        found = DnsResolver([office, server]).resolve("bare.example.com", 4)
-    assert found.diagnosis is Diagnosis.NO_ANSWER
-    assert found.detail == (f"{office}: answered REFUSED; {server}: no A record; no AAAA record")
+        lookup = DnsResolver([office, server]).resolve("bare.example.com", 4)
+    assert lookup.diagnosis is Diagnosis.NO_ANSWER
+    assert lookup.detail == (f"{office}: answered REFUSED; {server}: no A record; no AAAA record")
 
 
 def test_servers_that_give_different_addresses_are_told_apart(server: str) -> None:
     with dns_server({NAME: ("203.0.113.1", "198.51.100.7")}) as other:
-        found = DnsResolver([other, server]).resolve(NAME, 4)
-    assert set(found.addresses) == {"203.0.113.1", "198.51.100.7", "2001:db8::1"}
-    assert found.servers_with("198.51.100.7") == (other,)
-    assert found.servers_with("2001:db8::1") == (server,)
-    assert found.servers_with("203.0.113.1") == ()
+        lookup = DnsResolver([other, server]).resolve(NAME, 4)
+    assert set(lookup.addresses) == {"203.0.113.1", "198.51.100.7", "2001:db8::1"}
+    assert lookup.servers_with("198.51.100.7") == (other,)
+    assert lookup.servers_with("2001:db8::1") == (server,)
+    assert lookup.servers_with("203.0.113.1") == ()
 
 
 def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent: str) -> None:
@@ -139,16 +145,14 @@ def test_a_server_that_never_answers_costs_its_time_once_and_not_per_name(silent
     table = dict.fromkeys(names[::2], ("203.0.113.1",))
     with dns_server(table) as office:
         resolver = DnsResolver([silent, office])
-        found = look_up([(name, resolver) for name in names], 8)
-    assert [item.diagnosis for item in found.values()] == [Diagnosis.OK, Diagnosis.NXDOMAIN] * 150
+        lookups = look_up([(name, resolver) for name in names], 8)
+    assert [item.diagnosis for item in lookups.values()] == [Diagnosis.OK, Diagnosis.NXDOMAIN] * 150
 
 
 def test_all_servers_silent_is_a_timeout(silent: str) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        other = f"127.0.0.1:{taken.getsockname()[1]}"
-        found = DnsResolver([silent, other]).resolve(NAME, 0.5)
-    assert (found.diagnosis, found.answered) == (Diagnosis.TIMEOUT, False)
+    with silent_server() as other:
+        lookup = DnsResolver([silent, other]).resolve(NAME, 0.5)
+    assert (lookup.diagnosis, lookup.answered) == (Diagnosis.TIMEOUT, False)
 
 
 def test_each_server_is_asked_once_for_each_family(server: str) -> None:
@@ -174,13 +178,11 @@ def test_a_resolver_is_called_after_its_servers() -> None:
 
 
 def test_a_server_asked_alone_speaks_for_the_resolver(server: str) -> None:
-    found = DnsResolver([server]).resolve(NAME, 5)
-    assert (found.resolver, found.each) == (server, ())
+    lookup = DnsResolver([server]).resolve(NAME, 5)
+    assert (lookup.resolver, lookup.each) == (server, ())
 
 
-def test_this_machines_own_settings_are_not_read(
-    server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_machine_settings_are_not_read(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*given: object) -> None:
         raise AssertionError("the servers and options of this machine are others")
 
@@ -282,33 +284,21 @@ HEARD, OTHER, MUTE = "192.0.2.53", "192.0.2.54", "192.0.2.55"
 @pytest.mark.parametrize(
     ("seconds", "answers", "waited"),
     [
-        pytest.param(8.0, {HEARD: (0.25, FOUR), OTHER: (0.5, SIX)}, 0.5, id="all answer"),
-        pytest.param(8.0, {HEARD: (0.25, FOUR), MUTE: None}, 1.25, id="one resolves it"),
-        pytest.param(2.5, {HEARD: (0.25, FOUR), MUTE: None}, 1.0, id="in less time"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, FOUR), OTHER: (0.75, SIX), MUTE: None}, 1.25),
-            id="another resolves it later",
-        ),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, FOUR), OTHER: (0.25, NOBODY), MUTE: None}, 1.25),
-            id="another denies it at the same time",
-        ),
-        pytest.param(8.0, {HEARD: (0.25, NOBODY), MUTE: None}, 2.0, id="one denies it"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, NOBODY), OTHER: (1.0, FOUR), MUTE: None}, 2.0),
-            id="resolved after a denial",
-        ),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, NOBODY), OTHER: (4.0, FOUR), MUTE: None}, 4.0),
-            id="one that was heard before is slow",
-        ),
-        pytest.param(8.0, {OTHER: None, MUTE: None}, 8.0, id="all are silent"),
-        pytest.param(
-            *(8.0, {HEARD: (0.25, UNREACHED), OTHER: (0.5, UNREACHED)}, 0.5),
-            id="none can be reached",
-        ),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.5, SIX)}, 0.5),
+        (8.0, {HEARD: (0.25, FOUR), MUTE: None}, 1.25),
+        (2.5, {HEARD: (0.25, FOUR), MUTE: None}, 1.0),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.75, SIX), MUTE: None}, 1.25),
+        (8.0, {HEARD: (0.25, FOUR), OTHER: (0.25, NOBODY), MUTE: None}, 1.25),
+        (8.0, {HEARD: (0.25, NOBODY), MUTE: None}, 2.0),
+        (8.0, {HEARD: (0.25, NOBODY), OTHER: (1.0, FOUR), MUTE: None}, 2.0),
+        (8.0, {HEARD: (0.25, NOBODY), OTHER: (4.0, FOUR), MUTE: None}, 4.0),
+        (8.0, {OTHER: None, MUTE: None}, 8.0),
+        (8.0, {HEARD: (0.25, UNREACHED), OTHER: (0.5, UNREACHED)}, 0.5),
     ],
-)
+    ids=["all answer", "one resolves it", "in less time", "another resolves it later",
+         "another denies it at the same time", "one denies it", "resolved after a denial",
+         "one that was heard before is slow", "all are silent", "none can be reached"],
+)  # fmt: skip
 def test_how_long_is_waited_for_the_servers(
     seconds: float,
     answers: dict[str, tuple[float, Lookup] | None],
@@ -317,29 +307,27 @@ def test_how_long_is_waited_for_the_servers(
 ) -> None:
     """By a clock that goes on as time is waited, and with servers that answer by that clock."""
     clock = [100.0]
-    asked: dict[Future[Lookup], nameservers._Server] = {}
+    servers: dict[Future[Lookup], nameservers._Server] = {}
 
     def asks(future: Future[Lookup], server: nameservers._Server, *given: Any) -> None:
         server.resolve(*given)  # has no answer so far
         reported = answers[server.label]
         server.has_answered = reported is not None and reported[0] > 2.0  # for another name before
-        asked[future] = server
+        servers[future] = server
 
-    def wait(
-        waiting: set[Future[Lookup]], left: float, _: str
-    ) -> tuple[set[Future[Lookup]], set[Future[Lookup]]]:
+    def wait(waiting: set[Future[Lookup]], left: float, _: str) -> tuple[set[Any], set[Any]]:
         due = [
-            (100.0 + reported[0], item, reported[1])
-            for item in waiting
-            if (reported := answers[asked[item].label])
+            (100.0 + reported[0], future, reported[1])
+            for future in waiting
+            if (reported := answers[servers[future].label])
         ]
         clock[0] = min([clock[0] + left, *(at for at, _, _ in due)])
         done = set()
-        for at, item, lookup in due:
+        for at, future, lookup in due:
             if at <= clock[0]:
-                asked[item].has_answered = lookup.answered
-                item.set_result(lookup)
-                done.add(item)
+                servers[future].has_answered = lookup.answered
+                future.set_result(lookup)
+                done.add(future)
         return done, waiting - done
 
     class AtOnce:
@@ -352,10 +340,9 @@ def test_how_long_is_waited_for_the_servers(
     monkeypatch.setattr(nameservers, "wait", wait)
     monkeypatch.setattr(nameservers, "_answer", asks)
     monkeypatch.setattr(nameservers._Server, "_lookup", lambda *given: SILENT)
-    found = DnsResolver(list(answers)).resolve(NAME, seconds)
+    lookup = DnsResolver(list(answers)).resolve(NAME, seconds)
     assert clock[0] - 100.0 == waited
-    silent = [item for item in found.each if item.diagnosis is Diagnosis.TIMEOUT]
-    assert silent == [
+    assert [each for each in lookup.each if each.diagnosis is Diagnosis.TIMEOUT] == [
         unanswered(NAME, label, waited) for label, reported in answers.items() if reported is None
     ]
 

@@ -5,7 +5,9 @@ from pydantic import ValidationError
 
 from earshot.listeners.terms import Scope
 from earshot.names.lookup import Diagnosis
+from earshot.names.nameservers import DnsResolver
 from earshot.names.policy import ResolverPolicy, SystemResolvers, read_policy
+from earshot.names.resolvers import SystemResolver
 from tests.doubles.resolvers import SilentResolver, TableAsked, TableResolver
 
 ASKED = TableAsked({}, configured=("192.0.2.1",))
@@ -41,40 +43,35 @@ def test_a_machine_without_dns_servers_has_no_resolver_outside() -> None:
     assert TableAsked({}).resolver(ResolverPolicy(), Scope.EXTERNAL, "local") is None
 
 
+NO_DAY, NO_NUMBER = "a day such as 2027-01-31", "Input should be a valid number"
+TWICE = {"A.b": "x", "a.B": {"reason": "y", "until": "2020-01-01"}}
+
+
 @pytest.mark.parametrize(
-    ("document", "message"),
+    ("key", "value", "message"),
     [
-        ({"resolvers": {"outside": ["192.0.2.1"]}}, "'external'"),
-        (
-            {"resolvers": {"external": ["dns.example.com"]}},
-            "external: DNS server 'dns.example.com'",
-        ),
-        (
-            {"resolvers": {"external": ["system", "192.0.2.1"]}},
-            "`system` cannot be combined with servers",
-        ),
-        ({"resolvers": "192.0.2.1"}, "dictionary"),
-        ({"timeout": 0}, "greater than 0"),
-        ({"timeout": True}, "found true; allowed: a number"),
-        ({"retry": "1"}, "Input should be a valid number"),
-        (
-            {"waived": {"A.b": "x", "a.B": {"reason": "y", "until": "2020-01-01"}}},
-            "found A.b, a.B; allowed: each name once",
-        ),
-        ({"retry": -1}, "greater than or equal to 0"),
-        ({"waived": {"kafka": " "}}, "a waived name needs a reason"),
-        ({"waived": {"kafka": None}}, "valid dictionary"),
-        ({"waived": {"ka_fka": "why"}}, "host 'ka_fka'"),
-        ({"waived": {"kafka": {"reason": "r", "until": "31.1.2027"}}}, "a day such as 2027-01-31"),
-        ({"waived": {"kafka": {"reason": "r", "until": "2027-02-30"}}}, "a day such as 2027-01-31"),
-        ({"waived": {"kafka": {"until": "2027-01-31"}}}, "reason"),
-        ({"waived": {"kafka": {"reason": "r", "til": "2027-01-31"}}}, "til"),
-        ({"servers": []}, "Extra inputs"),
+        ("resolvers", {"outside": ["192.0.2.1"]}, "'external'"),
+        ("resolvers", {"external": ["dns.example.com"]}, "external: DNS server 'dns.example.com'"),
+        ("resolvers", {"external": ["system", "192.0.2.1"]}, "`system` cannot be combined with"),
+        ("resolvers", "192.0.2.1", "dictionary"),
+        ("timeout", 0, "greater than 0"),
+        ("timeout", True, "found true; allowed: a number"),
+        ("retry", "1", NO_NUMBER),
+        ("retry", -1, "greater than or equal to 0"),
+        ("waived", TWICE, "found A.b, a.B; allowed: each name once"),
+        ("waived", {"kafka": " "}, "a waived name needs a reason"),
+        ("waived", {"kafka": None}, "valid dictionary"),
+        ("waived", {"ka_fka": "why"}, "host 'ka_fka'"),
+        ("waived", {"kafka": {"reason": "r", "until": "31.1.2027"}}, NO_DAY),
+        ("waived", {"kafka": {"reason": "r", "until": "2027-02-30"}}, NO_DAY),
+        ("waived", {"kafka": {"until": "2027-01-31"}}, "reason"),
+        ("waived", {"kafka": {"reason": "r", "til": "2027-01-31"}}, "til"),
+        ("servers", [], "Extra inputs"),
     ],
 )
-def test_what_a_policy_refuses(document: dict[str, object], message: str) -> None:
+def test_what_a_policy_refuses(key: str, value: object, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
-        ResolverPolicy.model_validate(document)
+        ResolverPolicy.model_validate({key: value})
 
 
 def test_waivers_have_no_case() -> None:
@@ -96,13 +93,9 @@ def test_a_waiver_ends_after_its_last_day() -> None:
 
 
 def test_the_real_resolvers() -> None:
-    from earshot.names.nameservers import DnsResolver
-    from earshot.names.policy import SystemResolvers
-    from earshot.names.resolvers import SystemResolver
-
-    asked = SystemResolvers()
-    assert isinstance(asked.system(), SystemResolver)
-    dns = asked.dns(("192.0.2.53",))
+    resolvers = SystemResolvers()
+    assert isinstance(resolvers.system(), SystemResolver)
+    dns = resolvers.dns(("192.0.2.53",))
     assert isinstance(dns, DnsResolver) and dns.servers == ("192.0.2.53",)
 
 
@@ -112,18 +105,16 @@ def test_a_resolver_that_kept_silent_costs_its_time_once() -> None:
     asked, policy = SystemResolvers(), ResolverPolicy(timeout=1)
     try:
         asked.look_up([("a", silent), ("a", other)], policy)
-        found = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
+        lookups = asked.look_up([("A", silent), ("a", other)], ResolverPolicy(timeout=60))
     finally:
         silent.release()
-    assert found["a", "silence"].diagnosis is Diagnosis.TIMEOUT
-    assert not found["a", "silence"].answered
-    assert found["a", "other"].addresses == ("192.0.2.1",)
+    assert lookups["a", "silence"].diagnosis is Diagnosis.TIMEOUT
+    assert not lookups["a", "silence"].answered
+    assert lookups["a", "other"].addresses == ("192.0.2.1",)
 
 
 @pytest.mark.parametrize("answer", [Diagnosis.NXDOMAIN, Diagnosis.SERVER_FAILURE, ()])
-def test_a_resolver_that_answered_for_one_name_is_asked_again(
-    answer: Diagnosis | tuple[str, ...],
-) -> None:
+def test_an_answering_resolver_is_asked_again(answer: Diagnosis | tuple[str, ...]) -> None:
     resolver = TableResolver("some", {"a": answer, "b": Diagnosis.TIMEOUT})
     asked = SystemResolvers()
     for _ in range(2):

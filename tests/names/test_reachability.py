@@ -65,7 +65,5 @@ def test_outlook(kind: NameKind, location: ClientLocation, resolves: str, reache
         (Scope.INTERNAL, "elsewhere", ClientLocation.OUTSIDE),
     ],
 )
-def test_where_the_clients_of_a_scope_stand(
-    scope: Scope, placement: str, location: ClientLocation
-) -> None:
+def test_the_location_of_a_scope(scope: Scope, placement: str, location: ClientLocation) -> None:
     assert location_of(scope, placement) is location

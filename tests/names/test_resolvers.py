@@ -21,14 +21,12 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, result: Any) -> None:
 
 
 def test_localhost_resolves_on_every_machine() -> None:
-    found = SystemResolver().resolve("localhost", 5)
-    assert found.ok and {"127.0.0.1", "::1"} & set(found.addresses)
-    assert found.resolver == SYSTEM_LABEL
+    lookup = SystemResolver().resolve("localhost", 5)
+    assert lookup.ok and {"127.0.0.1", "::1"} & set(lookup.addresses)
+    assert lookup.resolver == SYSTEM_LABEL
 
 
-def test_addresses_keep_their_order_and_zones_and_lose_repetitions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_addresses_keep_their_order_and_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody can connect to an address of a link without its zone."""
     answer_with(monkeypatch, ["::1", "fe80::1%eth0", "127.0.0.1", "::1"])
     assert SystemResolver().resolve("kafka", 5).addresses == ("::1", "fe80::1%eth0", "127.0.0.1")
@@ -44,20 +42,18 @@ def test_addresses_keep_their_order_and_zones_and_lose_repetitions(
         ("EAI_MEMORY", Diagnosis.SERVER_FAILURE),
     ],
 )
-def test_what_getaddrinfo_says(
+def test_getaddrinfo_errors(
     monkeypatch: pytest.MonkeyPatch, code: str, diagnosis: Diagnosis
 ) -> None:
     answer_with(monkeypatch, socket.gaierror(getattr(socket, code), "its own words"))
-    found = SystemResolver().resolve("kafka", 5)
-    assert (found.diagnosis, found.detail, found.addresses) == (diagnosis, "its own words", ())
+    lookup = SystemResolver().resolve("kafka", 5)
+    assert (lookup.diagnosis, lookup.detail, lookup.addresses) == (diagnosis, "its own words", ())
 
 
-def test_what_the_system_cannot_do_says_nothing_of_the_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_of_the_system_is_not_nxdomain(monkeypatch: pytest.MonkeyPatch) -> None:
     answer_with(monkeypatch, OSError(errno.EMFILE, "Too many open files"))
-    found = SystemResolver().resolve("kafka", 5)
-    assert (found.diagnosis, found.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")
+    lookup = SystemResolver().resolve("kafka", 5)
+    assert (lookup.diagnosis, lookup.detail) == (Diagnosis.SERVER_FAILURE, "Too many open files")
 
 
 def test_a_label_that_cannot_be_encoded_exists_nowhere() -> None:

@@ -1,7 +1,6 @@
 """Objects of a bucket, and one clear line for each way in which there is none."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import boto3
 import pytest
@@ -15,21 +14,13 @@ NAME = "mine-validator-1"
 LATEST = f"s3://{NAME}/reports/latest.json"
 
 
-@pytest.fixture
-def ambient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Credentials as a shell has them, and no others."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+@pytest.fixture(autouse=True)
+def credentials(ambient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
 
 
 @pytest.fixture
-def bucket(ambient: None) -> Iterator[Bucket]:
+def bucket() -> Iterator[Bucket]:
     with mock_aws():
         place = {"LocationConstraint": "eu-central-1"}
         s3 = boto3.client("s3", region_name="eu-central-1")
@@ -58,22 +49,20 @@ def test_what_is_no_objects_url_is_refused(url: str) -> None:
         fetch(url)
 
 
-def test_missing_credentials_are_named(ambient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(EarshotError, match="Unable to locate credentials") as caught:
         fetch(LATEST)
     assert "AWS_PROFILE" in caught.value.remedy
 
 
-def test_a_profile_that_is_none_is_named(ambient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody's")
     with pytest.raises(EarshotError, match="profile"):
         fetch(LATEST)
 
 
-def test_an_endpoint_that_does_not_answer_is_named(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_endpoint_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**given: str) -> None:
         raise EndpointConnectionError(endpoint_url="https://nowhere.example")
 

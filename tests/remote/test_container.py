@@ -71,10 +71,10 @@ def test_a_file_that_is_missing_is_named() -> None:
 
 
 def test_files_are_for_the_containers_user_alone() -> None:
-    made = folder_archive("run", {"a": b"1"}, 0o600, (65534, 65534))
-    with tarfile.open(fileobj=io.BytesIO(made)) as archive:
+    content = folder_archive("run", {"a": b"1"}, 0o600, (65534, 65534))
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         members = archive.getmembers()
-    assert [(it.name, it.isdir(), oct(it.mode), it.uid) for it in members] == [
+    assert [(member.name, member.isdir(), oct(member.mode), member.uid) for member in members] == [
         ("run", True, "0o700", 65534),
         ("run/a", False, "0o600", 65534),
     ]
@@ -114,44 +114,32 @@ def test_a_report_comes_back_whatever_it_says(name: str) -> None:
         (137, True, [], "needed more memory than 2g; ended with status 137"),
     ],
 )
-def test_no_report_is_an_error_with_the_last_words(
-    code: int, killed: bool, lines: list[str], observed: str
-) -> None:
+def test_report_is_missing(code: int, killed: bool, lines: list[str], observed: str) -> None:
     error = raised(EarshotError, outcome, ContainerDouble(code, killed=killed), lines)
     assert error.observed == observed
 
 
-class RunningDouble:
-    """A container that runs until it is stopped."""
-
-    def __init__(self) -> None:
-        self.status = "running"
-        self.reported: list[float] = []
-
-    def reload(self) -> None:
-        pass
-
-    def stop(self, timeout: float) -> None:
-        self.reported.append(timeout)
-
-
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bool) -> None:
-    double, end = RunningDouble(), Deadline(60 if interrupted else 0)
+    stops: list[float] = []
+
+    def stop(timeout: float) -> None:
+        stops.append(timeout)
+
+    running = SimpleNamespace(status="running", reload=lambda: None, stop=stop)
+    end = Deadline(60 if interrupted else 0)
     if interrupted:
         end.stop.set()
     with pytest.raises(EarshotError, match="the container: did not end within"):
-        container._await(cast(Any, double), end)
-    assert double.reported == [STOP_SECONDS]
+        container._await(cast(Any, running), end)
+    assert stops == [STOP_SECONDS]
 
 
 @pytest.mark.parametrize(
     ("network", "missing"),
     [("dev", False), ("gone", True), (OWN_NETWORK, False), (HOST_NETWORK, False)],
 )
-def test_only_a_network_of_the_brokers_has_to_be_there(
-    network: str, missing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_must_exist(network: str, missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def get(name: str) -> object:
         if name != "dev":
             raise NotFound(name)
@@ -184,22 +172,15 @@ def test_only_a_network_of_the_brokers_has_to_be_there(
         (HOST_NETWORK, "machine-a, network host"),
     ],
 )
-def test_the_vantage_says_where_it_stood(network: str, where: str) -> None:
-    standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network)
+@pytest.mark.parametrize("dns", [(), ("192.0.2.53",)])
+def test_the_vantage_has_place_and_servers(network: str, where: str, dns: tuple[str, ...]) -> None:
+    standpoint = Standpoint(name="internal", scope=Scope.INTERNAL, network=network, dns=dns)
     session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
-    seen = samples.report([], vantages=[INNER, Vantage(name="x")])
-    first, second = container._placed(seen, session).vantages
+    report = samples.report([], vantages=[INNER, Vantage(name="x")])
+    first, second = container._placed(report, session).vantages
     assert (first.kind, first.where) == ("container", where)
+    assert first.resolvers == (dns or ("127.0.0.11",))
     assert second.kind == "host"
-    assert first.resolvers == ("127.0.0.11",)
-
-
-def test_the_vantage_names_the_dns_servers_it_was_given() -> None:
-    standpoint = Standpoint(name="external", scope=Scope.EXTERNAL, dns=("192.0.2.53",))
-    session = DockerHostSession(cast(Any, None), standpoint, "image", "machine-a")
-    seen = samples.report([], vantages=[Vantage(name="external", resolvers=("127.0.0.11",))])
-    (found,) = container._placed(seen, session).vantages
-    assert found.resolvers == ("192.0.2.53",)
 
 
 INNER = Vantage(name="internal", where="id", resolvers=("127.0.0.11",))
@@ -379,8 +360,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_container_is_made_started_and_removed(
     network: str, joined: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
-    report = samples.report([], vantages=[INNER])
-    engine = WholeEngineDouble(report)
+    engine = WholeEngineDouble(samples.report([], vantages=[INNER]))
     (vantage,) = validated(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})
@@ -423,9 +403,7 @@ def test_a_validation_that_ends_in_an_error_is_told_by_its_last_lines() -> None:
 @pytest.mark.usefixtures("named")
 @pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
 @pytest.mark.parametrize("step", ["network", "container", "files", "start"])
-def test_an_engine_that_fails_is_one_error_and_what_it_made_is_removed(
-    step: str, error: Exception
-) -> None:
+def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Exception) -> None:
     engine = WholeEngineDouble(samples.report([]), fails={step: error})
     with pytest.raises(EarshotError) as caught:
         validated(engine, OWN_NETWORK)
@@ -474,21 +452,22 @@ REFUSED = EarshotError("network dev", observed="does not exist", remedy="deploy 
 
 
 @pytest.mark.parametrize("failure", [None, REFUSED, DockerException("no"), ConnectionError("no")])
-def test_the_first_engine_that_can_is_taken(
-    failure: Exception | None, engines: dict[str, Exception]
-) -> None:
+def test_the_first_working_engine(failure: Exception | None, engines: dict[str, Exception]) -> None:
     if failure is not None:
         engines["tcp://one:2376"] = failure
     with container.docker_session(STANDPOINT, "dev", print) as found:
         assert cast(Any, found) == f"session on tcp://{'two' if failure else 'one'}:2376"
 
 
+def opened(standpoint: Standpoint = STANDPOINT) -> object:
+    with container.docker_session(standpoint, "dev", print) as session:
+        return session
+
+
 def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None:
     engines["tcp://one:2376"] = REFUSED
     engines["tcp://two:2376"] = ConnectionError("no")
-    with pytest.raises(EarshotError) as caught, container.docker_session(STANDPOINT, "dev", print):
-        pass
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, opened)) == (
         "its engines: network dev: does not exist; Docker engine at tcp://two:2376: no\n"
         "  fix: deploy the stack"
     )
@@ -497,9 +476,6 @@ def test_each_engine_that_cannot_says_why(engines: dict[str, Exception]) -> None
 def test_where_one_engine_is_all_its_error_is_the_error(engines: dict[str, Exception]) -> None:
     """Without a list it is this machine's."""
     alone = STANDPOINT.model_copy(update={"engines": ()})
-    with container.docker_session(alone, "dev", print) as found:
-        assert cast(Any, found) == "session on None"
+    assert opened(alone) == "session on None"
     engines["None"] = REFUSED
-    with pytest.raises(EarshotError) as caught, container.docker_session(alone, "dev", print):
-        pass
-    assert caught.value is REFUSED
+    assert raised(EarshotError, opened, alone) is REFUSED

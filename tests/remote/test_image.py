@@ -7,10 +7,11 @@ import os
 import re
 import tarfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -71,12 +72,11 @@ def test_pip_is_asked_what_it_is_told(home: Path) -> None:
         "[global]\ncert = /etc/ca.pem\nindex-url = https://mirror.example/simple\n"
         "[install]\ntrusted-host = mirror.example\n[download]\nproxy = nobody\n"
     )
-    environment = {**os.environ, "PIP_INDEX_URL": "https://other.example/simple"}
-    found = pip_settings(environment)
-    assert found["cert"] == "/etc/ca.pem"
-    assert found["trusted-host"] == "mirror.example"
-    assert found["index-url"] == "https://other.example/simple"  # as for pip itself
-    assert "proxy" not in found
+    settings = pip_settings({**os.environ, "PIP_INDEX_URL": "https://other.example/simple"})
+    assert settings["cert"] == "/etc/ca.pem"
+    assert settings["trusted-host"] == "mirror.example"
+    assert settings["index-url"] == "https://other.example/simple"  # as for pip itself
+    assert "proxy" not in settings
 
 
 @pytest.mark.parametrize(
@@ -102,28 +102,28 @@ def test_the_build_trusts_the_authorities_of_pip(
     assert trusted(settings, environment) == expected
 
 
+def failed_step(lines: Sequence[Mapping[str, str]], events: list[str]) -> str:
+    """The observed value of the error that ``lines`` of a build end with."""
+    follow = partial(image._follow, cast(Any, iter(lines)), events.append)
+    return raised(EarshotError, follow).observed
+
+
 def test_a_step_that_fails_is_named_with_its_last_words() -> None:
-    said: list[str] = []
-    lines = [
-        {"stream": "Step 1/2 : FROM base\n"},
-        {"stream": " ---> 0123\n"},
-        {"stream": "Step 2/2 : RUN pip install\n"},
-        {"stream": "Could not find a version\n"},
-        {"error": "returned a non-zero code: 1"},
-    ]
-    assert raised(EarshotError, image._follow, cast(Any, iter(lines)), said.append).observed == (
+    events: list[str] = []
+    steps = ("Step 1/2 : FROM base\n", " ---> 0123\n", "Step 2/2 : RUN pip install\n")
+    lines = [{"stream": text} for text in (*steps, "Could not find a version\n")]
+    assert failed_step([*lines, {"error": "returned a non-zero code: 1"}], events) == (
         "step 2/2: RUN pip install failed: returned a non-zero code: 1\n"
         "    Could not find a version"
     )
-    assert said == ["validator image, step 2/2: RUN pip install"]
+    assert events == ["validator image, step 2/2: RUN pip install"]
 
 
 def test_of_a_step_that_fails_the_last_eight_lines_are_told() -> None:
     lines = [{"status": f"line {number}\n\n"} for number in range(9)]
-    with pytest.raises(EarshotError) as caught:
-        image._follow(cast(Any, iter([*lines, {"error": "no\n space"}])), print)
     reported = "".join(f"\n    line {number}" for number in range(1, 9))
-    assert caught.value.observed == f"the context failed: no space{reported}"
+    failure = f"the context failed: no space{reported}"
+    assert failed_step([*lines, {"error": "no\n space"}], []) == failure
 
 
 def test_a_package_that_no_lock_holds_is_named() -> None:
@@ -212,9 +212,7 @@ class BusyEngineDouble:
         assert name == self.wanted[-1]
 
 
-def test_an_image_that_another_process_makes_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_process_builds_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = image.context()  # of the real cache
     monkeypatch.setattr(image, "context", lambda: files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -345,9 +343,7 @@ def test_packages_come_the_way_that_this_machine_gets_them(
         (TimeoutError("timed out"), "the engine failed: stopped answering (timed out)"),
     ],
 )
-def test_an_engine_that_fails_in_between_says_why(
-    error: Exception, observed: str, machine: dict[str, str]
-) -> None:
+def test_engine_fails_meanwhile(error: Exception, observed: str, machine: dict[str, str]) -> None:
     engine = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}, error])
     assert raised(EarshotError, ensure_image, cast(Any, engine), "base").observed == observed
     assert engine.steps == ["built", "closed"]

@@ -78,7 +78,7 @@ def test_the_order_says_what_to_prove_and_the_answer_is_of_elsewhere() -> None:
     given = read_order(bucket.order, "order")
     assert (given.contract, given.vantage, given.records) == (CONTRACT, "internal", 7)
     assert given.incarnations == {"1": "i-9"}
-    assert [(it.name, it.kind, it.where) for it in report.vantages] == [
+    assert [(vantage.name, vantage.kind, vantage.where) for vantage in report.vantages] == [
         ("internal", "remote", "ip-10-0-0-9")
     ]
 

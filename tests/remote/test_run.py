@@ -97,20 +97,16 @@ def cells(report: Report) -> dict[str, tuple[str, Verdict]]:
 
 
 def test_each_scope_is_validated_from_its_own_vantage(world: World) -> None:
-    said: list[str] = []
-    report = validate_from(PLACES, docker_contract(), OPTIONS, said.append)
-    assert cells(report) == {
-        "internal": ("BOB", Verdict.PASS),
-        "host": ("FRED", Verdict.PASS),
-        "external": ("ALICE", Verdict.PASS),
-    }
-    assert list(cells(report)) == ["internal", "host", "external"]
-    assert (report.run, report.exit_code, report.kind) == (
-        "internal+host+external",
-        0,
-        "validation",
-    )
-    assert said == ["host: doctor"]
+    events: list[str] = []
+    report = validate_from(PLACES, docker_contract(), OPTIONS, events.append)
+    assert [*cells(report).items()] == [
+        ("internal", ("BOB", Verdict.PASS)),
+        ("host", ("FRED", Verdict.PASS)),
+        ("external", ("ALICE", Verdict.PASS)),
+    ]
+    run_id = "internal+host+external"
+    assert (report.run, report.exit_code, report.kind) == (run_id, 0, "validation")
+    assert events == ["host: doctor"]
     assert world.log == ["open internal", "open external", "close external", "close internal"]
 
 
@@ -136,10 +132,9 @@ def test_a_vantage_without_an_engine_is_inconclusive(world: World) -> None:
     report = validate_from(PLACES, docker_contract(), OPTIONS)
     assert cells(report)["external"] == ("ALICE", Verdict.INCONCLUSIVE)
     assert cells(report)["internal"] == ("BOB", Verdict.PASS)
-    (vantage,) = [item for item in report.vantages if item.name == "external"]
-    assert vantage.verdict is Verdict.INCONCLUSIVE
+    (vantage,) = (vantage for vantage in report.vantages if vantage.name == "external")
+    assert (vantage.verdict, vantage.kind) == (Verdict.INCONCLUSIVE, "container")
     assert vantage.reason == report.cells[-1].reason
-    assert vantage.kind == "container"
     assert "unix:///none: does not answer" in vantage.reason
     assert (report.exit_code, report.run) == (3, "internal+host")
 
@@ -169,12 +164,13 @@ def test_a_listener_without_a_scope_is_inconclusive(world: World, names: set[str
     """No vantage is for it; a run that left it out could pass."""
     whole = docker_contract()
     listeners = tuple(
-        it.model_copy(update={"scopes": ()}) if it.name in names else it for it in whole.listeners
+        listener.model_copy(update={"scopes": ()}) if listener.name in names else listener
+        for listener in whole.listeners
     )
     contract = whole.model_copy(update={"listeners": listeners})
     report = validate_from(PLACES, contract, OPTIONS)
     assert {it.listener for it in report.cells} == {it.name for it in whole.listeners}
-    undecided = [it for it in report.cells if it.vantage == "unknown"]
+    undecided = [cell for cell in report.cells if cell.vantage == "unknown"]
     assert {it.verdict for it in undecided} == {Verdict.INCONCLUSIVE}
     assert {it.listener for it in undecided} == names & {it.name for it in whole.listeners}
     assert "add `scopes`" in undecided[0].reason
@@ -210,9 +206,7 @@ def test_what_keeps_this_process_from_validating_is_raised(world: World) -> None
     assert world.log[-1] == "close internal"
 
 
-def test_an_interrupt_ends_the_containers_and_is_passed_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_containers_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = Standpoint(name="waits", scope=Scope.EXTERNAL, kind=Kind.CONTAINER)
 
     def interrupted(*_: object) -> Report:
@@ -245,9 +239,7 @@ def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) ->
     assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
 
 
-def test_after_an_interrupt_no_other_place_is_asked(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_the_questions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def there(
@@ -273,23 +265,22 @@ AFAR = Standpoint(name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, buc
 
 
 def test_at_a_place_that_is_not_run_everything_is_skipped_with_the_reason(world: World) -> None:
-    report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS)
+    places = [NOWHERE, *PLACES[1:]]
+    report = validate_from(places, docker_contract(), OPTIONS)
     assert cells(report)["internal"] == ("BOB", Verdict.SKIP)
     assert report.cells[0].reason == "not run: no validator"
     assert (report.vantages[0].verdict, report.exit_code) == (Verdict.SKIP, 3)
     assert cells(report)["external"] == ("ALICE", Verdict.PASS)
-
-
-def test_without_a_validation_there_was_no_run(world: World) -> None:
-    only = ("internal",)
-    report = validate_from([NOWHERE, *PLACES[1:]], docker_contract(), OPTIONS, only=only)
-    assert (report.run, report.exit_code) == ("none", 3)
+    report = validate_from(places, docker_contract(), OPTIONS, only=("internal",))
+    assert (report.run, report.exit_code) == ("none", 3), "without a validation"
 
 
 def test_listeners_that_a_place_leaves_out_are_skipped_beside_the_others(world: World) -> None:
     both = (Scope.EXTERNAL,)
     contract = docker_contract(Scope.INTERNAL, Scope.EXTERNAL)
-    listeners = tuple(it.model_copy(update={"scopes": both}) for it in contract.listeners)
+    listeners = tuple(
+        listener.model_copy(update={"scopes": both}) for listener in contract.listeners
+    )
     place = Standpoint(name="external", scope=Scope.EXTERNAL, without={"BOB": "it takes SSL"})
     report = validate_from([place], contract.model_copy(update={"listeners": listeners}), OPTIONS)
     found = {cell.listener: (cell.verdict, cell.reason) for cell in report.cells}
@@ -305,9 +296,7 @@ def test_a_place_that_leaves_everything_out_is_not_stood_on(world: World) -> Non
     assert cells(report) == {"host": ("FRED", Verdict.SKIP)}
 
 
-def test_a_validator_elsewhere_is_asked_while_others_are_at_work(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remote_validators_in_parallel(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(post: object, place: Standpoint, contract: Contract, *_: object) -> Report:
         return world._see(place.name, contract)
 

@@ -20,6 +20,7 @@ RICH: dict[str, Any] = {
     "client": {"security.protocol": "SSL", "ssl.truststore.location": "/run/earshot/secrets/a.pem"},
     "secrets": (ssm_secret("a.pem", "/kafka/a", "eu-central-1"),),
 }
+PREPARE, VALIDATE = (f"/usr/local/sbin/earshot-{name}" for name in ("prepare", "validate"))
 
 
 def text(system: System = System.AMAZON_LINUX_2023, **changes: Any) -> str:
@@ -36,64 +37,51 @@ def files(of: str) -> dict[str, str]:
 @pytest.mark.parametrize("system", System)
 @pytest.mark.parametrize("changes", [{}, RICH])
 def test_it_is_small_plain_and_always_the_same(system: System, changes: dict[str, Any]) -> None:
-    made = text(system, **changes)
-    assert made.startswith("#cloud-config\n") and made.isascii() and len(made) < LIMIT
-    assert made == text(system, **changes)
+    user_data = text(system, **changes)
+    assert user_data.startswith("#cloud-config\n") and user_data.isascii()
+    assert len(user_data) < LIMIT and user_data == text(system, **changes)
 
 
 def test_the_bundle_is_fetched_by_its_key_and_checked() -> None:
-    script = files(text())["/usr/local/sbin/earshot-prepare"]
+    script = files(text())[PREPARE]
     assert "bundle=s3://mine-validator-1/bundles/0a.tar\n" in script
     assert f"sha256={'0a' * 32}\n" in script
+    assert f"/opt/earshot/app-{'0a' * 6}\n" in script, "unpacked under the beginning of its sum"
     assert "need java java-17-amazon-corretto-headless\n" in script
-    assert "need python3.11 python3.11\n" in script
 
 
 def test_credentials_are_fetched_only_where_they_are_named() -> None:
     plain, rich = files(text()), files(text(**RICH))
-    prepare = "/usr/local/sbin/earshot-prepare"
-    assert CLIENT not in plain and "ssm" not in plain[prepare]
+    assert CLIENT not in plain and "ssm" not in plain[PREPARE]
     assert "security.protocol=SSL\n" in rich[CLIENT]
-    assert "/kafka/a" in rich[prepare]
-    run = "/usr/local/sbin/earshot-validate"
-    assert CLIENT in rich[run] and CLIENT not in plain[run]
+    assert "/kafka/a" in rich[PREPARE]
+    assert CLIENT in rich[VALIDATE] and CLIENT not in plain[VALIDATE]
 
 
 def test_it_looks_every_minute_and_validates_again_when_due() -> None:
     written = files(text(every=15))
     assert "OnUnitInactiveSec=60s" in written["/etc/systemd/system/earshot-validate.timer"]
-    assert "-mmin +15" in written["/usr/local/sbin/earshot-validate"]
+    assert "-mmin +15" in written[VALIDATE]
+    assert "-mmin +60" in files(text())[VALIDATE], "every hour by default"
 
 
 @pytest.mark.parametrize("system", System)
 def test_all_that_it_runs_is_installed_and_started(system: System) -> None:
-    made = text(system)
-    script = files(made)["/usr/local/sbin/earshot-prepare"]
+    document = yaml.safe_load(text(system))
+    written = {item["path"]: item for item in document["write_files"]}
     for name in ("java", "tar", "aws", "python3.11"):
-        assert f"need {name} {PACKAGING[system].packages[name]}\n" in script
-    document = yaml.safe_load(made)
+        package = f"need {name} {PACKAGING[system].packages[name]}\n"
+        assert package in written[PREPARE]["content"]
     assert [" ".join(command) for command in document["runcmd"]] == [
         "systemctl daemon-reload",
         "systemctl enable earshot-prepare.service",
         "systemctl start --no-block earshot-prepare.service",
     ]
-    assert {item["path"]: item.get("permissions") for item in document["write_files"]} == {
-        "/etc/systemd/system/earshot-prepare.service": None,
-        "/etc/systemd/system/earshot-validate.service": None,
-        "/etc/systemd/system/earshot-validate.timer": None,
-        "/usr/local/sbin/earshot-prepare": "0755",
-        "/usr/local/sbin/earshot-validate": "0755",
-        "/usr/local/sbin/earshot-report": "0755",
+    units = ("earshot-prepare.service", "earshot-validate.service", "earshot-validate.timer")
+    assert {path: item.get("permissions") for path, item in written.items()} == {
+        **dict.fromkeys(f"/etc/systemd/system/{unit}" for unit in units),
+        **dict.fromkeys((PREPARE, VALIDATE, "/usr/local/sbin/earshot-report"), "0755"),
     }
-
-
-def test_it_validates_every_hour_where_nothing_else_is_said() -> None:
-    assert "-mmin +60" in files(text())["/usr/local/sbin/earshot-validate"]
-
-
-def test_the_bundle_is_unpacked_under_the_beginning_of_its_sum() -> None:
-    script = files(text())["/usr/local/sbin/earshot-prepare"]
-    assert f"/opt/earshot/app-{'0a' * 6}\n" in script
 
 
 def test_too_much_is_refused_with_what_mends_it() -> None:
@@ -133,13 +121,6 @@ def test_cloud_inits_schema_is_kept(system: System, tmp_path: Path) -> None:
     [("bucket", "Not a bucket"), ("region", "$(x)"), ("bundle", {"key": "a b", "sha256": "0"})],
 )
 def test_what_could_not_be_a_name_is_refused(key: str, value: Any) -> None:
+    settings = {"system": System.DEBIAN, "region": "eu-central-1", "bucket": "mine"}
     with pytest.raises(ValueError, match=key):
-        ValidatorSettings.model_validate(
-            {
-                "system": System.DEBIAN,
-                "region": "eu-central-1",
-                "bucket": "mine",
-                "bundle": BUNDLE,
-                key: value,
-            }
-        )
+        ValidatorSettings.model_validate({**settings, "bundle": BUNDLE, key: value})

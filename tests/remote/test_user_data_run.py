@@ -48,14 +48,10 @@ class Machine:
 
     root: Path
 
-    def run(self, name: str) -> subprocess.CompletedProcess[str]:
+    def run(self, name: str, *words: str) -> subprocess.CompletedProcess[str]:
         own = {"PATH": f"{self.root}/bin:{os.environ['PATH']}", "BUCKET": str(self.bucket)}
-        return subprocess.run(
-            [self.root / "usr/local/sbin" / name],
-            env={**os.environ, **own},
-            capture_output=True,
-            text=True,
-        )
+        command = [str(self.root / "usr/local/sbin" / name), *words]
+        return subprocess.run(command, env=os.environ | own, capture_output=True, text=True)
 
     @property
     def bucket(self) -> Path:
@@ -65,15 +61,16 @@ class Machine:
         (self.bucket / ORDER).write_text(text)
         return text
 
+    def document(self, key: str) -> object:
+        return json.loads((self.bucket / key).read_text())
+
     @property
     def status(self) -> Status | None:
         file = self.bucket / STATUS
         return Status.read(file.read_text()) if file.exists() else None
 
-    def reports(self) -> list[str]:
-        return sorted(
-            str(it.relative_to(self.bucket)) for it in self.bucket.rglob("reports/**/*.json")
-        )
+    def reports(self) -> list[Path]:
+        return list(self.bucket.rglob("reports/**/*.json"))
 
 
 @pytest.fixture
@@ -110,17 +107,14 @@ def test_an_order_is_carried_out_once(machine: Machine) -> None:
     order = machine.order('{"id": 1}')
     done = machine.run("earshot-validate")
     assert done.returncode == 0 and "looking around" in done.stdout, done.stderr
-    latest, dated, answer = (machine.bucket / LATEST, *machine.bucket.glob("reports/dated/*"),
-                             machine.bucket / answer_to(order))  # fmt: skip
-    reported = json.loads(latest.read_text())
-    assert reported == {"of": digest(order)} == json.loads(answer.read_text())
-    assert json.loads(dated.read_text()) == reported
+    (dated,) = machine.bucket.glob("reports/dated/*")
+    for key in (LATEST, answer_to(order), str(dated)):
+        assert machine.document(key) == {"of": digest(order)}
     assert machine.status is not None
     assert (machine.status.state, machine.status.order) == ("ready", digest(order))
-
-    latest.unlink()
+    (machine.bucket / LATEST).unlink()
     assert machine.run("earshot-validate").returncode == 0
-    assert not latest.exists(), "it was carried out, and is not due"
+    assert not (machine.bucket / LATEST).exists(), "it was carried out, and is not due"
 
 
 def test_it_is_carried_out_again_when_due_and_another_at_once(machine: Machine) -> None:
@@ -131,10 +125,9 @@ def test_it_is_carried_out_again_when_due_and_another_at_once(machine: Machine) 
     os.utime(handled, (handled.stat().st_mtime - 3700,) * 2)
     machine.run("earshot-validate")
     assert (machine.bucket / LATEST).exists()
-
     other = machine.order('{"id": 2}')
     machine.run("earshot-validate")
-    assert json.loads((machine.bucket / answer_to(other)).read_text()) == {"of": digest(other)}
+    assert machine.document(answer_to(other)) == {"of": digest(other)}
 
 
 def test_what_cannot_be_carried_out_is_told_and_not_tried_every_minute(machine: Machine) -> None:
@@ -151,9 +144,7 @@ def test_what_cannot_be_carried_out_is_told_and_not_tried_every_minute(machine: 
 
 
 def test_what_is_said_is_one_line_of_json_whatever_is_in_it(machine: Machine) -> None:
-    script = machine.root / "usr/local/sbin/earshot-report"
-    own = {"PATH": f"{machine.root}/bin:{os.environ['PATH']}", "BUCKET": str(machine.bucket)}
     detail = 'a "quoted" \\ text\nof two lines\x1b[2J'
-    subprocess.run([script, "failed", "", detail], env={**os.environ, **own}, check=True)
+    assert machine.run("earshot-report", "failed", "", detail).returncode == 0
     assert machine.status is not None
     assert machine.status.detail == "a quoted  text of two lines [2J"

@@ -1,7 +1,7 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -37,9 +37,15 @@ def dead() -> Iterator[int]:
 
 def routes(port: int) -> list[Route]:
     keys = [(listener, broker) for listener in ("INTERNAL", "EXTERNAL") for broker in (1, 2)]
-    return [
-        Route(*key, Address("127.0.0.1", port), partition) for partition, key in enumerate(keys)
-    ]
+    local = Address("127.0.0.1", port)
+    return [Route(*key, local, partition) for partition, key in enumerate(keys)]
+
+
+def failing(text: str) -> Callable[[Group, int], None]:
+    def action(group: Group, attempt: int) -> None:
+        raise RuntimeError(text)
+
+    return action
 
 
 def attempts(cancelled: threading.Event | None = None, seconds: float = 60.0) -> Attempts:
@@ -49,7 +55,7 @@ def attempts(cancelled: threading.Event | None = None, seconds: float = 60.0) ->
 
 def timeline(outcomes: list[JobAttempt[None]]) -> list[tuple[int, int, bool]]:
     """(attempt, number of routes, whether it succeeded) of each."""
-    return [(it.attempt, len(it.routes), it.problem is None) for it in outcomes]
+    return [(outcome.attempt, len(outcome.routes), outcome.problem is None) for outcome in outcomes]
 
 
 def test_each_listener_is_one_attempt_where_all_is_well(port: int) -> None:
@@ -59,11 +65,11 @@ def test_each_listener_is_one_attempt_where_all_is_well(port: int) -> None:
         called.append((attempt, {route.listener for route in group}))
 
     cancelled = threading.Event()
-    found = attempts(cancelled).run(routes(port), action)
+    outcomes = attempts(cancelled).run(routes(port), action)
     assert sorted(called, key=str) == [(1, {"EXTERNAL"}), (1, {"INTERNAL"})]
     assert not cancelled.is_set()
-    assert timeline(found) == [(1, 2, True), (1, 2, True)]
-    assert unproven(found) == {}
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, True)]
+    assert unproven(outcomes) == {}
 
 
 def test_nothing_to_do_is_done(port: int) -> None:
@@ -75,64 +81,54 @@ def test_what_failed_is_tried_broker_by_broker_and_the_bad_one_named(port: int) 
         if any(route.key == ("EXTERNAL", 2) for route in group):
             raise RuntimeError("org.apache.kafka.common.errors.TimeoutException: expired")
 
-    found = attempts().run(routes(port), action)
-    assert unproven(found) == {
+    outcomes = attempts().run(routes(port), action)
+    assert unproven(outcomes) == {
         ("EXTERNAL", 2): RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
     }
-    assert timeline(found) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, False), (2, 1, True), (2, 1, False)]
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        "java.io.IOException: No space left on device",
-        "java.lang.OutOfMemoryError: Java heap space",
-        "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
-        "java.net.SocketException: Too many open files",
-    ],
+LIMITS = (
+    "java.io.IOException: No space left on device",
+    "java.lang.OutOfMemoryError: Java heap space",
+    "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
+    "java.net.SocketException: Too many open files",
 )
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 def test_a_limit_of_the_machine_is_told_from_a_failure(limit: str, port: int) -> None:
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError(f"An error occurred.\n: {limit}\n\tat x.Y")
-
-    found = unproven(attempts().run(routes(port), action))
-    assert {item.failure for item in found.values()} == {RouteFailure.RESOURCE_LIMIT}
+    outcomes = attempts().run(routes(port), failing(f"An error occurred.\n: {limit}\n\tat x.Y"))
+    failures = {problem.failure for problem in unproven(outcomes).values()}
+    assert failures == {RouteFailure.RESOURCE_LIMIT}
 
 
-def test_a_dead_broker_is_left_out_and_the_others_are_done_as_one_again(
-    port: int, dead: int
-) -> None:
+def test_a_dead_broker_is_left_out_of_the_next_attempt(port: int, dead: int) -> None:
     every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
 
     def action(group: Group, attempt: int) -> None:
         if every[4] in group:
             raise RuntimeError("refused")
 
-    found = attempts().run(every, action)
-    assert {key: item.failure for key, item in unproven(found).items()} == {
+    outcomes = attempts().run(every, action)
+    assert {key: item.failure for key, item in unproven(outcomes).items()} == {
         ("EXTERNAL", 3): RouteFailure.REFUSED
     }
-    assert timeline(found) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
+    assert timeline(outcomes) == [(1, 2, True), (1, 2, False), (1, 1, False), (2, 2, True)]
 
 
 def test_every_route_has_one_outcome_per_attempt(port: int, dead: int) -> None:
     every = [*routes(port), Route("EXTERNAL", 3, Address("127.0.0.1", dead), 4)]
-
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError("never")
-
-    found = attempts().run(every, action)
-    tried = [(route.key, item.attempt) for item in found for route in item.routes]
+    outcomes = attempts().run(every, failing("never"))
+    tried = [(route.key, outcome.attempt) for outcome in outcomes for route in outcome.routes]
     assert len(tried) == len(set(tried))
     # as one, as one without the dead broker, and one by one
     assert sum(key == ("INTERNAL", 1) for key, _ in tried) == 3
     assert sum(key == ("EXTERNAL", 3) for key, _ in tried) == 1
-    assert unproven(found).keys() == {route.key for route in every}
+    assert unproven(outcomes).keys() == {route.key for route in every}
 
 
-def test_a_dead_broker_cancels_what_waits_for_it(
-    port: int, dead: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_broker_cancels_jobs(port: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("earshot.spark.attempts.WATCH_SECONDS", 0.2)
     every = routes(port)
     every[0] = Route("INTERNAL", 1, Address("127.0.0.1", dead), 0)
@@ -155,9 +151,9 @@ def test_what_is_not_done_at_the_deadline_is_late(port: int) -> None:
         cancelled.wait(60)
         raise RuntimeError("cancelled")
 
-    found = unproven(attempts(cancelled, 0.5).run(routes(port), action))
-    assert {item.failure for item in found.values()} == {RouteFailure.TIMED_OUT}
-    assert all("deadline of 0.5 s" in item.reason for item in found.values())
+    problems = unproven(attempts(cancelled, 0.5).run(routes(port), action))
+    assert {item.failure for item in problems.values()} == {RouteFailure.TIMED_OUT}
+    assert all("deadline of 0.5 s" in item.reason for item in problems.values())
 
 
 def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -> None:
@@ -168,8 +164,8 @@ def test_an_answer_that_comes_while_jobs_are_cancelled_still_counts(port: int) -
         time.sleep(0.05)
         return "answer"
 
-    found = attempts(cancelled, 0.05).run(routes(port), action)
-    assert [item.result for item in found] == ["answer", "answer"]
+    outcomes = attempts(cancelled, 0.05).run(routes(port), action)
+    assert [item.result for item in outcomes] == ["answer", "answer"]
 
 
 def test_a_later_success_forgives_an_earlier_failure(port: int) -> None:
@@ -184,9 +180,7 @@ def of_one_listener(count: int) -> list[Route]:
     return [Route("L", n, Address("127.0.0.1", n), n) for n in range(1, count + 1)]
 
 
-def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_brokers_that_die_in_turn_do_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last attempt is broker by broker, whatever died before it."""
     died: set[int] = set()
     monkeypatch.setattr(module, "connects", lambda address, _: address.port not in died)
@@ -200,14 +194,14 @@ def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
         if brokers & (died | {4}):
             raise RuntimeError("no")
 
-    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
+    outcomes = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(5), action)
     said = "127.0.0.1:{} accepted connections, but no more while the job ran"
-    assert unproven(found) == {
+    assert unproven(outcomes) == {
         ("L", 1): RouteProblem(RouteFailure.REFUSED, said.format(1)),
         ("L", 2): RouteProblem(RouteFailure.REFUSED, said.format(2)),
         ("L", 4): RouteProblem(RouteFailure.JOB_FAILED, "no"),
     }
-    assert {item.attempt for item in found} == {1, 2, 3}
+    assert {item.attempt for item in outcomes} == {1, 2, 3}
     assert events == [
         "something failed through L: again, without broker 1",
         "something failed through L: again, broker by broker",
@@ -217,18 +211,13 @@ def test_brokers_that_die_one_after_the_other_spoil_nothing_for_the_rest(
 def test_where_all_died_nothing_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     events: list[str] = []
-
-    def action(group: Group, attempt: int) -> None:
-        raise RuntimeError("no")
-
-    found = Attempts(lambda: None, Deadline(60), events.append).run(of_one_listener(2), action)
-    assert timeline(found) == [(1, 1, False), (1, 1, False)]
+    all_attempts = Attempts(lambda: None, Deadline(60), events.append)
+    outcomes = all_attempts.run(of_one_listener(2), failing("no"))
+    assert timeline(outcomes) == [(1, 1, False), (1, 1, False)]
     assert events == []
 
 
-def test_after_the_deadline_no_broker_is_blamed_and_nothing_is_tried(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_the_deadline_nothing_is_blamed_or_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "connects", lambda address, _: False)
     end = Deadline(60)
 

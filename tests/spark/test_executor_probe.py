@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,43 +32,22 @@ def refusing() -> Iterator[int]:
 
 
 def test_every_address_is_resolved_and_connected_to(listening: int, refusing: int) -> None:
-    look = prober(
-        [
-            ("INTERNAL", 1, "127.0.0.1", listening, False),
-            ("INTERNAL", 2, "127.0.0.1", refusing, False),
-            ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
-        ],
-        2.0,
-    )
-    (found,) = look([])
-    reached, refused, unknown = found["reached"]
-    assert reached == {
-        "listener": "INTERNAL",
-        "broker": 1,
-        "resolved": ["127.0.0.1"],
-        "cluster_id": "",
-        "stage": "",
-        "error": "",
-    }
-    assert refused == {
-        "listener": "INTERNAL",
-        "broker": 2,
-        "resolved": ["127.0.0.1"],
-        "cluster_id": "",
-        "stage": "tcp",
-        "error": f"127.0.0.1:{refusing}: Connection refused",
-    }
+    addresses = [
+        ("INTERNAL", 1, "127.0.0.1", listening, False),
+        ("INTERNAL", 2, "127.0.0.1", refusing, False),
+        ("EXTERNAL", 1, "kafka-1.invalid", 9092, True),
+    ]
+    (answer,) = prober(addresses, 2.0)([])
+    reached, refused, unknown = answer["reached"]
+    healthy = {"listener": "INTERNAL", "broker": 1, "resolved": ["127.0.0.1"], "cluster_id": ""}
+    assert reached == healthy | {"stage": "", "error": ""}
+    error = f"127.0.0.1:{refusing}: Connection refused"
+    assert refused == healthy | {"broker": 2, "stage": "tcp", "error": error}
     assert unknown.pop("error").startswith("kafka-1.invalid: ")
-    assert unknown == {
-        "listener": "EXTERNAL",
-        "broker": 1,
-        "resolved": [],
-        "cluster_id": "",
-        "stage": "resolve",
-    }
-    assert found["host"] == socket.gethostname()
-    assert found["resolvers"] == nameservers()
-    assert found["executor"] == executor_id()
+    assert unknown == healthy | {"listener": "EXTERNAL", "resolved": [], "stage": "resolve"}
+    assert answer["host"] == socket.gethostname()
+    assert answer["resolvers"] == nameservers()
+    assert answer["executor"] == executor_id()
 
 
 @pytest.fixture
@@ -90,28 +69,22 @@ def looked_at(host: str, port: int, plaintext: bool = False) -> dict[str, object
     return reached
 
 
-def test_the_first_address_that_accepts_is_enough(
-    listening: int, leading: dict[str, list[str]]
-) -> None:
+def test_one_accepting_address_is_enough(listening: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.2", "127.0.0.1"]  # the first is closed
-    found = looked_at("kafka", listening)
-    assert (found["resolved"], found["stage"], found["error"]) == (
+    reached_address = looked_at("kafka", listening)
+    assert (reached_address["resolved"], reached_address["stage"], reached_address["error"]) == (
         ["127.0.0.1", "127.0.0.2"],
         "",
         "",
     )
 
 
-def test_of_several_addresses_the_first_says_why(
-    refusing: int, leading: dict[str, list[str]]
-) -> None:
+def test_the_first_address_says_why(refusing: int, leading: dict[str, list[str]]) -> None:
     leading["kafka"] = ["127.0.0.3", "127.0.0.2"]
     assert looked_at("kafka", refusing)["error"] == f"127.0.0.3:{refusing}: Connection refused"
 
 
-def test_a_kernel_without_ipv6_has_seen_what_ipv4_says(
-    refusing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_without_ipv6_reports_ipv4(refusing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = 250  # a family that no kernel has
     answers = [
         (family, socket.SOCK_STREAM, 0, "", ("127.0.0.1", refusing))
@@ -143,19 +116,17 @@ def test_only_a_broker_that_speaks_plaintext_is_asked(
     plaintext: bool, id: str, listening: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor_probe, "cluster_id", lambda connected, end: "C")
-    found = looked_at("127.0.0.1", listening, plaintext)
-    assert (found["cluster_id"], found["stage"]) == (id, "")
+    reached_address = looked_at("127.0.0.1", listening, plaintext)
+    assert (reached_address["cluster_id"], reached_address["stage"]) == (id, "")
 
 
 def test_a_name_that_cannot_be_encoded_is_told_too() -> None:
-    found = looked_at("a" * 64 + ".example.com", 9092)
-    assert found["stage"] == "resolve"
-    assert str(found["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
+    reached_address = looked_at("a" * 64 + ".example.com", 9092)
+    assert reached_address["stage"] == "resolve"
+    assert str(reached_address["error"]).startswith(f"{'a' * 64}.example.com: encoding with")
 
 
-def test_a_comment_in_another_encoding_hides_no_name_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comments_may_have_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "resolv.conf"
     lines = b"# caf\xe9\n\nsearch example.com\nnameserver\nnameserver 192.0.2.53\n"
     file.write_bytes(lines + b"nameserver 2001:db8::53 # second\n")
@@ -167,20 +138,29 @@ def test_a_comment_in_another_encoding_hides_no_name_server(
 
 def answering(answer: bytes) -> str:
     """The id that is read out of ``answer`` from the other end of a connection."""
+
+    def send(there: socket.socket) -> None:
+        there.sendall(answer)
+        there.shutdown(socket.SHUT_WR)
+
+    return cluster_id_from(send)
+
+
+def cluster_id_from(send: Callable[[socket.socket], None], seconds: float = 60) -> str:
+    """The id that is read while ``send`` uses the other end of the connection."""
     here, there = socket.socketpair()
-    with here, there:
 
-        def tell() -> None:
-            with contextlib.suppress(OSError):  # an answer that is too long is not read to its end
-                there.sendall(answer)
-                there.shutdown(socket.SHUT_WR)
+    def use() -> None:
+        with contextlib.suppress(OSError):  # a connection may be closed before the end
+            send(there)
 
-        teller = threading.Thread(target=tell)
-        teller.start()
-        found = cluster_id(here, time.monotonic() + 60)
-        here.shutdown(socket.SHUT_RDWR)
-        teller.join()
-        return found
+    with there:
+        sender = threading.Thread(target=use)
+        sender.start()
+        with here:
+            id = cluster_id(here, time.monotonic() + seconds)
+        sender.join()
+    return id
 
 
 def metadata(cluster: bytes | None, correlation: int = 7) -> bytes:
@@ -232,20 +212,15 @@ def test_which_cluster_a_broker_says_it_is_of(answer: bytes, id: str) -> None:
 
 
 def test_what_comes_in_pieces_is_read_to_its_end() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
+    whole = metadata(b"5L6g3nShT-eMCtK-X86swQ")
 
-        def answer() -> None:
-            there.recv(100)
-            for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
-                time.sleep(0.01)
-                there.sendall(part)
+    def send(there: socket.socket) -> None:
+        there.recv(100)
+        for part in (whole[:2], whole[2:9], whole[9:] + b"more"):
+            time.sleep(0.01)
+            there.sendall(part)
 
-        teller = threading.Thread(target=answer)
-        teller.start()
-        assert cluster_id(here, time.monotonic() + 60) == "5L6g3nShT-eMCtK-X86swQ"
-        teller.join()
+    assert cluster_id_from(send) == "5L6g3nShT-eMCtK-X86swQ"
 
 
 def test_a_broker_is_asked_for_metadata_of_no_topic() -> None:
@@ -312,18 +287,10 @@ def test_the_probe_travels_by_value_without_earshot() -> None:
 
 
 def test_a_broker_that_answers_a_byte_at_a_time_is_left_in_time() -> None:
-    here, there = socket.socketpair()
-    left = threading.Event()
-    with here, there:
+    def drip(there: socket.socket) -> None:
+        there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
+        while True:
+            time.sleep(0.05)
+            there.sendall(b"\0")
 
-        def drip() -> None:
-            with contextlib.suppress(OSError):
-                there.sendall(struct.pack(">i", (1 << 20) - 1))  # it would take hours
-                while not left.wait(0.05):
-                    there.sendall(b"\0")
-
-        teller = threading.Thread(target=drip)
-        teller.start()
-        assert cluster_id(here, time.monotonic() + 0.5) == ""
-        left.set()
-        teller.join()
+    assert cluster_id_from(drip, 0.5) == ""

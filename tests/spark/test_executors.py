@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,114 +17,101 @@ from tests.raised import raised
 ROUTE = Route("INTERNAL", 1, Address("kafka-1", 9092), 0)
 
 
-def seen(reached: bool) -> Vantage:
-    it = ReachedAddress(
-        listener="INTERNAL", broker=1, address=Address("kafka-1", 9092), reached=reached
-    )
-    return Vantage(name="executor", kind="executor", reached=(it,))
+def vantage(reached: bool) -> Vantage:
+    address = ReachedAddress(listener="INTERNAL", broker=1, address=ROUTE.address, reached=reached)
+    return Vantage(name="executor", kind="executor", reached=(address,))
 
 
 def test_a_route_is_left_out_only_where_no_executor_reaches_it() -> None:
     assert is_reached(ROUTE, ())
-    assert is_reached(ROUTE, (seen(False), seen(True)))
-    assert not is_reached(ROUTE, (seen(False), seen(False)))
-    for other in (replace(ROUTE, broker=2), replace(ROUTE, listener="EXTERNAL")):
-        assert not is_reached(other, (seen(True),))
+    assert is_reached(ROUTE, (vantage(False), vantage(True)))
+    assert not is_reached(ROUTE, (vantage(False), vantage(False)))
+    for route in (replace(ROUTE, broker=2), replace(ROUTE, listener="EXTERNAL")):
+        assert not is_reached(route, (vantage(True),))
 
 
 class Cluster:
-    """A double of a Spark context whose cluster has ``size`` executors."""
+    """A double of a Spark context whose cluster has ``size`` executors.
+
+    ``collect`` is called for the answers of the executors that have a task.
+    """
 
     defaultParallelism = 2
 
-    def __init__(self, size: int) -> None:
+    def __init__(
+        self, size: int, collect: Callable[[list[dict[str, Any]]], Any] = lambda answers: answers
+    ) -> None:
         memory = SimpleNamespace(size=lambda: size + 1)  # the driver counts too
         status = SimpleNamespace(getExecutorMemoryStatus=lambda: memory)
         self._jsc = SimpleNamespace(sc=lambda: status)
-        self._size = size
+        self._size, self._collect = size, collect
+        self.expected = str(size)
+        self.slices = 0
+        self.cancelled = threading.Event()
 
     def getConf(self) -> dict[str, str]:
-        return {"spark.executor.instances": str(self._size)}
+        return {"spark.executor.instances": self.expected}
+
+    def cancelAllJobs(self) -> None:
+        self.cancelled.set()
 
     def parallelize(self, items: range, slices: int) -> Any:
-        def answers() -> list[dict[str, Any]]:
-            reached = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"]}
-            reached |= {"cluster_id": "C"}
-            return [
-                {
-                    "executor": str(item % self._size),
-                    "host": f"worker-{item % self._size}",
-                    "resolvers": ["192.0.2.53"],
-                    "reached": [reached | {"stage": "", "error": ""}],
-                }
-                for item in items
-            ]
+        self.slices = slices
 
-        return SimpleNamespace(
-            mapPartitions=lambda function: SimpleNamespace(collect=lambda: answers())
-        )
+        def collect() -> Any:
+            return self._collect([self._answer(str(item % self._size)) for item in items])
+
+        return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=collect))
+
+    def _answer(self, executor: str) -> dict[str, Any]:
+        reached = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"]}
+        reached |= {"cluster_id": "C", "stage": "", "error": ""}
+        return {
+            "executor": executor,
+            "host": f"worker-{executor}",
+            "resolvers": ["192.0.2.53"],
+            "reached": [reached],
+        }
+
+
+def probed(cluster: Cluster, end: Deadline | None = None) -> Sequence[Vantage]:
+    return probe(cast(Any, cluster), [ROUTE], (), end or Deadline(60))
 
 
 def test_every_executor_becomes_a_vantage_with_what_it_reached() -> None:
-    found = probe(cast(Any, Cluster(2)), [ROUTE], (), Deadline(60))
-    assert [(it.name, it.kind, it.where) for it in found] == [
+    vantages = probed(Cluster(2))
+    assert [(vantage.name, vantage.kind, vantage.where) for vantage in vantages] == [
         ("executor-0", "executor", "worker-0"),
         ("executor-1", "executor", "worker-1"),
     ]
-    assert found[0].resolvers == ("192.0.2.53",)
-    (reached,) = found[0].reached
-    assert (str(reached.address), reached.resolved, reached.reached) == (
-        "kafka-1:9092",
-        ("192.0.2.1",),
-        True,
-    )
+    assert vantages[0].resolvers == ("192.0.2.53",)
+    (reached,) = vantages[0].reached
+    assert (str(reached.address), reached.resolved) == ("kafka-1:9092", ("192.0.2.1",))
+    assert reached.reached
 
 
 def test_a_cluster_without_executors_ends_at_the_deadline() -> None:
     with pytest.raises(NoExecutors, match=r"no executor within the deadline of 0\.3 s"):
-        probe(cast(Any, Cluster(0)), [ROUTE], (), Deadline(0.3))
+        probed(Cluster(0), Deadline(0.3))
 
 
-@pytest.mark.parametrize(("said", "waits"), [("2", False), ("0", True), ("3", True)])
-def test_there_is_no_wait_if_all_expected_executors_are_there(
-    said: str, waits: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("expected", "waits"), [("2", False), ("0", True), ("3", True), ("", True)]
+)
+def test_expected_executors(expected: str, waits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executors, "SETTLED_SECONDS", 0.05)
     monkeypatch.setattr(executors, "EXPECTED_SECONDS", 0.05)
-    end = Deadline(60)
-    waited: list[float] = []
+    cluster, end, waited = Cluster(2), Deadline(60), list[float]()
+    cluster.expected = expected
     monkeypatch.setattr(end.stop, "wait", waited.append)
-    cluster = Cluster(2)
-    monkeypatch.setattr(cluster, "getConf", lambda: {"spark.executor.instances": said})
-    assert len(probe(cast(Any, cluster), [ROUTE], (), end)) == 2
-    assert bool(waited) is waits
-
-
-@pytest.mark.parametrize(("said", "waits"), [("", True), ("2", False)])
-def test_an_expected_number_of_executors_is_optional(
-    said: str, waits: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "SETTLED_SECONDS", 0.05)
-    end = Deadline(60)
-    waited: list[float] = []
-    monkeypatch.setattr(end.stop, "wait", waited.append)
-    cluster = Cluster(2)
-    monkeypatch.setattr(cluster, "getConf", lambda: {"spark.executor.instances": said})
-    assert len(probe(cast(Any, cluster), [ROUTE], (), end)) == 2
+    assert len(probed(cluster, end)) == 2
     assert bool(waited) is waits
 
 
 @pytest.mark.parametrize(("size", "tasks"), [(1, 4), (5, 10)])
 def test_there_are_tasks_enough_for_every_executor(size: int, tasks: int) -> None:
-    class Counting(Cluster):
-        slices: int | None = None
-
-        def parallelize(self, items: range, slices: int) -> Any:
-            self.slices = slices
-            return super().parallelize(items, slices)
-
-    cluster = Counting(size)
-    assert len(probe(cast(Any, cluster), [ROUTE], (), Deadline(60))) == size
+    cluster = Cluster(size)
+    assert len(probed(cluster)) == size
     assert cluster.slices == tasks
 
 
@@ -142,88 +130,59 @@ def test_executors_are_told_where_to_look(monkeypatch: pytest.MonkeyPatch) -> No
     assert events == ["waiting for executors", "2 executor(s) resolve and connect"]
 
 
-class Answering(Cluster):
-    """Of two executors, those in ``rounds`` answer, one round after the other; then none."""
-
-    def __init__(self, *rounds: list[str] | Exception) -> None:
-        super().__init__(2)
-        self.rounds = list(rounds)
-
-    def parallelize(self, items: range, slices: int) -> Any:
-        answers = super().parallelize(range(2), 2).mapPartitions(None).collect()
-
-        def collect() -> list[dict[str, Any]]:
-            reported = self.rounds.pop(0)
-            if isinstance(reported, Exception):
-                raise reported
-            return [it for it in answers if it["executor"] in reported]
-
-        return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=collect))
-
-
 @pytest.mark.parametrize(
-    ("rounds", "found", "left"),
+    ("rounds", "names", "left"),
     [
         ([["0", "1"], ["0"]], ["executor-0", "executor-1"], 1),
         ([["1"], ["1", "0"], []], ["executor-0", "executor-1"], 1),
         ([["1"], [], ["1"], ["0"]], ["executor-1"], 1),
         ([["1"], RuntimeError("lost"), ["0"]], ["executor-1"], 1),
+        ([[], [], []], [], 0),
     ],
 )
-def test_executors_that_got_no_task_may_get_one_later(
-    rounds: list[list[str] | Exception], found: list[str], left: int
+def test_executors_without_task(
+    rounds: list[list[str] | Exception], names: list[str], left: int
 ) -> None:
-    cluster = Answering(*rounds)
-    assert [it.name for it in probe(cast(Any, cluster), [ROUTE], (), Deadline(60))] == found
-    assert len(cluster.rounds) == left
+    def answering(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        executor_ids = rounds.pop(0)
+        if isinstance(executor_ids, Exception):
+            raise executor_ids
+        first_answers = {answer["executor"]: answer for answer in answers}
+        return [first_answers[id] for id in sorted(executor_ids)]
 
-
-def test_executors_that_do_not_answer_are_none() -> None:
-    error = raised(NoExecutors, probe, cast(Any, Answering([], [], [])), [ROUTE], (), Deadline(60))
-    assert str(error) == "no executor answered before the deadline of 60 s passed"
+    cluster = Cluster(2, answering)
+    if names:
+        assert [vantage.name for vantage in probed(cluster)] == names
+    else:
+        error = raised(NoExecutors, probed, cluster)
+        assert str(error) == "no executor answered before the deadline of 60 s passed"
+    assert len(rounds) == left
 
 
 def test_what_takes_too_long_is_cancelled() -> None:
-    cancelled = threading.Event()
-
-    class Slow(Cluster):
-        def parallelize(self, items: range, slices: int) -> Any:
-            return SimpleNamespace(
-                mapPartitions=lambda function: SimpleNamespace(collect=lambda: cancelled.wait(60))
-            )
-
-        def cancelAllJobs(self) -> None:
-            cancelled.set()
-
+    cluster = Cluster(2, lambda answers: cluster.cancelled.wait(60))
     with pytest.raises(NoExecutors, match=r"^no executor answered before the deadline of 0\.5 s"):
-        probe(cast(Any, Slow(2)), [ROUTE], (), Deadline(0.5))
-    assert cancelled.is_set()
+        probed(cluster, Deadline(0.5))
+    assert cluster.cancelled.is_set()
 
 
 def test_executors_are_not_waited_for_after_the_deadline() -> None:
     returned, ended = threading.Event(), threading.Event()
 
-    class Stuck(Cluster):
-        def parallelize(self, items: range, slices: int) -> Any:
-            def collect() -> None:
-                returned.wait(60)
-                ended.set()
-
-            return SimpleNamespace(mapPartitions=lambda look: SimpleNamespace(collect=collect))
-
-        def cancelAllJobs(self) -> None:
-            pass
+    def stuck(answers: object) -> None:
+        returned.wait(60)
+        ended.set()
 
     with pytest.raises(NoExecutors):
-        probe(cast(Any, Stuck(2)), [ROUTE], (), Deadline(0.5))
+        probed(Cluster(2, stuck), Deadline(0.5))
     assert not ended.is_set()
     returned.set()
 
 
-def test_what_an_executor_met_stands_in_its_vantage() -> None:
-    it = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"], "stage": "tcp"}
-    reached = [it | {"error": "timed out", "cluster_id": ""}]
-    seen = {"executor": "7", "host": "worker", "resolvers": [], "reached": reached}
+def test_a_vantage_has_what_its_executor_met() -> None:
+    reached = {"listener": "INTERNAL", "broker": 1, "resolved": ["192.0.2.1"], "stage": "tcp"}
+    reached |= {"error": "timed out", "cluster_id": ""}
+    seen = {"executor": "7", "host": "worker", "resolvers": [], "reached": [reached]}
     expected = ReachedAddress(
         listener="INTERNAL",
         broker=1,
@@ -233,27 +192,19 @@ def test_what_an_executor_met_stands_in_its_vantage() -> None:
         error="timed out",
     )
     assert vantage_of(seen, [ROUTE]).reached == (expected,)
-    reached[0] |= {"error": "", "cluster_id": "C"}
+    reached |= {"error": "", "cluster_id": "C"}
     passed = expected.model_copy(update={"reached": True, "error": "", "cluster_id": "C"})
     assert vantage_of(seen, [ROUTE]).reached == (passed,)
 
 
 def test_executors_that_cannot_run_python_are_no_fault_of_a_listener() -> None:
-    reported = (
-        "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: "
-        "[PYTHON_VERSION_MISMATCH] Python in worker has different version\n\tat a.b.C(D.scala:1)"
-    )
+    def fail(answers: object) -> None:
+        raise RuntimeError(
+            "An error occurred while calling o1.collect.\n: org.apache.spark.SparkException: "
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version\n\tat a.b.C(D.scala)"
+        )
 
-    class Unable(Cluster):
-        def parallelize(self, items: range, slices: int) -> Any:
-            def fail() -> None:
-                raise RuntimeError(reported)
-
-            return SimpleNamespace(mapPartitions=lambda function: SimpleNamespace(collect=fail))
-
-    with pytest.raises(NoExecutors) as caught:
-        probe(cast(Any, Unable(1)), [ROUTE], (), Deadline(60))
-    assert str(caught.value) == (
+    assert str(raised(NoExecutors, probed, Cluster(1, fail))) == (
         "no executor could run the probe: SparkException: [PYTHON_VERSION_MISMATCH] Python in "
         "worker has different version"
     )

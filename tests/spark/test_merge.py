@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,15 @@ from earshot.spark.job import JobResult
 from earshot.spark.merge import blame, merge, without_spark
 from earshot.validation.client import Failure
 from earshot.validation.refusals import refusal
-from earshot.validation.result import Cell, Delivery, ReachedAddress, StageResult, Vantage, combine
+from earshot.validation.result import (
+    Cause,
+    Cell,
+    Delivery,
+    ReachedAddress,
+    StageResult,
+    Vantage,
+    combine,
+)
 from earshot.validation.terms import Stage, Verdict
 from earshot.validation.verdict import Share, Tally
 
@@ -31,10 +40,7 @@ def cell(listener: str, broker: int, verdict: Verdict = Verdict.PASS) -> Cell:
 
 
 CELLS = [cell(listener, broker) for listener in LISTENERS for broker in (1, 2)]
-SHARES = tuple(
-    Share(item.listener, item.broker, 1, partition, 10, True)
-    for partition, item in enumerate(CELLS)
-)
+SHARES = tuple(Share(it.listener, it.broker, 1, n, 10, True) for n, it in enumerate(CELLS))
 TALLIES = tuple(
     Tally(reader, share, share.partition, 10, distinct=10)
     for reader in LISTENERS
@@ -44,12 +50,32 @@ READS = frozenset((reader, share.partition) for reader in LISTENERS for share in
 WHOLE = JobResult(SHARES, TALLIES, READS)
 
 
-def by_key(cells: tuple[Cell, ...], vantage: str = "host") -> dict[tuple[str, int], Cell]:
-    return {(it.listener, it.broker): it for it in cells if it.vantage == vantage}
+Key = tuple[str, int]
 
 
-def verdicts(cells: tuple[Cell, ...], vantage: str = "host") -> dict[tuple[str, int], Verdict]:
-    return {key: item.verdict for key, item in by_key(cells, vantage).items()}
+def by_key(cells: tuple[Cell, ...], vantage: str = "host") -> dict[Key, Cell]:
+    return {(cell.listener, cell.broker): cell for cell in cells if cell.vantage == vantage}
+
+
+def merged(vantage: str = "host", **findings: Any) -> dict[Key, Cell]:
+    """Cells seen from ``vantage``, by key, if the job found ``findings``."""
+    return by_key(merge(CELLS, replace(WHOLE, **findings)), vantage)
+
+
+def cause_of(cell: Cell) -> Cause:
+    assert cell.cause is not None
+    return cell.cause
+
+
+def without_share(key: Key, **findings: Any) -> JobResult:
+    """What the job found that left out the share ``key``."""
+    shares = tuple(share for share in SHARES if (share.listener, share.broker) != key)
+    tallies = tuple(tally for tally in TALLIES if tally.share in shares)
+    return JobResult(shares, tallies, READS, **findings)
+
+
+def verdicts(cells: tuple[Cell, ...], vantage: str = "host") -> dict[Key, Verdict]:
+    return {key: cell.verdict for key, cell in by_key(cells, vantage).items()}
 
 
 def test_what_both_proved_passes_and_says_how() -> None:
@@ -69,121 +95,99 @@ def test_a_cell_that_the_doctor_failed_stays_as_it_is() -> None:
 
 def test_what_was_not_acknowledged_fails_at_produce() -> None:
     problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: expired")
-    findings = JobResult(SHARES, TALLIES, READS, unwritten={("EXTERNAL", 2): problem})
-    found = by_key(merge(CELLS, findings))["EXTERNAL", 2]
-    assert (found.verdict, found.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
-    assert found.cause is not None and found.cause.observed == (
-        "Spark's records were not acknowledged: TimeoutException: expired"
-    )
-    assert [item.detail for item in found.stages] == [
-        *["seen"] * 5,
-        found.cause.observed,
-        "produce failed",
-    ]
-    assert [item.verdict for item in found.stages] == [
-        *[Verdict.PASS] * 5,
-        Verdict.FAIL,
-        Verdict.SKIP,
+    cell = merged(unwritten={("EXTERNAL", 2): problem})["EXTERNAL", 2]
+    observed = "Spark's records were not acknowledged: TimeoutException: expired"
+    assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
+    assert cause_of(cell).observed == observed
+    assert [(stage.verdict, stage.detail) for stage in cell.stages] == [
+        *[(Verdict.PASS, "seen")] * 5,
+        (Verdict.FAIL, observed),
+        (Verdict.SKIP, "produce failed"),
     ]
 
 
 def test_what_could_not_be_read_fails_its_reader_only() -> None:
     problem = RouteProblem(RouteFailure.JOB_FAILED, "TimeoutException: no position")
-    findings = JobResult(SHARES, TALLIES, READS, unread={("INTERNAL", 1): problem})
-    found = merge(CELLS, findings)
-    assert verdicts(found) == {
-        ("INTERNAL", 1): Verdict.FAIL,
-        ("INTERNAL", 2): Verdict.PASS,
-        ("EXTERNAL", 1): Verdict.PASS,
-        ("EXTERNAL", 2): Verdict.PASS,
-    }
-    failed = by_key(found)["INTERNAL", 1]
-    assert failed.failed_stage is Stage.CONSUME
-    assert failed.cause is not None and failed.cause.observed == (
+    cells = merged(unread={("INTERNAL", 1): problem})
+    failed = cells.pop(("INTERNAL", 1))
+    assert {cell.verdict for cell in cells.values()} == {Verdict.PASS} and len(cells) == 3
+    assert (failed.verdict, failed.failed_stage) == (Verdict.FAIL, Stage.CONSUME)
+    assert cause_of(failed).observed == (
         "Spark's records could not be read back: TimeoutException: no position"
     )
 
 
-def test_a_broker_that_died_meanwhile_fails_where_it_stopped_to_answer() -> None:
+def test_a_broker_that_died_meanwhile_fails_at_tcp() -> None:
     gone = RouteProblem(RouteFailure.REFUSED, "accepted connections, but no more while the job ran")
-    findings = JobResult(SHARES, TALLIES, READS, unwritten={("INTERNAL", 1): gone})
-    found = by_key(merge(CELLS, findings))["INTERNAL", 1]
-    assert found.failed_stage is Stage.TCP
-    assert found.cause is not None
-    assert (found.cause.kind, found.cause.observed) == ("refused", gone.reason)
+    cell = merged(unwritten={("INTERNAL", 1): gone})["INTERNAL", 1]
+    assert cell.failed_stage is Stage.TCP
+    assert (cause_of(cell).kind, cause_of(cell).observed) == ("refused", gone.reason)
 
 
-def test_what_was_not_done_in_time_is_inconclusive() -> None:
-    late = RouteProblem(RouteFailure.TIMED_OUT, "not done when the deadline of 9 s passed")
-    findings = JobResult((), (), frozenset(), unwritten={("INTERNAL", 1): late})
-    found = by_key(merge(CELLS[:1], findings))["INTERNAL", 1]
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert found.reason == "Spark: not done when the deadline of 9 s passed"
-
-
-def test_a_limit_of_the_machine_that_runs_spark_is_no_fault_of_a_broker() -> None:
-    full = RouteProblem(RouteFailure.RESOURCE_LIMIT, "IOException: No space left on device")
-    findings = JobResult(SHARES, TALLIES, READS, unread={("INTERNAL", 1): full})
-    found = by_key(merge(CELLS[:1], findings))["INTERNAL", 1]
-    assert (found.verdict, found.cause) == (Verdict.INCONCLUSIVE, None)
-    assert found.reason.endswith(
-        "the machine that it runs on: IOException: No space left on device"
-    )
+@pytest.mark.parametrize(
+    ("failure", "problem", "reason"),
+    [
+        (RouteFailure.TIMED_OUT, "not done when the deadline of 9 s passed", "Spark: {}"),
+        (RouteFailure.RESOURCE_LIMIT, "IOException: No space left", "machine that it runs on: {}"),
+    ],
+)
+def test_problems_of_the_machine(failure: RouteFailure, problem: str, reason: str) -> None:
+    late = {("INTERNAL", 1): RouteProblem(failure, problem)}
+    for cells in (merged(unwritten=late), merged(unread=late)):
+        cell = cells["INTERNAL", 1]
+        assert (cell.verdict, cell.cause) == (Verdict.INCONCLUSIVE, None)
+        assert cell.reason.endswith(reason.format(problem))
 
 
 def test_without_spark_nothing_that_passed_is_proven() -> None:
-    failed = cell("INTERNAL", 3, Verdict.FAIL)
-    cells = without_spark([CELLS[0], failed], "no topic")
-    assert [item.verdict for item in cells] == [Verdict.INCONCLUSIVE, Verdict.FAIL]
-    assert cells[0].reason == "no topic"
+    cells = [CELLS[0], cell("INTERNAL", 3, Verdict.FAIL)]
+    passed, failed = without_spark(cells, "no topic")
+    assert (passed.verdict, failed.verdict) == (Verdict.INCONCLUSIVE, Verdict.FAIL)
+    assert passed.reason == "no topic"
     cause = refusal(Failure("authorization", "Topic authorization failed"))
-    assert [item.cause for item in without_spark([CELLS[0], failed], "no topic", cause)] == [
-        cause,
-        None,
-    ]
+    assert [it.cause for it in without_spark(cells, "no topic", cause)] == [cause, None]
 
 
 def delivery(writer: str, reader: str, lost: int) -> Delivery:
-    return Delivery(
-        written_through=writer,
-        read_through=reader,
-        broker=1,
-        acknowledged=10,
-        read=10 - lost,
-        lost=lost,
+    way = {"written_through": writer, "read_through": reader, "broker": 1}
+    counts = {"acknowledged": 10, "read": 10 - lost, "lost": lost}
+    return Delivery.model_validate(way | counts)
+
+
+@pytest.mark.parametrize(
+    ("deliveries", "blamed"),
+    [
+        (
+            [("INTERNAL", 0, "INTERNAL"), ("INTERNAL", 3, "EXTERNAL"),
+             ("EXTERNAL", 0, "EXTERNAL"), ("EXTERNAL", 0, "INTERNAL")],
+            ("EXTERNAL", 1),
+        ),
+        ([("INTERNAL", 3, "INTERNAL"), ("INTERNAL", 3, "EXTERNAL")], ("INTERNAL", 1)),
+    ],
+    ids=["what one reader misses is its failure", "what all miss is the writer's"],
+)  # fmt: skip
+def test_who_is_blamed(deliveries: list[tuple[str, int, str]], blamed: Key) -> None:
+    lost = [delivery(writer, reader, count) for writer, count, reader in deliveries]
+    assert set(blame(lost)) == {blamed}
+
+
+def tallied(**changes: dict[str, object]) -> tuple[Tally, ...]:
+    """Tallies in which the first share has ``changes``, by reader."""
+    return tuple(
+        replace(tally, **changes.get(tally.read_through, {}))  # type: ignore[arg-type]
+        if tally.share == SHARES[0]
+        else tally
+        for tally in TALLIES
     )
-
-
-def test_what_one_reader_misses_is_the_readers_failure() -> None:
-    found = blame(
-        [
-            delivery("INTERNAL", "INTERNAL", 0),
-            delivery("INTERNAL", "EXTERNAL", 3),
-            delivery("EXTERNAL", "EXTERNAL", 0),
-            delivery("EXTERNAL", "INTERNAL", 0),
-        ]
-    )
-    assert set(found) == {("EXTERNAL", 1)}
-
-
-def test_what_every_reader_misses_is_the_writers_failure() -> None:
-    found = blame([delivery("INTERNAL", "INTERNAL", 3), delivery("INTERNAL", "EXTERNAL", 3)])
-    assert set(found) == {("INTERNAL", 1)}
 
 
 def test_lost_records_fail_the_cell_with_their_numbers() -> None:
-    short = tuple(
-        Tally(it.read_through, it.share, it.partition, 7, distinct=7, missing=(1, 2, 3))
-        if it.share == SHARES[0]
-        else it
-        for it in TALLIES
-    )
-    found = by_key(merge(CELLS, JobResult(SHARES, short, READS)))["INTERNAL", 1]
-    assert found.failed_stage is Stage.CONSUME
-    assert found.cause is not None and found.cause.kind == "lost"
+    lost: dict[str, object] = {"records": 7, "distinct": 7, "missing": (1, 2, 3)}
+    cell = merged(tallies=tallied(INTERNAL=lost, EXTERNAL=lost))["INTERNAL", 1]
+    assert cell.failed_stage is Stage.CONSUME and cause_of(cell).kind == "lost"
     reported = "of 10 records written through INTERNAL, 3 never came back through"
-    assert found.cause.observed == f"{reported} EXTERNAL; {reported} INTERNAL"
-    assert found.cause.remedy == (
+    assert cause_of(cell).observed == f"{reported} EXTERNAL; {reported} INTERNAL"
+    assert cause_of(cell).remedy == (
         "see the log of broker 1 for this time, and the network between its listeners and their "
         "clients (proxies, port mappings)"
     )
@@ -203,61 +207,38 @@ LOST_AND_SWAPPED = (
         ({"distinct": 9, "missing": (4,), "descents": 2}, "lost", LOST_AND_SWAPPED),
     ],
 )
-def test_whatever_happened_to_records_is_told(
-    changes: dict[str, object], kind: str, reported: str
-) -> None:
+def test_what_happened_to_records(changes: dict[str, object], kind: str, reported: str) -> None:
     """By the reader's cell, as the other listener gave the same records back."""
-    tallies = tuple(
-        replace(it, **changes)  # type: ignore[arg-type]
-        if (it.share, it.read_through) == (SHARES[0], "EXTERNAL")
-        else it
-        for it in TALLIES
-    )
-    found = by_key(merge(CELLS, JobResult(SHARES, tallies, READS)))
-    assert found["INTERNAL", 1].verdict is Verdict.PASS
-    cause = found["EXTERNAL", 1].cause
-    assert cause is not None and cause.kind == kind
-    assert cause.observed == f"{OF_TEN}, {reported}"
+    cells = merged(tallies=tallied(EXTERNAL=changes))
+    assert cells["INTERNAL", 1].verdict is Verdict.PASS
+    cause = cause_of(cells["EXTERNAL", 1])
+    assert (cause.kind, cause.observed) == (kind, f"{OF_TEN}, {reported}")
+
+
+def reached(cell: Cell, **changes: object) -> ReachedAddress:
+    address = {"listener": cell.listener, "broker": cell.broker, "address": cell.address}
+    seen = {"resolved": ("192.0.2.1",), "reached": True}
+    return ReachedAddress.model_validate(address | seen | changes)
 
 
 def executor(name: str, *failures: ReachedAddress) -> Vantage:
-    failed = {(item.listener, item.broker): item for item in failures}
-    seen = tuple(
-        failed.get(
-            (item.listener, item.broker),
-            ReachedAddress(
-                listener=item.listener,
-                broker=item.broker,
-                address=item.address,
-                resolved=("192.0.2.1",),
-                reached=True,
-            ),
-        )
-        for item in CELLS
-    )
+    failed = {(failure.listener, failure.broker): failure for failure in failures}
+    seen = tuple(failed.get((cell.listener, cell.broker), reached(cell)) for cell in CELLS)
     return Vantage(name=name, kind="executor", where="worker", reached=seen)
 
 
 def missed(listener: str, broker: int, resolved: tuple[str, ...], error: str) -> ReachedAddress:
-    return ReachedAddress(
-        listener=listener,
-        broker=broker,
-        address=Address(f"kafka-{broker}.example.com", 9092),
-        resolved=resolved,
-        reached=False,
-        error=error,
-    )
+    return reached(cell(listener, broker), resolved=resolved, reached=False, error=error)
 
 
 def test_an_executor_that_cannot_resolve_fails_its_cell_and_not_the_drivers() -> None:
     blind = executor("executor-1", missed("EXTERNAL", 2, (), "kafka-2.example.com: not known"))
     far = executor("executor-2", missed("EXTERNAL", 1, ("192.0.2.1",), "timed out"))
-    findings = JobResult(SHARES, TALLIES, READS, executors=(executor("executor-0"), blind, far))
-    cells = merge(CELLS, findings)
+    cells = merge(CELLS, replace(WHOLE, executors=(executor("executor-0"), blind, far)))
     assert set(verdicts(cells).values()) == {Verdict.PASS}
     assert set(verdicts(cells, "executor-0").values()) == {Verdict.PASS}
     proven = by_key(cells, "executor-0")["EXTERNAL", 2]
-    assert [(item.stage, item.verdict, item.detail) for item in proven.stages] == [
+    assert [(stage.stage, stage.verdict, stage.detail) for stage in proven.stages] == [
         (Stage.RESOLVE, Verdict.PASS, "192.0.2.1"),
         (Stage.TCP, Verdict.PASS, ""),
         (Stage.PRODUCE, Verdict.PASS, "by the executors together"),
@@ -266,41 +247,28 @@ def test_an_executor_that_cannot_resolve_fails_its_cell_and_not_the_drivers() ->
     assert (proven.latency_ms, proven.cause, proven.reason) == (None, None, "")
     unresolved = by_key(cells, "executor-1")["EXTERNAL", 2]
     assert (unresolved.verdict, unresolved.failed_stage) == (Verdict.FAIL, Stage.RESOLVE)
-    assert unresolved.cause is not None and unresolved.cause.observed == (
-        "executor-1 on worker: kafka-2.example.com: not known"
-    )
-    assert [(item.stage, item.verdict) for item in unresolved.stages] == [
+    observed = "executor-1 on worker: kafka-2.example.com: not known"
+    assert cause_of(unresolved).observed == observed
+    assert [(stage.stage, stage.verdict) for stage in unresolved.stages] == [
         (Stage.RESOLVE, Verdict.FAIL),
         *[(stage, Verdict.SKIP) for stage in list(Stage)[3:]],
     ]
     unreached = by_key(cells, "executor-2")["EXTERNAL", 1]
-    assert unreached.failed_stage is Stage.TCP
-    assert unreached.cause is not None
-    assert (unreached.cause.kind, unreached.cause.observed) == (
-        "timeout",
-        "executor-2 on worker: timed out",
-    )
-    assert [(item.stage, item.verdict) for item in unreached.stages[:2]] == [
+    cause = cause_of(unreached)
+    assert (cause.kind, cause.observed) == ("timeout", "executor-2 on worker: timed out")
+    assert [(stage.stage, stage.verdict) for stage in unreached.stages[:2]] == [
         (Stage.RESOLVE, Verdict.PASS),
         (Stage.TCP, Verdict.FAIL),
     ]
-    failed = [it for it in cells if it.verdict is Verdict.FAIL]
-    assert len(failed) == 2 and all(it.latency_ms is None for it in failed)
+    assert unreached.failed_stage is Stage.TCP
+    failed = [cell for cell in cells if cell.verdict is Verdict.FAIL]
+    assert len(failed) == 2 and all(cell.latency_ms is None for cell in failed)
 
 
 def test_several_findings_are_told_together_and_the_gravest_names_the_cause() -> None:
-    changes: dict[str, dict[str, object]] = {
-        "EXTERNAL": {"corrupt": 2},
-        "INTERNAL": {"distinct": 9, "missing": (4,)},
-    }
-    tallies = tuple(
-        replace(it, **changes[it.read_through])  # type: ignore[arg-type]
-        if it.share == SHARES[0]
-        else it
-        for it in TALLIES
-    )
-    cause = by_key(merge(CELLS, JobResult(SHARES, tallies, READS)))["INTERNAL", 1].cause
-    assert cause is not None and cause.kind == "lost"
+    tallies = tallied(EXTERNAL={"corrupt": 2}, INTERNAL={"distinct": 9, "missing": (4,)})
+    cause = cause_of(merged(tallies=tallies)["INTERNAL", 1])
+    assert cause.kind == "lost"
     assert cause.observed == (
         f"{OF_TEN}, 2 came back changed through EXTERNAL; "
         f"{OF_TEN}, 1 never came back through INTERNAL"
@@ -309,53 +277,39 @@ def test_several_findings_are_told_together_and_the_gravest_names_the_cause() ->
 
 def test_an_executors_cell_has_nothing_of_the_doctors() -> None:
     problem = refusal(Failure("authorization", "denied"))
-    failed = CELLS[0].model_copy(
-        update={"verdict": Verdict.FAIL, "cause": problem, "reason": "a reason"}
-    )
+    changes = {"verdict": Verdict.FAIL, "cause": problem, "reason": "a reason"}
+    failed = CELLS[0].model_copy(update=changes)
     findings = replace(WHOLE, executors=(executor("executor-0"),))
-    found = by_key(merge([failed, *CELLS[1:]], findings), "executor-0")["INTERNAL", 1]
-    assert (found.verdict, found.cause, found.reason) == (Verdict.PASS, None, "")
+    cell = by_key(merge([failed, *CELLS[1:]], findings), "executor-0")["INTERNAL", 1]
+    assert (cell.verdict, cell.cause, cell.reason) == (Verdict.PASS, None, "")
 
 
 def test_an_executor_that_is_refused_says_so() -> None:
     shut = executor("executor-1", missed("EXTERNAL", 1, ("192.0.2.1",), "Connection Refused"))
-    cells = merge(CELLS, replace(WHOLE, executors=(shut,)))
-    cause = by_key(cells, "executor-1")["EXTERNAL", 1].cause
-    assert cause is not None and cause.kind == "refused"
+    assert cause_of(merged("executor-1", executors=(shut,))["EXTERNAL", 1]).kind == "refused"
 
 
 def test_what_the_job_failed_at_is_the_executors_failure_too() -> None:
-    problem = RouteProblem(RouteFailure.JOB_FAILED, "expired")
-    findings = replace(
-        WHOLE, unwritten={("EXTERNAL", 2): problem}, executors=(executor("executor-0"),)
-    )
-    found = by_key(merge(CELLS, findings), "executor-0")["EXTERNAL", 2]
-    assert (found.verdict, found.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
+    unwritten = {("EXTERNAL", 2): RouteProblem(RouteFailure.JOB_FAILED, "expired")}
+    cells = merged("executor-0", unwritten=unwritten, executors=(executor("executor-0"),))
+    cell = cells["EXTERNAL", 2]
+    assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.PRODUCE)
 
 
 def test_what_the_driver_could_not_prove_the_executors_cannot_either() -> None:
-    rest = tuple(it for it in SHARES if (it.listener, it.broker) != ("EXTERNAL", 2))
-    tallies = tuple(it for it in TALLIES if it.share in rest)
-    findings = JobResult(rest, tallies, READS, executors=(executor("executor-0"),))
-    found = by_key(merge(CELLS, findings), "executor-0")["EXTERNAL", 2]
-    assert (found.verdict, found.reason) == (
-        Verdict.SKIP,
-        "the driver could not prove it, so the job left it out",
-    )
+    findings = without_share(("EXTERNAL", 2), executors=(executor("executor-0"),))
+    cell = by_key(merge(CELLS, findings), "executor-0")["EXTERNAL", 2]
+    reason = "the driver could not prove it, so the job left it out"
+    assert (cell.verdict, cell.reason) == (Verdict.SKIP, reason)
 
 
 def test_what_no_executor_reached_is_not_proven_for_the_driver_either() -> None:
     blind = executor("executor-0", missed("EXTERNAL", 2, (), "not known"))
-    rest = [item for item in SHARES if (item.listener, item.broker) != ("EXTERNAL", 2)]
-    tallies = tuple(item for item in TALLIES if item.share in rest)
-    findings = JobResult(tuple(rest), tallies, READS, executors=(blind,))
-    found = merge(CELLS, findings)
-    driver = by_key(found)["EXTERNAL", 2]
-    assert (driver.verdict, driver.reason) == (
-        Verdict.INCONCLUSIVE,
-        "no Spark executor could reach it, so Spark proved nothing",
-    )
-    assert combine(item.verdict for item in found) is Verdict.FAIL
+    cells = merge(CELLS, without_share(("EXTERNAL", 2), executors=(blind,)))
+    driver = by_key(cells)["EXTERNAL", 2]
+    reason = "no Spark executor could reach it, so Spark proved nothing"
+    assert (driver.verdict, driver.reason) == (Verdict.INCONCLUSIVE, reason)
+    assert combine(cell.verdict for cell in cells) is Verdict.FAIL
 
 
 STRANGER = RouteProblem(
@@ -365,24 +319,17 @@ STRANGER = RouteProblem(
 
 def test_an_address_where_sparks_driver_meets_another_cluster() -> None:
     findings = replace(WHOLE, unwritten={("INTERNAL", 2): STRANGER})
-    found = by_key(merge(CELLS, findings, "C"))
-    failed = found["INTERNAL", 2]
-    assert failed.failed_stage is Stage.METADATA and failed.cause is not None
-    assert (failed.cause.kind, failed.cause.observed) == ("another-cluster", STRANGER.reason)
-    assert failed.cause.expected == "cluster C of the contract"
-    assert found["INTERNAL", 1].verdict is Verdict.PASS
+    cells = by_key(merge(CELLS, findings, "C"))
+    failed = cells["INTERNAL", 2]
+    assert failed.failed_stage is Stage.METADATA
+    cause = cause_of(failed)
+    assert (cause.kind, cause.observed) == ("another-cluster", STRANGER.reason)
+    assert cause.expected == "cluster C of the contract"
+    assert cells["INTERNAL", 1].verdict is Verdict.PASS
 
 
 def meeting(cluster_id: str) -> Vantage:
-    at = cell("INTERNAL", 1).address
-    seen = ReachedAddress(
-        listener="INTERNAL",
-        broker=1,
-        address=at,
-        resolved=("192.0.2.1",),
-        reached=True,
-        cluster_id=cluster_id,
-    )
+    seen = reached(cell("INTERNAL", 1), cluster_id=cluster_id)
     return Vantage(name="executor-1", kind="executor", where="worker", reached=(seen,))
 
 
@@ -395,9 +342,7 @@ def meeting(cluster_id: str) -> Vantage:
         ("", "C", None),  # it was not asked
     ],
 )
-def test_an_executor_that_meets_another_cluster(
-    met: str, expected: str | None, kind: str | None
-) -> None:
+def test_an_executor_at_another_cluster(met: str, expected: str | None, kind: str | None) -> None:
     findings = replace(WHOLE, executors=(meeting(met),))
     found = by_key(merge(CELLS, findings, expected), "executor-1")["INTERNAL", 1]
     assert (found.cause.kind if found.cause else None) == kind
@@ -409,31 +354,21 @@ def test_an_executor_that_meets_another_cluster(
 
 
 def test_where_one_executor_meets_another_cluster_nothing_goes() -> None:
-    rest = tuple(it for it in SHARES if (it.listener, it.broker) != ("INTERNAL", 1))
-    tallies = tuple(it for it in TALLIES if it.share in rest)
-    findings = JobResult(rest, tallies, READS, executors=(executor("executor-0"), meeting("D")))
-    found = merge(CELLS, findings, "C")
-    driver = by_key(found)["INTERNAL", 1]
-    assert (driver.verdict, driver.reason) == (
-        Verdict.INCONCLUSIVE,
-        "an executor reached another cluster there, so Spark proved nothing",
-    )
-    other = by_key(found, "executor-0")["INTERNAL", 1]
-    assert (other.verdict, other.reason) == (
-        Verdict.SKIP,
-        "another executor reached another cluster there, so the job left it out",
-    )
-    assert by_key(found, "executor-1")["INTERNAL", 1].verdict is Verdict.FAIL
+    executors = (executor("executor-0"), meeting("D"))
+    cells = merge(CELLS, without_share(("INTERNAL", 1), executors=executors), "C")
+    driver, other = (by_key(cells, it)["INTERNAL", 1] for it in ("host", "executor-0"))
+    reason = "an executor reached another cluster there, so Spark proved nothing"
+    assert (driver.verdict, driver.reason) == (Verdict.INCONCLUSIVE, reason)
+    reason = "another executor reached another cluster there, so the job left it out"
+    assert (other.verdict, other.reason) == (Verdict.SKIP, reason)
+    assert by_key(cells, "executor-1")["INTERNAL", 1].verdict is Verdict.FAIL
 
 
 def test_an_executor_is_not_blamed_for_the_cluster_that_the_driver_met() -> None:
     executors = (executor("executor-0"),)
     findings = replace(WHOLE, unwritten={("INTERNAL", 2): STRANGER}, executors=executors)
-    found = merge(CELLS, findings, "C")
-    assert by_key(found)["INTERNAL", 2].verdict is Verdict.FAIL
-    skipped = by_key(found, "executor-0")["INTERNAL", 2]
-    assert (skipped.verdict, skipped.cause, skipped.reason) == (
-        Verdict.SKIP,
-        None,
-        "the driver reached another cluster there, so the job left it out",
-    )
+    cells = merge(CELLS, findings, "C")
+    assert by_key(cells)["INTERNAL", 2].verdict is Verdict.FAIL
+    skipped = by_key(cells, "executor-0")["INTERNAL", 2]
+    reason = "the driver reached another cluster there, so the job left it out"
+    assert (skipped.verdict, skipped.cause, skipped.reason) == (Verdict.SKIP, None, reason)

@@ -127,7 +127,7 @@ def test_spark_counts_what_the_reference_counts(spark: SparkSession, seed: str) 
     frame = log.frame(spark)
     assert set(spark_records.exact_tallies(frame, READER, RUN, SHARES)) == expected
     outlines = spark_records.outlines_of(frame, READER, RUN, SHARES)
-    assert {item.tally for item in outlines if item.is_complete} <= expected
+    assert {outline.tally for outline in outlines if outline.is_complete} <= expected
     assert not all(item.is_complete for item in outlines)
 
 
@@ -138,7 +138,7 @@ def test_the_outline_proves_a_run_without_trouble(spark: SparkSession) -> None:
         for number in range(share.records):
             log.append(share, number, partition=share.partition, intact=number != 3)
     outlines = spark_records.outlines_of(log.frame(spark), READER, RUN, SHARES)
-    assert all(item.is_complete for item in outlines)
+    assert all(outline.is_complete for outline in outlines)
     assert {item.tally for item in outlines} == set(tally(log.reference, RUN, SHARES))
 
 

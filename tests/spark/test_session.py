@@ -61,47 +61,41 @@ def test_a_directory_without_the_connector_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["spark.jars", "spark.jars.packages"])
-def test_spark_s_own_properties_are_left_alone(
-    key: str, tmp_path: Path, fetched: tuple[Path, ...]
-) -> None:
+def test_own_jars_are_left_alone(key: str, tmp_path: Path, fetched: tuple[Path, ...]) -> None:
     assert connector_jars(SparkSettings(conf={key: "something"}), tmp_path) == ()
 
 
-def test_nothing_is_added_where_pyspark_has_the_connector(
-    tmp_path: Path, fetched: tuple[Path, ...]
-) -> None:
+def test_pyspark_may_have_the_connector(tmp_path: Path, fetched: tuple[Path, ...]) -> None:
     assert connector_jars(SparkSettings(), tmp_path) == fetched
     (tmp_path / CONNECTOR).touch()
     assert connector_jars(SparkSettings(), tmp_path) == ()
 
 
+EXPIRED = "TimeoutException: Expiring 5 record(s) for t-0:5001 ms"
+SAVE_FAILED = (
+    "An error occurred while calling o1.save.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0: (executor "
+    f"driver): org.apache.kafka.common.errors.{EXPIRED}\n\tat org.apache.spark.X(X.scala:1)\n"
+)
+NO_CLIENT = (
+    "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
+    "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
+    "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
+    "Caused by: java.lang.IllegalStateException: after it"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (
-            (
-                "An error occurred while calling o1.save.\n"
-                ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0: "
-                "(executor driver): org.apache.kafka.common.errors.TimeoutException: Expiring 5 "
-                "record(s) for t-0:5001 ms\n\tat org.apache.spark.Some.thing(Some.scala:1)\n"
-            ),
-            "TimeoutException: Expiring 5 record(s) for t-0:5001 ms",
-        ),
-        (
-            (
-                "java.util.concurrent.ExecutionException: org.apache.kafka.common.KafkaException: "
-                "Failed to create new KafkaAdminClient\n\tat x.Y.z(Y.java:1)\n"
-                "Caused by: org.apache.kafka.common.config.ConfigException: No bootstrap\n"
-                "Caused by: java.lang.IllegalStateException: after it"
-            ),
-            "ConfigException: No bootstrap",
-        ),
+        (SAVE_FAILED, EXPIRED),
+        (NO_CLIENT, "ConfigException: No bootstrap"),
         ("java.lang.IllegalArgumentException: bad option", "IllegalArgumentException: bad option"),
         ("no exception\nat all", "no exception"),
         ("", "no reason was given"),
     ],
 )
-def test_the_innermost_reason_is_told(text: str, reason: str) -> None:
+def test_the_innermost_reason(text: str, reason: str) -> None:
     assert innermost(text) == reason
 
 
@@ -144,20 +138,14 @@ def test_a_master_that_the_user_names_is_respected(
     assert found["spark.master"] in (["local[*]"] if default else named)
 
 
-def test_a_local_cluster_has_executors_and_so_no_secret_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_authentication_of_local_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    found = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
-    assert not found.keys() & AUTHENTICATION.keys()
-
-
-def test_authentication_that_is_turned_off_takes_the_rest_with_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    found = spark_session._conf({"spark.authenticate": "false"}, (), ())
-    assert {key: found[key] for key in AUTHENTICATION if key in found} == {
+    # a local cluster has executors, and so no secret of its own
+    conf = spark_session._conf({"spark.master": "local-cluster[2,1,1024]"}, (), ())
+    assert not conf.keys() & AUTHENTICATION.keys()
+    # authentication that is turned off turns off the rest
+    conf = spark_session._conf({"spark.authenticate": "false"}, (), ())
+    assert {key: conf[key] for key in AUTHENTICATION if key in conf} == {
         "spark.authenticate": "false"
     }
 
@@ -180,7 +168,7 @@ OPEN, READABLE = "does not authenticate", "does not encrypt"
         ("spark://it:7077", {}, True, "spark.authenticate.secret in its spark-defaults.conf"),
     ],
 )
-def test_the_protection_that_a_session_lacks_is_named(
+def test_exposure_is_named(
     master: str, conf: dict[str, str], credentials: bool, words: str
 ) -> None:
     context = SimpleNamespace(master=master, getConf=lambda: conf)
@@ -190,9 +178,7 @@ def test_the_protection_that_a_session_lacks_is_named(
     assert ("client properties" in note) is (credentials and bool(note))
 
 
-def test_spark_s_defaults_in_another_encoding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_s_defaults_in_latin_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spark-defaults.conf").write_bytes(b"# f\xfcr uns\nspark.master yarn\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert spark_session._conf({}, (), ())["spark.master"] == "yarn"
@@ -202,10 +188,10 @@ def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     options = {"spark.driver.extraJavaOptions": "-Dmine", "spark.sql.shuffle.partitions": "7"}
-    found = spark_session._conf(options, (Path("/a.jar"), Path("/b.jar")), ("-XX:One", "-XX:Two"))
-    assert found["spark.driver.extraJavaOptions"] == "-Dmine"
-    assert found["spark.sql.shuffle.partitions"] == "7"
-    assert found["spark.jars"] == "/a.jar,/b.jar"
+    conf = spark_session._conf(options, (Path("/a.jar"), Path("/b.jar")), ("-XX:One", "-XX:Two"))
+    assert conf["spark.driver.extraJavaOptions"] == "-Dmine"
+    assert conf["spark.sql.shuffle.partitions"] == "7"
+    assert conf["spark.jars"] == "/a.jar,/b.jar"
 
 
 @pytest.mark.parametrize(
@@ -261,9 +247,7 @@ def test_a_recording_that_cannot_be_kept_changes_nothing(monkeypatch: pytest.Mon
     assert recording.done == ["keep", "discard"]
 
 
-def test_a_jvm_that_cannot_be_started_leaves_no_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_jvm_leaves_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jar = tmp_path / "a,b.jar"
     jar.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -291,18 +275,14 @@ def test_spark_shows_no_option_with_a_secret(key: str, value: str, hidden: bool)
     assert bool(re.search(pattern, key) or re.search(pattern, value)) is hidden
 
 
-def test_a_full_disk_is_told_with_the_folder_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     remedy = full_disk_remedy("java.io.IOException: No space left on device")
     assert remedy.startswith(f"free space on the disk of {tmp_path}, or set TMPDIR")
     assert full_disk_remedy("java.io.IOException: refused") == ""
 
 
-def test_what_a_killed_command_has_left_is_removed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leftovers_of_killed_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names = ("running", "killed", "earlier")
     running, killed, earlier = (tmp_path / f"{PREFIX}{name}" for name in names)

@@ -46,11 +46,11 @@ def test_a_taken_port_is_one_error() -> None:
 
 def test_each_host_has_an_address_that_stays() -> None:
     brokers = [Address("a.test", 1), Address("A.test", 2), Address("b.test", 1)]
-    found = loopback_addresses(brokers, "prod")
-    assert found == loopback_addresses(brokers, "prod")
-    assert [*found] == ["a.test", "b.test"]
-    assert [it.rpartition(".")[2] for it in found.values()] == ["1", "2"]
-    assert all(it.startswith("127.") and not it.startswith("127.0.") for it in found.values())
+    addresses = loopback_addresses(brokers, "prod")
+    assert addresses == loopback_addresses(brokers, "prod")
+    assert [*addresses] == ["a.test", "b.test"]
+    assert [it.rpartition(".")[2] for it in addresses.values()] == ["1", "2"]
+    assert all(it.startswith("127.") and not it.startswith("127.0.") for it in addresses.values())
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "localhost", "::1"])

@@ -135,9 +135,7 @@ def test_an_answer_with_addresses_is_rewritten() -> None:
         (request(17, 0), "logs in as before Kafka 1.0"),
     ],
 )
-def test_a_client_that_would_get_addresses_past_the_tunnel_is_refused(
-    sent: bytes, why: str
-) -> None:
+def test_a_client_that_would_bypass_the_tunnel_is_refused(sent: bytes, why: str) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -184,8 +182,8 @@ def test_what_answers_is_asked_before_clients_come(answer: bytes, tls: bool, why
         async with serving(answering(answer)) as port:
             return await connection_failure(DirectVia(port), BROKER, tls=tls)
 
-    said = asyncio.run(work())
-    assert why in said and bool(said) == bool(why)
+    outcomes = asyncio.run(work())
+    assert why in outcomes and bool(outcomes) == bool(why)
 
 
 @pytest.mark.parametrize("tls", [False, True])

@@ -111,9 +111,7 @@ def test_strangers_that_come_before_brokers_have_answered_take_no_connection_awa
     assert capfd.readouterr().err == ""
 
 
-def test_the_end_with_an_open_connection_prints_no_trace(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_open_connection_may_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async def work() -> None:
         async with through(tmp_path, [], b"kafka-1") as made:
             _, writer = await asyncio.open_connection("127.0.0.1", made.routes[0].local.port)
@@ -124,9 +122,7 @@ def test_the_end_with_an_open_connection_prints_no_trace(
     assert capfd.readouterr().err == ""
 
 
-def test_a_tunnel_takes_no_more_files_than_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tunnel_limits_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("earshot.tunnel.tunnel.files_to_open", lambda: 80)
     notes: list[str] = []
 

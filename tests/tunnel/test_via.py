@@ -88,10 +88,9 @@ def test_a_host_is_never_an_option_of_ssh(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "tool"),
-    [("ssh://h", "ssh"), ("kubectl:a/b", "kubectl"), ("ssm:i-0123456789", "aws")],
+    ("text", "tool"), [("ssh://h", "ssh"), ("kubectl:a/b", "kubectl"), ("ssm:i-0123456789", "aws")]
 )
-def test_a_missing_tool_is_named(
+def test_missing_tool(
     text: str, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / tool).unlink()
@@ -139,9 +138,7 @@ def _session(number: int) -> list[int]:
 
 
 @pytest.mark.parametrize("first_to_end", ["broker, at once", "broker", "client"])
-def test_what_passes_bytes_ends_when_one_side_does(
-    first_to_end: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_ends_with_either_side(first_to_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.defpath)
 
     def serve(connection: socket.socket, peer: Peer) -> None:

@@ -14,26 +14,24 @@ MECHANISM = Mechanism.SCRAM_SHA_512
 
 
 def test_permissions_are_arguments_of_kafkas_tool() -> None:
-    found = lines(grants({"old": ["o-"]})[1:], grants({"app": ["a-", "b."]}), {}, [MECHANISM], [])
-    prefixed = "--force --resource-pattern-type prefixed"
-    assert found.splitlines() == [
-        (
-            f"permissions old --remove {prefixed} --allow-principal User:old "
-            "--allow-principal User:CN=old,OU=clients --operation All "
-            "--topic o- --group o- --transactional-id o-"
+    def line(user: str, action: str, *words: str) -> str:
+        principals = f"--allow-principal User:{user} --allow-principal User:CN={user},OU=clients"
+        start = f"permissions {user} --{action} --force --resource-pattern-type prefixed"
+        return " ".join((start, principals, *words))
+
+    def of_prefix(prefix: str) -> str:
+        return f"--topic {prefix} --group {prefix} --transactional-id {prefix}"
+
+    text = lines(grants({"old": ["o-"]})[1:], grants({"app": ["a-", "b."]}), {}, [MECHANISM], [])
+    operations = ("Create", "Delete", "Describe", "Alter", "Read", "Write")
+    assert text.splitlines() == [
+        line("old", "remove", "--operation All", of_prefix("o-")),
+        line(
+            *("validator", "add"),
+            *(f"--operation {operation}" for operation in operations),
+            "--topic __earshot-",
         ),
-        (
-            f"permissions validator --add {prefixed} --allow-principal User:validator "
-            "--allow-principal User:CN=validator,OU=clients --operation Create --operation Delete "
-            "--operation Describe --operation Alter --operation Read --operation Write "
-            "--topic __earshot-"
-        ),
-        (
-            f"permissions app --add {prefixed} --allow-principal User:app "
-            "--allow-principal User:CN=app,OU=clients --operation All "
-            "--topic a- --group a- --transactional-id a- "
-            "--topic b. --group b. --transactional-id b."
-        ),
+        line("app", "add", "--operation All", of_prefix("a-"), of_prefix("b.")),
     ]
 
 

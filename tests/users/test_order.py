@@ -42,9 +42,7 @@ def test_an_order_shows_no_secret_and_comes_back_whole() -> None:
     assert UsersOrder.model_validate_json(given.model_dump_json()) == given
 
 
-def test_the_program_carries_out_what_stands_in_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_program_runs_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = an_order()
     done: list[UsersOrder] = []
     monkeypatch.setattr(program, "carry_out", done.append)
@@ -68,9 +66,7 @@ class Noted:
         return lambda *_: self.asked.append(name)
 
 
-def test_what_is_forbidden_goes_first_and_passwords_where_they_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_removals_precede_grants_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     noted = Noted()
     monkeypatch.setattr(order, "UserAccess", noted)
     monkeypatch.setattr(order, "await_logins", lambda *_: noted.asked.append("await_logins"))

@@ -77,9 +77,7 @@ PEM = f"-----BEGIN CERTIFICATE-----\n{'ab+/' * 16}\nAQ==\n-----END CERTIFICATE--
         ),
     ],
 )
-def test_translates_kafkas_own_properties(
-    properties: dict[str, str], expected: dict[str, str]
-) -> None:
+def test_translates_kafka_properties(properties: dict[str, str], expected: dict[str, str]) -> None:
     assert translate(properties) == expected
 
 
@@ -138,47 +136,35 @@ def test_protocol_of_properties() -> None:
         protocol_of({"security.protocol": "TLS"})
 
 
+TRANSPORT, SSL = KafkaError._TRANSPORT, KafkaError._SSL
+AUTHENTICATION = KafkaError._AUTHENTICATION
+WRONG_PROTOCOL = "Disconnected: might be caused by incorrect security.protocol configuration"
+BAD_CERTIFICATE = "Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate"
+NO_MECHANISM = (
+    "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: "
+    "broker's supported mechanisms: SCRAM-SHA-512"
+)
+NO_LOGIN = (
+    "SASL PLAIN mechanism handshake failed: Broker: Request not valid in current SASL "
+    "state: broker's supported mechanisms: "
+)
+
+
 @pytest.mark.parametrize(
     ("code", "text", "word"),
     [
         (KafkaError._RESOLVE, "Failed to resolve 'nope:1'", "unresolvable"),
-        (
-            KafkaError._TRANSPORT,
-            "Connect to ipv4#127.0.0.1:1 failed: Connection refused",
-            "refused",
-        ),
-        (KafkaError._TRANSPORT, "Connection setup timed out in state CONNECT", "timeout"),
-        (
-            KafkaError._TRANSPORT,
-            "Disconnected: might be caused by incorrect security.protocol configuration",
-            "protocol",
-        ),
-        (KafkaError._TRANSPORT, "Receive failed", "disconnected"),
-        (KafkaError._AUTHENTICATION, "SASL authentication error", "authentication"),
-        (
-            KafkaError._TRANSPORT,
-            "Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate",
-            "client-certificate",
-        ),
-        (KafkaError._SSL, "tlsv13 alert certificate required", "client-certificate"),
-        (KafkaError._SSL, "sslv3 alert handshake failure", "tls"),
-        (
-            KafkaError._AUTHENTICATION,
-            (
-                "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: "
-                "broker's supported mechanisms: SCRAM-SHA-512"
-            ),
-            "mechanism",
-        ),
-        (
-            KafkaError._AUTHENTICATION,
-            (
-                "SASL PLAIN mechanism handshake failed: Broker: Request not valid in current SASL "
-                "state: broker's supported mechanisms: "
-            ),
-            "no-login",
-        ),
-        (KafkaError._SSL, "SSL handshake failed", "tls"),
+        (TRANSPORT, "Connect to ipv4#127.0.0.1:1 failed: Connection refused", "refused"),
+        (TRANSPORT, "Connection setup timed out in state CONNECT", "timeout"),
+        (TRANSPORT, WRONG_PROTOCOL, "protocol"),
+        (TRANSPORT, "Receive failed", "disconnected"),
+        (AUTHENTICATION, "SASL authentication error", "authentication"),
+        (TRANSPORT, BAD_CERTIFICATE, "client-certificate"),
+        (SSL, "tlsv13 alert certificate required", "client-certificate"),
+        (SSL, "sslv3 alert handshake failure", "tls"),
+        (AUTHENTICATION, NO_MECHANISM, "mechanism"),
+        (AUTHENTICATION, NO_LOGIN, "no-login"),
+        (SSL, "SSL handshake failed", "tls"),
         (KafkaError._MSG_TIMED_OUT, "Local: Message timed out", "timeout"),
         (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", "unreachable"),
         (KafkaError.NOT_LEADER_FOR_PARTITION, "Broker: Not leader", "misrouted"),
@@ -229,9 +215,7 @@ def test_the_first_specific_error_explains() -> None:
         ("SSL handshake failed", True),
     ],
 )
-def test_what_a_broker_just_learned_of_does_is_not_the_fault_of_who_was_asked(
-    text: str, heard: bool
-) -> None:
+def test_errors_of_other_brokers_are_not_reported(text: str, heard: bool) -> None:
     errors = Errors(Address("localhost", 9093))
     errors(KafkaError(KafkaError._SSL, text))
     assert (errors.first() is not None) is heard

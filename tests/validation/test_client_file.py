@@ -49,9 +49,7 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
         (None, "c: cannot be read (No such file or directory)"),
     ],
 )
-def test_what_clients_would_read_otherwise_is_refused(
-    data: bytes | None, observed: str, file: Path
-) -> None:
+def test_ambiguous_files_are_refused(data: bytes | None, observed: str, file: Path) -> None:
     if data is not None:
         file.write_bytes(data)
     error = raised(EarshotError, read_client_file, file, "c")

@@ -2,20 +2,14 @@
 
 import contextlib
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.validation.cluster_state import (
-    ClusterState,
-    Partition,
-    Quorum,
-    cluster_state,
-    quorum,
-)
+from earshot.validation.cluster_state import ClusterState, Partition, Quorum, cluster_state, quorum
 from earshot.validation.deadline import Deadline
 from earshot.validation.wire import Exchange, ExchangeError
 from tests.doubles.peer import text
@@ -55,28 +49,21 @@ def numbers(values: tuple[int, ...]) -> bytes:
     return many([struct.pack(">i", value) for value in values])
 
 
-def metadata_answer(known: ClusterState) -> bytes:
+def metadata_answer(state: ClusterState) -> bytes:
     """As a broker writes it: Metadata version 2."""
-    brokers = [
-        struct.pack(">i", id) + text(f"k{id}") + struct.pack(">i", 9092) + text(None)
-        for id in known.brokers
-    ]
-    topics: Mapping[str, list[Partition]] = {
-        name: [it for it in known.partitions if it.topic == name]
-        for name in dict.fromkeys(it.topic for it in known.partitions)
-    }
-    listed = [
-        struct.pack(">h", 0) + text(name) + b"\0" + many(
-            [
-                struct.pack(">hii", 0, it.number, it.leader)
-                + numbers(it.replicas)
-                + numbers(it.in_sync)
-                for it in partitions
-            ]
-        )
-        for name, partitions in topics.items()
-    ]  # fmt: skip
-    return many(brokers) + text(known.cluster_id) + struct.pack(">i", 1) + many(listed)
+    port = struct.pack(">i", 9092)
+    brokers = [struct.pack(">i", id) + text(f"k{id}") + port + text(None) for id in state.brokers]
+
+    def written(partition: Partition) -> bytes:
+        start = struct.pack(">hii", 0, partition.number, partition.leader)
+        return start + numbers(partition.replicas) + numbers(partition.in_sync)
+
+    topics: dict[str, list[bytes]] = {}
+    for partition in state.partitions:
+        topics.setdefault(partition.topic, []).append(written(partition))
+    no_error = struct.pack(">h", 0)
+    listed = [no_error + text(name) + b"\0" + many(parts) for name, parts in topics.items()]
+    return many(brokers) + text(state.cluster_id) + struct.pack(">i", 1) + many(listed)
 
 
 KNOWN = ClusterState(
@@ -113,8 +100,7 @@ partitions = st.builds(
 
 @given(several, st.lists(partitions, max_size=5))
 def test_any_state_is_read_back(brokers: tuple[int, ...], parts: list[Partition]) -> None:
-    ordered = sorted(parts, key=lambda it: it.topic)
-    known = ClusterState(brokers, tuple(ordered))
+    known = ClusterState(brokers, tuple(sorted(parts, key=lambda it: it.topic)))
     assert read(cluster_state, metadata_answer(known)) == known
 
 
@@ -137,13 +123,17 @@ def compact(items: list[bytes]) -> bytes:
     return bytes([len(items) + 1]) + b"".join(items)
 
 
-def quorum_answer(leader: int, voters: dict[int, int], error: int = 0) -> bytes:
+def replica(id: int, when: int, tags: bytes = b"\0") -> bytes:
+    return struct.pack(">iqqq", id, 9, -1, when) + tags
+
+
+def quorum_answer(
+    leader: int, voters: dict[int, int], error: int = 0, many_voters: bytes = b""
+) -> bytes:
     """As a controller writes it: DescribeQuorum version 1."""
-    replicas = [struct.pack(">iqqq", id, 9, -1, when) + b"\0" for id, when in voters.items()]
-    partition = (
-        struct.pack(">ihiiq", 0, error, leader, 7, 9) + compact(replicas) + compact([]) + b"\0"
-    )
-    topic = bytes([len("x") + 1]) + b"x" + compact([partition]) + b"\0"
+    replicas = many_voters or compact([replica(id, when) for id, when in voters.items()])
+    partition = struct.pack(">ihiiq", 0, error, leader, 7, 9) + replicas + compact([]) + b"\0"
+    topic = b"\x02x" + compact([partition]) + b"\0"
     return b"\0" + struct.pack(">h", 0) + compact([topic]) + b"\0"
 
 
@@ -166,13 +156,10 @@ def test_the_quorum_s_leader_is_never_behind_itself() -> None:
     assert Quorum(3, {1: 7}).lag(1) is None
 
 
-def test_tags_of_later_versions_are_passed_over() -> None:
+def test_tags_of_later_versions_are_skipped() -> None:
     tags = b"\x02\x07\x03abc\x81\x01\x00"  # two: 7 with three bytes, 129 with none
-    replica = struct.pack(">iqqq", 1, 9, -1, 5) + tags
-    observer = struct.pack(">iqqq", 4, 9, -1, 5) + tags
-    partition = (
-        struct.pack(">ihiiq", 0, 0, 1, 7, 9) + compact([replica]) + compact([observer]) + tags
-    )
+    replicas = compact([replica(1, 5, tags)]) + compact([replica(4, 5, tags)])
+    partition = struct.pack(">ihiiq", 0, 0, 1, 7, 9) + replicas + tags
     other = struct.pack(">ihiiq", 1, 0, 2, 7, 9) + compact([]) + compact([]) + tags
     topic = b"\x02x" + compact([partition, other]) + tags
     answer = tags + struct.pack(">h", 0) + compact([topic]) + tags
@@ -180,13 +167,11 @@ def test_tags_of_later_versions_are_passed_over() -> None:
 
 
 def test_an_answer_of_many_voters_is_read() -> None:
-    voters = {id: id for id in range(1, 150)}  # more than one byte counts
-    replicas = [struct.pack(">iqqq", id, 9, -1, when) + b"\0" for id, when in voters.items()]
-    count = len(replicas) + 1
-    listed = bytes([count & 0x7F | 0x80, count >> 7]) + b"".join(replicas)
-    partition = struct.pack(">ihiiq", 0, 0, 1, 7, 9) + listed + compact([]) + b"\0"
-    answer = b"\0" + struct.pack(">h", 0) + compact([b"\x02x" + compact([partition]) + b"\0"])
-    assert read(quorum, answer + b"\0") == Quorum(1, voters)
+    voters = {id: id for id in range(1, 150)}
+    count = len(voters) + 1  # more than one byte counts
+    listed = bytes([count & 0x7F | 0x80, count >> 7])
+    listed += b"".join(replica(id, when) for id, when in voters.items())
+    assert read(quorum, quorum_answer(1, {}, many_voters=listed)) == Quorum(1, voters)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ def test_a_contract_is_of_the_present_version_unless_it_says_otherwise() -> None
 
 
 def test_a_listener_that_is_leaving_is_marked_and_in_earlier_contracts_none_is() -> None:
-    assert [it.leaving for it in read_contract(json.dumps(GOOD), "test").listeners] == [False]
+    assert [listener.leaving for listener in read_contract(json.dumps(GOOD), "test").listeners] == [
+        False
+    ]
     plan = planned({"brokers": 2, "listeners": [INTERNAL, INTERNAL | {"name": "REPL", "port": 2}]})
     contract = Contract.of(plan, "c", "local", leaving=["INTERNAL"])
     assert {it.name: it.leaving for it in contract.listeners} == {"INTERNAL": True, "REPL": False}
@@ -108,60 +110,50 @@ def test_the_cluster_is_named_in_every_part() -> None:
 
 def with_listeners(*listeners: tuple[str, list[str], list[int]]) -> Contract:
     """Of (name, scopes, ids of the brokers that have it)."""
-    document = GOOD | {
-        "listeners": [
-            {"name": name, "protocol": "PLAINTEXT", "scopes": scopes, "bootstrap": ""}
-            for name, scopes, _ in listeners
-        ],
-        "brokers": [
-            {
-                "id": broker,
-                "advertised": {
-                    name: {"host": f"b{broker}", "port": 9092}
-                    for name, _, ids in listeners
-                    if broker in ids
-                },
-            }
-            for broker in (1, 2)
-        ],
-    }
+    document = dict(GOOD)
+    document["listeners"] = [
+        {"name": name, "protocol": "PLAINTEXT", "scopes": scopes, "bootstrap": ""}
+        for name, scopes, _ in listeners
+    ]
+    document["brokers"] = []
+    for broker in (1, 2):
+        names = (name for name, _, ids in listeners if broker in ids)
+        advertised = {name: {"host": f"b{broker}", "port": 9092} for name in names}
+        document["brokers"].append({"id": broker, "advertised": advertised})
     return read_contract(json.dumps(document), "test")
 
 
-def test_a_scope_sees_its_listeners_and_who_has_them() -> None:
+def test_a_scope_sees_its_listeners_and_their_brokers() -> None:
     contract = with_listeners(
         ("OUT", ["external"], [1, 2]), ("BOTH", ["internal", "external"], [1]), ("IN", [], [2])
     )
+
+    def advertised(part: Contract) -> dict[int, set[str]]:
+        return {broker.id: set(broker.advertised) for broker in part.brokers}
+
     assert contract.scopes == (Scope.INTERNAL, Scope.EXTERNAL)
     outer, inner = contract.for_scope(Scope.EXTERNAL), contract.for_scope(Scope.INTERNAL)
-    assert [item.name for item in outer.listeners] == ["OUT", "BOTH"]
-    assert {item.id: set(item.advertised) for item in outer.brokers} == {
-        1: {"OUT", "BOTH"},
-        2: {"OUT"},
-    }
-    assert [item.name for item in inner.listeners] == ["BOTH"]
-    assert {item.id: set(item.advertised) for item in inner.brokers} == {1: {"BOTH"}}
+    assert [listener.name for listener in outer.listeners] == ["OUT", "BOTH"]
+    assert advertised(outer) == {1: {"OUT", "BOTH"}, 2: {"OUT"}}
+    assert [listener.name for listener in inner.listeners] == ["BOTH"]
+    assert advertised(inner) == {1: {"BOTH"}}
     assert (inner.cluster, inner.placement) == (contract.cluster, contract.placement)
     assert read_contract(inner.to_json(), "a container's") == inner
 
 
 def test_a_contract_of_hostile_size_is_one_error() -> None:
     """Each listener would have clients of its own, each with a thread per broker."""
+
+    def refusal(**changes: object) -> str:
+        return str(raised(EarshotError, read_contract, json.dumps(GOOD | changes), "test"))
+
     listeners = [GOOD["listeners"][0] | {"name": f"L{number}"} for number in range(5000)]
-    with pytest.raises(EarshotError) as caught:
-        read_contract(json.dumps(GOOD | {"listeners": listeners}), "test")
-    error = str(caught.value)
+    error = refusal(listeners=listeners)
     assert "listeners: found [" in error and error.endswith("; allowed: 100 at most")
     assert len(error) < 300
-    names = [f"L{number}" for number in range(100)]
-    at = GOOD["brokers"][0]["advertised"]["INTERNAL"]
-    brokers = [{"id": id, "advertised": dict.fromkeys(names, at)} for id in range(201)]
-    with pytest.raises(EarshotError) as caught:
-        read_contract(json.dumps(GOOD | {"listeners": listeners[:100], "brokers": brokers}), "test")
-    assert "brokers: found 20,100 addresses; allowed: 20,000 at most" in str(caught.value)
-
-
-def test_a_contract_of_many_mistakes_names_some() -> None:
-    brokers: list[object] = [{} for _ in range(20_000)]
-    error = raised(EarshotError, read_contract, json.dumps(GOOD | {"brokers": brokers}), "test")
-    assert str(error).count("\n  - ") == 20
+    address = GOOD["brokers"][0]["advertised"]["INTERNAL"]
+    advertised = dict.fromkeys((f"L{number}" for number in range(100)), address)
+    brokers = [{"id": id, "advertised": advertised} for id in range(201)]
+    error = refusal(listeners=listeners[:100], brokers=brokers)
+    assert "brokers: found 20,100 addresses; allowed: 20,000 at most" in error
+    assert refusal(brokers=[{} for _ in range(20_000)]).count("\n  - ") == 20, "some are named"

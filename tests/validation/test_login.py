@@ -96,10 +96,10 @@ def test_a_user_with_the_right_password_gets_in() -> None:
 
 def test_the_wrong_password_is_refused_and_not_shown() -> None:
     for server, mechanism in ((plain, "PLAIN"), (Scram("sha256"), "SCRAM-SHA-256")):
-        found = shown_to(server, login(mechanism, "secret"))
-        assert found is not None and found.error == "authentication"
-        assert found.text.startswith("SASL authentication error: Authentication failed")
-        assert "secret" not in found.text
+        failure = shown_to(server, login(mechanism, "secret"))
+        assert failure is not None and failure.error == "authentication"
+        assert failure.text.startswith("SASL authentication error: Authentication failed")
+        assert "secret" not in failure.text
     assert "secret" not in repr(login("PLAIN", "secret"))
 
 
@@ -117,33 +117,24 @@ def test_the_wrong_password_is_refused_and_not_shown() -> None:
     ],
 )
 def test_a_listener_that_takes_another_login(first: Reply, error: str, sentence: str) -> None:
-    found = shown_to(Scram("sha256"), login("SCRAM-SHA-256"), first)
-    assert found == Failure(error, sentence)
+    failure = shown_to(Scram("sha256"), login("SCRAM-SHA-256"), first)
+    assert failure == Failure(error, sentence)
 
 
 OF_SERVER = "the server's part of the login "
+
+
+ROUNDS = "asks for {} rounds of hashing; allowed: 4,096 to 100,000"
 
 
 @pytest.mark.parametrize(
     ("server", "sentence"),
     [
         (Scram("sha256", r="other"), "does not belong to this login"),
-        (
-            Scram("sha256", rounds="2147483647"),
-            "asks for 2147483647 rounds of hashing; allowed: 4,096 to 100,000",
-        ),
-        (
-            Scram("sha256", rounds="1"),
-            "asks for 1 rounds of hashing; allowed: 4,096 to 100,000",
-        ),
-        (
-            Scram("sha256", rounds="-1"),
-            "asks for -1 rounds of hashing; allowed: 4,096 to 100,000",
-        ),
-        (
-            Scram("sha256", rounds=""),
-            "asks for no number of rounds of hashing; allowed: 4,096 to 100,000",
-        ),
+        (Scram("sha256", rounds="2147483647"), ROUNDS.format(2147483647)),
+        (Scram("sha256", rounds="1"), ROUNDS.format(1)),
+        (Scram("sha256", rounds="-1"), ROUNDS.format(-1)),
+        (Scram("sha256", rounds=""), ROUNDS.format("no number of")),
         (Scram("sha256", rounds="\u0664096"), "does not belong to this login"),
         (Scram("sha256", v="AAAA"), "does not prove that it knows the password"),
         (Scram("sha256", v="no base64"), "does not prove that it knows the password"),
@@ -151,13 +142,13 @@ OF_SERVER = "the server's part of the login "
 )
 def test_a_server_that_does_not_know_the_user(server: Scram, sentence: str) -> None:
     """A peer that asks for two billion rounds would have this machine at work for an hour."""
-    found = shown_to(server, login("SCRAM-SHA-256"))
-    assert found == Failure("authentication", OF_SERVER + sentence)
+    failure = shown_to(server, login("SCRAM-SHA-256"))
+    assert failure == Failure("authentication", OF_SERVER + sentence)
 
 
 def test_a_long_refusal_is_shortened() -> None:
-    found = shown_to(lambda shown: refused("x" * 30_000), login("PLAIN"))
-    assert found is not None and len(found.text) < 300
+    failure = shown_to(lambda shown: refused("x" * 30_000), login("PLAIN"))
+    assert failure is not None and len(failure.text) < 300
 
 
 def test_a_comma_in_a_name_is_no_field() -> None:

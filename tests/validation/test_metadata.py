@@ -197,8 +197,7 @@ def test_a_broker_tells_who_it_is_by_what_it_refuses(
 
     client = SimpleNamespace(describe_configs=describe)
     monkeypatch.setattr(metadata, "AdminClient", lambda values: client)
-    found = identify(Address("localhost", 9092), 7, Protocol.PLAINTEXT, {}, 0.01)
-    assert found == id
+    assert identify(Address("localhost", 9092), 7, Protocol.PLAINTEXT, {}, 0.01) == id
     assert asked == [(ConfigResource.Type.BROKER, "7")]
 
 

@@ -66,7 +66,9 @@ def reported(cells: tuple[Cell, ...], *vantages: Vantage) -> Report:
     place = OwnNetwork(
         servers=tuple,
         server_answers=lambda server, limit: False,
-        resolve=lambda names, limit: {it: Lookup(it, "test", Diagnosis.TIMEOUT) for it in names},
+        resolve=lambda names, limit: {
+            name: Lookup(name, "test", Diagnosis.TIMEOUT) for name in names
+        },
         has_route=lambda address: False,
     )
     here = Vantage(name="host", where="devbox")
@@ -91,7 +93,7 @@ def written(report: Report) -> None:
 def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     answer = MetadataAnswer(SEED, "C", listed, 0.01)
     targets = targets_without_contract([SEED], PLAIN, [answer])
-    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
+    looked = {(target.address, PLAIN): data.draw(results(target.address)) for target in targets}
     cells = seen_in_full(facts_of(targets, looked, {str(SEED): [answer]}, None))
     assert [(cell.broker, cell.address) for cell in cells] == sorted(listed.items())
     for cell in cells:
@@ -105,7 +107,7 @@ def test_without_a_contract(data: st.DataObject, listed: dict[int, Address]) -> 
 def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> None:
     known = contract(EXTERNAL=["e:1", "e:2"])
     targets = targets_of(known)
-    looked = {(it.address, PLAIN): data.draw(results(it.address)) for it in targets}
+    looked = {(target.address, PLAIN): data.draw(results(target.address)) for target in targets}
     facts = facts_of(
         targets, looked, {"EXTERNAL": [MetadataAnswer(SEED, "C", listed, 0.01)]}, known
     )
@@ -118,7 +120,7 @@ def test_with_a_contract(data: st.DataObject, listed: dict[int, Address]) -> Non
     st.sampled_from([RouteFailure.JOB_FAILED, RouteFailure.REFUSED, RouteFailure.TIMED_OUT]),
     st.booleans(),
 )
-def test_discovered_and_then_proven_by_spark(
+def test_with_discovery_and_spark(
     listed: dict[int, Address], trouble: RouteFailure, reached: bool
 ) -> None:
     good = samples.cell("EXTERNAL", 1)
@@ -129,30 +131,18 @@ def test_discovered_and_then_proven_by_spark(
     )
     if not cells:
         return
-    found, _ = discovery.contract_of(reported(cells), PLAIN)
-    assert [(it.broker, it.address) for it in targets_of(found)] == [
-        (cell.broker, cell.address) for cell in cells
-    ]
+    discovered, _ = discovery.contract_of(reported(cells), PLAIN)
+    targets = [(target.broker, target.address) for target in targets_of(discovered)]
+    assert targets == [(cell.broker, cell.address) for cell in cells]
     living = [cell.model_copy(update={"listener": "LISTENER_1"}) for cell in cells]
-    entrance = access_by_listener(targets_reached(found, living), {})["LISTENER_1"]
-    assert entrance.bootstrap == found.listeners[0].bootstrap
+    access = access_by_listener(targets_reached(discovered, living), {})["LISTENER_1"]
+    assert access.bootstrap == discovered.listeners[0].bootstrap
     routes = [Route(it.listener, it.broker, it.address, i) for i, it in enumerate(cells)]
-    looked = {
-        "executor": "1",
-        "host": "worker",
-        "resolvers": [],
-        "reached": [
-            {
-                "listener": it.listener,
-                "broker": it.broker,
-                "resolved": ["192.0.2.1"] if reached else [],
-                "error": "" if reached else "unknown",
-                "cluster_id": "",
-            }
-            for it in routes
-        ],
-    }
-    executor = vantage_of(looked, routes)
+    outcome = {"resolved": ["192.0.2.1"] if reached else [], "error": "" if reached else "unknown"}
+    outcome |= {"cluster_id": ""}
+    seen = [{"listener": it.listener, "broker": it.broker, **outcome} for it in routes]
+    answer = {"executor": "1", "host": "worker", "resolvers": [], "reached": seen}
+    executor = vantage_of(answer, routes)
     unwritten = {route.key: RouteProblem(trouble, "gone") for route in routes}
     proven = merge(cells, JobResult(unwritten=unwritten, executors=(executor,)))
     assert len(proven) == 2 * len(cells)
@@ -173,9 +163,9 @@ def test_a_name_with_an_underscore_that_works_passes() -> None:
 
 @pytest.mark.parametrize("host", OFTEN)
 def test_this_machine_looks_up_any_text(host: str) -> None:
-    found = resolve([host, f"{host}\0", "\ud800"], 5)
-    assert set(found) == {host, f"{host}\0", "\ud800"}
-    assert not found[f"{host}\0"].ok and not found["\ud800"].ok
+    lookup = resolve([host, f"{host}\0", "\ud800"], 5)
+    assert set(lookup) == {host, f"{host}\0", "\ud800"}
+    assert not lookup[f"{host}\0"].ok and not lookup["\ud800"].ok
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536, 99999, 2**31 - 1])
@@ -183,10 +173,9 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
     """The C library would try 34463 for 99999."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         lookup = Lookup("localhost", "test", Diagnosis.OK, ("127.0.0.1",))
-        wrapped = server.getsockname()[1] + 65536
-        for number in (port, wrapped):
+        for number in (port, (server.getsockname()[1] + 65536)):
             contact = reach(Address("localhost", number), lookup)
-            assert [item.error for item in contact.attempts] == ["no-port"]
+            assert [attempt.error for attempt in contact.attempts] == ["no-port"]
             assert not contact.connected
 
 
@@ -254,8 +243,7 @@ def test_by_a_real_client_with_a_contract() -> None:
     listed = {1: Address("my_kafka", 9092), 2: Address("", 99999)}
     with listening(kafka(broker(1, listed))) as peer:
         seed = peer.address
-        known = contract(EXTERNAL=[str(seed)])
-        report = examine(known, deadline=8)
+        report = examine(contract(EXTERNAL=[str(seed)]), deadline=8)
         found, *_ = discovery.discover([seed], {})
     assert [(cell.broker, cell.cause and cell.cause.kind) for cell in report.cells] == [
         (1, "drift"),

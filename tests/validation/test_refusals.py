@@ -32,16 +32,11 @@ def test_every_refusal_says_what_to_do(code: int, kind: str, remedy: str) -> Non
     assert remedy in cause.remedy
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        KafkaError._TIMED_OUT,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-    ],
-)
-def test_who_does_not_answer_refuses_nothing(code: int) -> None:
+SILENCE = (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._TRANSPORT)
+
+
+@pytest.mark.parametrize("code", [*SILENCE, KafkaError._ALL_BROKERS_DOWN])
+def test_a_missing_answer_refuses_nothing(code: int) -> None:
     text = "Failed while waiting for response from broker: Local: Broker transport failure"
     assert refusal(failure_of(KafkaError(code, text))) is None
 

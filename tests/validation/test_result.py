@@ -38,9 +38,7 @@ def test_combine(verdicts: list[Verdict], expected: Verdict) -> None:
         ("foreign", PASS),
     ],
 )
-def test_a_delivery_fails_for_what_was_acknowledged_and_is_not_there(
-    fate: str, expected: Verdict
-) -> None:
+def test_a_delivery_fails_for_acknowledged_records(fate: str, expected: Verdict) -> None:
     good = Delivery(written_through="L", read_through="L", broker=1, acknowledged=5, read=5)
     assert good.verdict is PASS
     assert good.model_copy(update={fate: 1}).verdict is expected
@@ -55,9 +53,7 @@ def test_a_delivery_fails_for_what_was_acknowledged_and_is_not_there(
         ("replication", Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE, 3),
     ],
 )
-def test_every_part_of_a_report_counts(
-    part: str, verdict: Verdict, expected: Verdict, code: int
-) -> None:
+def test_each_part_of_a_report(part: str, verdict: Verdict, expected: Verdict, code: int) -> None:
     report = samples.all_pass()
     assert (report.verdict, report.exit_code) == (PASS, 0)
     first, *rest = getattr(report, part)

@@ -33,14 +33,11 @@ def test_a_partition_is_used_once() -> None:
 
 def test_a_leader_that_handed_over_leads_no_more() -> None:
     # leader first: partition 1 was made for broker 2, and broker 1 leads it since 2 was restarted
-    there = {0: (1, 2), 1: (1, 2)}
-    assert assign(there, [(1, 2), (2, 1)]) == ((0,), [(2, 1)])
+    assert assign({0: (1, 2), 1: (1, 2)}, [(1, 2), (2, 1)]) == ((0,), [(2, 1)])
 
 
 @given(st.lists(REPLICAS, max_size=8), st.lists(REPLICAS, max_size=8))
-def test_what_is_missing_is_all_that_is_missing(
-    there: list[Replicas], wanted: list[Replicas]
-) -> None:
+def test_only_missing_partitions_are_added(there: list[Replicas], wanted: list[Replicas]) -> None:
     chosen, missing = assign(dict(enumerate(there)), wanted)
     assert len(set(chosen)) == len(chosen)
     again, nothing = assign(dict(enumerate([*there, *missing])), wanted)
@@ -85,28 +82,30 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_partitions_that_are_there_are_taken_and_others_added() -> None:
     admin = AdminDouble((1,), (2,))
-    assert share_topic(cast(Any, admin), "t", [(2,), (1,)], 1.0) == (1, 0)
+    assert shared(admin, (2,), (1,)) == (1, 0)
     admin.grows = True
-    assert share_topic(cast(Any, admin), "t", [(2,), (3,)], 1.0) == (1, 2)
+    assert shared(admin, (2,), (3,)) == (1, 2)
+
+
+def shared(admin: object, *replicas: Replicas, seconds: float = 1.0) -> tuple[int, ...]:
+    return share_topic(cast(Any, admin), "t", replicas, seconds)
 
 
 def test_a_partition_without_a_leader_is_no_lost_quorum() -> None:
-    with pytest.raises(TopicError) as caught:
-        share_topic(cast(Any, AdminDouble((1,), (-1, 2))), "t", [(1,), (2,)], 1.0)
-    assert caught.value.failure == Failure(
-        "no-leader", "t has no leader; its replicas are on brokers 2"
-    )
+    error = raised(TopicError, shared, AdminDouble((1,), (-1, 2)), (1,), (2,))
+    reason = "t has no leader; its replicas are on brokers 2"
+    assert error.failure == Failure("no-leader", reason)
 
 
 def test_nothing_more_is_tried_when_the_time_is_over() -> None:
     admin = AdminDouble((1,))
     with pytest.raises(TopicError, match="shows no partitions"):
-        share_topic(cast(Any, admin), "t", [(1,), (2,)], 0.0)
+        shared(admin, (1,), (2,), seconds=0.0)
     assert admin.asked == 1
 
 
 def test_partitions_that_are_added_and_never_show() -> None:
-    error = raised(TopicError, share_topic, cast(Any, AdminDouble((1,))), "t", [(1,), (2,)], 1.0)
+    error = raised(TopicError, shared, AdminDouble((1,)), (1,), (2,))
     assert error.failure == Failure("timeout", "topic t shows no partitions on brokers 2")
 
 
@@ -134,32 +133,30 @@ def answered(code: int) -> KafkaException:
     return KafkaException(KafkaError(code, "its words"))
 
 
+def offsets(admin: OffsetsDouble) -> object:
+    return end_offsets(cast(Any, admin), "t", [0, 1])
+
+
 def test_offsets_of_partitions_that_are_new_to_a_broker_are_asked_for_again() -> None:
     new = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.NOT_LEADER_FOR_PARTITION)
-    admin = OffsetsDouble(*map(answered, new), 0)
-    assert end_offsets(cast(Any, admin), "t", [0, 1]) == {0: 2, 1: 12}
+    assert offsets(OffsetsDouble(*map(answered, new), 0)) == {0: 2, 1: 12}
 
 
-def test_offsets_that_are_refused_are_not_asked_for_again() -> None:
-    admin = OffsetsDouble(answered(KafkaError.TOPIC_AUTHORIZATION_FAILED), 0)
-    with pytest.raises(TopicError) as caught:
-        end_offsets(cast(Any, admin), "t", [0, 1])
-    assert caught.value.failure == Failure("authorization", "its words")
-
-
-def test_offsets_that_are_new_for_ever_are_given_up() -> None:
-    admin = OffsetsDouble(*[answered(KafkaError.LEADER_NOT_AVAILABLE)] * TRIES)
-    with pytest.raises(TopicError) as caught:
-        end_offsets(cast(Any, admin), "t", [0, 1])
-    assert caught.value.failure == Failure("no-leader", "its words")
+@pytest.mark.parametrize(
+    ("code", "rounds", "word"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, 1, "authorization"),  # refused: not asked again
+        (KafkaError.LEADER_NOT_AVAILABLE, TRIES, "no-leader"),  # new for ever: given up
+    ],
+)
+def test_requests_for_offsets_end(code: int, rounds: int, word: str) -> None:
+    admin = OffsetsDouble(*[answered(code)] * rounds)
+    assert raised(TopicError, offsets, admin).failure == Failure(word, "its words")
 
 
 def test_a_topic_that_may_not_be_seen_is_no_lost_quorum() -> None:
     """Its partitions never show to that user."""
     error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "not authorized")
-    hidden = SimpleNamespace(partitions={}, error=error)
-    admin = SimpleNamespace(
-        list_topics=lambda name, timeout: SimpleNamespace(topics={name: hidden})
-    )
-    caught = raised(TopicError, share_topic, cast(Any, admin), "t", [(1,)], 1.0)
-    assert caught.failure.error == "authorization"
+    topics = SimpleNamespace(topics={"t": SimpleNamespace(partitions={}, error=error)})
+    admin = SimpleNamespace(list_topics=lambda name, timeout: topics)
+    assert raised(TopicError, shared, admin, (1,)).failure.error == "authorization"

@@ -26,8 +26,7 @@ def test_the_name_says_cluster_end_and_run() -> None:
 
 @given(CLUSTERS)
 def test_kafka_accepts_every_name(cluster: str) -> None:
-    name = topic_name(cluster, run_id(), 60, NOW)
-    assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name)
+    assert re.fullmatch(r"[A-Za-z0-9._-]{1,249}", topic_name(cluster, run_id(), 60, NOW))
 
 
 @given(CLUSTERS, st.floats(min_value=0, max_value=10_000))

@@ -19,21 +19,39 @@ def all_of(shares: Sequence[Share], readers: Sequence[str] = READERS) -> list[Re
     """What comes back when nothing goes wrong."""
     return [
         Received(
-            reader, RUN, it.listener, it.broker, it.attempt, number, it.partition, number, True
+            reader,
+            RUN,
+            share.listener,
+            share.broker,
+            share.attempt,
+            number,
+            share.partition,
+            number,
+            True,
         )
         for reader in readers
-        for it in shares
-        for number in range(it.records)
+        for share in shares
+        for number in range(share.records)
     ]
 
 
 def deliver(shares: Sequence[Share], rows: Sequence[Received]) -> list[Delivery]:
-    reads = {(reader, it.partition) for reader in READERS for it in shares}
+    reads = {(reader, share.partition) for reader in READERS for share in shares}
     return list(verdict_of(shares, tally(rows, RUN, shares), reads))
 
 
-def findings(item: Delivery) -> tuple[int, int, int, int, int]:
-    return item.lost, item.duplicated, item.out_of_order, item.corrupt, item.misrouted
+def findings(delivery: Delivery) -> tuple[int, int, int, int, int]:
+    lost, duplicated = delivery.lost, delivery.duplicated
+    return lost, duplicated, delivery.out_of_order, delivery.corrupt, delivery.misrouted
+
+
+def through_internal(deliveries: Sequence[Delivery]) -> Delivery:
+    return next(delivery for delivery in deliveries if delivery.read_through == "INTERNAL")
+
+
+def record(sequence: int | None, partition: int, offset: int, intact: bool = True) -> Received:
+    """A record of INTERNAL at broker 1, read through INTERNAL."""
+    return Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, partition, offset, intact)
 
 
 @st.composite
@@ -63,20 +81,18 @@ def count(rows: Sequence[Received], item: Delivery) -> int:
 
 @given(layouts())
 def test_all_back_is_all_well(shares: list[Share]) -> None:
-    found = deliver(shares, all_of(shares))
-    assert len(found) == len(shares) * len(READERS)
-    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
-    assert all(item.verdict is Verdict.PASS and not item.examples for item in found)
-    assert all(item.read == item.acknowledged == shares[0].records for item in found)
+    deliveries = deliver(shares, all_of(shares))
+    assert len(deliveries) == len(shares) * len(READERS)
+    assert {findings(item) for item in deliveries} == {(0, 0, 0, 0, 0)}
+    assert all(item.verdict is Verdict.PASS and not item.examples for item in deliveries)
+    assert all(item.read == item.acknowledged == shares[0].records for item in deliveries)
 
 
 @given(layouts(), st.data())
-def test_what_is_dropped_is_lost_and_nothing_else(shares: list[Share], data: st.DataObject) -> None:
+def test_dropped_records_are_lost(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
-    dropped = data.draw(st.composite(chosen_rows)(rows))
-    gone = [rows[index] for index in dropped]
-    found = deliver(shares, [row for row in rows if row not in gone])
-    for item in found:
+    gone = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows))]
+    for item in deliver(shares, [row for row in rows if row not in gone]):
         lost = count(gone, item)
         assert findings(item) == (lost, 0, 0, 0, 0)
         assert item.verdict is (Verdict.FAIL if lost else Verdict.PASS)
@@ -87,16 +103,14 @@ def test_what_is_dropped_is_lost_and_nothing_else(shares: list[Share], data: st.
 def test_a_second_copy_is_a_duplicate_and_passes(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     copies = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows))]
-    found = deliver(shares, rows + [replace(row, offset=row.offset + 1000) for row in copies])
-    for item in found:
+    deliveries = deliver(shares, rows + [replace(row, offset=row.offset + 1000) for row in copies])
+    for item in deliveries:
         assert findings(item) == (0, count(copies, item), 0, 0, 0)
         assert item.verdict is Verdict.PASS
 
 
 @given(layouts(), st.data())
-def test_a_changed_payload_is_corrupt_and_not_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
+def test_a_changed_payload_is_only_corrupt(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     changed = data.draw(st.composite(chosen_rows)(rows))
     mixed = [replace(row, intact=index not in changed) for index, row in enumerate(rows)]
@@ -105,9 +119,7 @@ def test_a_changed_payload_is_corrupt_and_not_lost(
 
 
 @given(layouts(), st.integers(1, 11))
-def test_two_neighbours_that_changed_places_are_one_descent(
-    shares: list[Share], place: int
-) -> None:
+def test_two_swapped_neighbours_are_one_descent(shares: list[Share], place: int) -> None:
     assume(place < shares[0].records)
     moved = {place: place - 1, place - 1: place}
     rows = [
@@ -122,9 +134,7 @@ def test_two_neighbours_that_changed_places_are_one_descent(
 
 
 @given(layouts(), st.data())
-def test_a_record_in_another_partition_is_misrouted_and_not_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
+def test_a_record_in_another_partition(shares: list[Share], data: st.DataObject) -> None:
     rows = all_of(shares)
     moved = data.draw(st.composite(chosen_rows)(rows))
     strayed = [
@@ -136,23 +146,19 @@ def test_a_record_in_another_partition_is_misrouted_and_not_lost(
 
 
 @given(layouts(), st.lists(st.sampled_from(["", "deadbeef", None]), min_size=1, max_size=9))
-def test_records_of_other_runs_are_counted_and_not_checked(
-    shares: list[Share], runs: list[str | None]
-) -> None:
+def test_records_of_other_runs_are_counted(shares: list[Share], runs: list[str | None]) -> None:
     others = [
         Received("INTERNAL", run, "INTERNAL", 1, 1, number, 0, 500 + number, False)
         for number, run in enumerate(runs)
     ]
-    found = deliver(shares, all_of(shares) + others)
-    assert {findings(item) for item in found} == {(0, 0, 0, 0, 0)}
-    assert sum(item.foreign for item in found) == len(runs)
+    deliveries = deliver(shares, all_of(shares) + others)
+    assert {findings(item) for item in deliveries} == {(0, 0, 0, 0, 0)}
+    assert sum(item.foreign for item in deliveries) == len(runs)
 
 
 @given(layouts(), st.data())
-def test_records_of_a_failed_write_are_unknown_and_never_lost(
-    shares: list[Share], data: st.DataObject
-) -> None:
-    failed = [replace(item, acknowledged=False) for item in shares]
+def test_records_of_a_failed_write_are_unknown(shares: list[Share], data: st.DataObject) -> None:
+    failed = [replace(share, acknowledged=False) for share in shares]
     again = [replace(item, attempt=2) for item in shares]
     rows = all_of(failed)
     seen = [rows[index] for index in data.draw(st.composite(chosen_rows)(rows, 0))]
@@ -163,35 +169,31 @@ def test_records_of_a_failed_write_are_unknown_and_never_lost(
         assert item.read == item.acknowledged + count(seen, item)
 
 
-def test_nothing_acknowledged_is_nothing_lost_and_nothing_delivered() -> None:
-    share = Share("INTERNAL", 1, 1, 0, 10, False)
-    (item, _) = deliver([share], [])
-    assert (item.acknowledged, item.unknown, item.lost) == (0, 10, 0)
-    assert item.verdict is Verdict.INCONCLUSIVE
+def test_a_share_of_which_nothing_came_back() -> None:
+    (delivery, _) = deliver([Share("INTERNAL", 1, 1, 0, 100, True)], [])
+    assert delivery.lost == 100
+    assert delivery.examples[0] == "record 0 never came back"
+    assert len(delivery.examples) == EXAMPLES
+    (delivery, _) = deliver([Share("INTERNAL", 1, 1, 0, 10, False)], [])
+    assert (delivery.acknowledged, delivery.unknown, delivery.lost) == (0, 10, 0)
+    assert delivery.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("sequence", [-1, 2, 7, None])
 def test_headers_that_name_no_written_record_are_corrupt(sequence: int | None) -> None:
     share = Share("INTERNAL", 1, 1, 0, 2, True)
-    stray = Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, 0, 2, True)
-    found = deliver([share], [*all_of([share]), stray])
-    item = next(it for it in found if it.read_through == "INTERNAL")
-    assert findings(item) == (0, 0, 0, 1, 0)
-    assert (item.foreign, item.examples) == (
-        0,
-        ("1 records whose headers name no record that was written",),
-    )
+    delivery = through_internal(deliver([share], [*all_of([share]), record(sequence, 0, 2)]))
+    assert findings(delivery) == (0, 0, 0, 1, 0)
+    examples = ("1 records whose headers name no record that was written",)
+    assert (delivery.foreign, delivery.examples) == (0, examples)
 
 
 def test_a_record_in_several_partitions_counts_where_it_belongs_else_in_the_first() -> None:
     share = Share("INTERNAL", 1, 1, 5, 2, True)
     copies = [(5, 0, 100), (3, 0, 0), (9, 0, 1), (9, 1, 2), (3, 1, 50)]
-    rows = [
-        Received("INTERNAL", RUN, "INTERNAL", 1, 1, sequence, partition, offset, True)
-        for partition, sequence, offset in copies
-    ]
-    found = {it.partition: (it.records, it.distinct) for it in tally(rows, RUN, [share])}
-    assert found == {5: (1, 1), 3: (2, 1), 9: (2, 0)}
+    rows = [record(sequence, partition, offset) for partition, sequence, offset in copies]
+    counts = {it.partition: (it.records, it.distinct) for it in tally(rows, RUN, [share])}
+    assert counts == {5: (1, 1), 3: (2, 1), 9: (2, 0)}
 
 
 def test_findings_are_told_by_share_and_partition() -> None:
@@ -203,40 +205,31 @@ def test_findings_are_told_by_share_and_partition() -> None:
         replace(corrupt, intact=False, offset=10),
         replace(strayed, partition=7, offset=11),
     ]
-    item = next(it for it in deliver([failed, again], rows) if it.read_through == "INTERNAL")
+    delivery = through_internal(deliver([failed, again], rows))
     assert (lost.sequence, corrupt.sequence) == (0, 1)
-    assert item.examples == (
+    assert delivery.examples == (
         "record 0 never came back",
         "1 records in partition 0 with another value",
         "1 records in partition 7 instead of 0",
     )
-    assert findings(item) == (1, 0, 0, 1, 1)
+    assert findings(delivery) == (1, 0, 0, 1, 1)
 
 
 def test_what_was_not_read_is_not_checked() -> None:
     shares = [Share("INTERNAL", 1, 1, 0, 3, True), Share("INTERNAL", 2, 1, 1, 3, True)]
     rows = [row for row in all_of(shares) if row.partition == 0]
-    found = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
-    assert [(item.read_through, item.broker, item.lost) for item in found] == [
+    deliveries = verdict_of(shares, tally(rows, RUN, shares), {("INTERNAL", 0), ("EXTERNAL", 0)})
+    assert [(item.read_through, item.broker, item.lost) for item in deliveries] == [
         ("EXTERNAL", 1, 0),
         ("INTERNAL", 1, 0),
     ]
 
 
-def test_a_share_of_which_nothing_came_back_is_lost_by_name() -> None:
-    (item, _) = deliver([Share("INTERNAL", 1, 1, 0, 100, True)], [])
-    assert item.lost == 100
-    assert item.examples[0] == "record 0 never came back"
-    assert len(item.examples) == EXAMPLES
-
-
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (3, 2, 1, 0)])
 def test_order_is_checked_by_first_occurrence(order: tuple[int, ...]) -> None:
     share = Share("INTERNAL", 1, 1, 0, 4, True)
-    rows = [
-        Received("INTERNAL", RUN, "INTERNAL", 1, 1, number, 0, offset, True)
-        for offset, number in enumerate([*order, *range(4)])
-    ]
-    item = next(it for it in deliver([share], rows) if it.read_through == "INTERNAL")
+    numbers = [*order, *range(4)]
+    rows = [record(number, 0, offset) for offset, number in enumerate(numbers)]
+    delivery = through_internal(deliver([share], rows))
     descents = sum(later < sooner for sooner, later in pairwise(order))
-    assert (item.out_of_order, item.duplicated) == (descents, 4)
+    assert (delivery.out_of_order, delivery.duplicated) == (descents, 4)

@@ -99,93 +99,60 @@ def mute(connection: socket.socket, peer: doubles.Peer) -> None:
 
 MANY = [(id, Address("127.0.0.1", 1 + id)) for id in range(10_000)]
 LONG = "h" * 30_000
+UNREADABLE = "its answer cannot be read: "
+ANNOUNCED = "it announces an answer of {} bytes; allowed: 4 to 4,194,304"
+FOREIGN = "something other than Kafka listens there ({!r})"
+CLOSED = ("disconnected", "it closed the connection without an answer")
+
+
+def unreadable(content: bytes, why: str) -> tuple[Serve, str, str]:
+    return answers(reply(content)), "not-kafka", UNREADABLE + why
+
+
+def foreign(content: bytes, sentence: str) -> tuple[Serve, str, str]:
+    return answers(raw(content)), "not-kafka", sentence
+
+
+HTTP = b"HTTP/1.1 400 Bad Request"
+HALF = struct.pack(">ii", 100, 1)
+TWICE = doubles.metadata([(1, B), (1, Address("other", 1))])
 HOSTILE: dict[str, tuple[Serve, str, str]] = {
     "ten thousand brokers": (
         answers(reply(doubles.metadata(MANY))),
         "too-many",
         "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked",
     ),
-    "two billion brokers": (
-        answers(reply(struct.pack(">i", 2**31 - 1))),
-        "not-kafka",
-        "its answer cannot be read: 2,147,483,647 entries in 0 bytes",
+    "two billion brokers": unreadable(
+        struct.pack(">i", 2**31 - 1), "2,147,483,647 entries in 0 bytes"
     ),
-    "fewer than no brokers": (
-        answers(reply(struct.pack(">iq", -7, 0))),
-        "not-kafka",
-        "its answer cannot be read: -7 entries in 8 bytes",
+    "fewer than no brokers": unreadable(struct.pack(">iq", -7, 0), "-7 entries in 8 bytes"),
+    "a broker twice": unreadable(TWICE, "broker 1 twice"),
+    "a negative broker": unreadable(doubles.metadata([(-1, B)]), "broker -1"),
+    "a host of a negative length": unreadable(
+        struct.pack(">iihiiii", 1, 1, -2, 0, 0, 0, 0), "a length of -2"
     ),
-    "a broker twice": (
-        answers(reply(doubles.metadata([(1, B), (1, Address("other", 1))]))),
-        "not-kafka",
-        "its answer cannot be read: broker 1 twice",
+    "a host that is longer than the answer": unreadable(
+        struct.pack(">iihii", 1, 1, 30_000, 0, 0), "it ends after 18 bytes, in a field"
     ),
-    "a negative broker": (
-        answers(reply(doubles.metadata([(-1, B)]))),
-        "not-kafka",
-        "its answer cannot be read: broker -1",
+    "nothing": unreadable(b"", "it ends after 0 bytes, in a field"),
+    "another answer": foreign(
+        struct.pack(">ii", 8, 99) + b"\0\0\0\0", "it answers a request that was not sent"
     ),
-    "a host of a negative length": (
-        answers(reply(struct.pack(">iihiiii", 1, 1, -2, 0, 0, 0, 0))),
-        "not-kafka",
-        "its answer cannot be read: a length of -2",
+    "a frame of two gigabytes": foreign(
+        struct.pack(">i", 2**31 - 1), ANNOUNCED.format("2,147,483,647")
     ),
-    "a host that is longer than the answer": (
-        answers(reply(struct.pack(">iihii", 1, 1, 30_000, 0, 0))),
-        "not-kafka",
-        "its answer cannot be read: it ends after 18 bytes, in a field",
-    ),
-    "nothing": (
-        answers(reply(b"")),
-        "not-kafka",
-        "its answer cannot be read: it ends after 0 bytes, in a field",
-    ),
-    "another answer": (
-        answers(raw(struct.pack(">ii", 8, 99) + b"\0\0\0\0")),
-        "not-kafka",
-        "it answers a request that was not sent",
-    ),
-    "a frame of two gigabytes": (
-        answers(raw(struct.pack(">i", 2**31 - 1))),
-        "not-kafka",
-        "it announces an answer of 2,147,483,647 bytes; allowed: 4 to 4,194,304",
-    ),
-    "a frame of a negative length": (
-        answers(raw(struct.pack(">i", -1))),
-        "not-kafka",
-        "it announces an answer of -1 bytes; allowed: 4 to 4,194,304",
-    ),
-    "a frame too short for an answer": (
-        answers(raw(struct.pack(">ib", 1, 0))),
-        "not-kafka",
-        "it announces an answer of 1 bytes; allowed: 4 to 4,194,304",
-    ),
+    "a frame of a negative length": foreign(struct.pack(">i", -1), ANNOUNCED.format(-1)),
+    "a frame too short for an answer": foreign(struct.pack(">ib", 1, 0), ANNOUNCED.format(1)),
     "a web server": (
-        answers(raw(b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n")),
+        answers(raw(HTTP + b"\r\nServer: x\r\n\r\n")),
         "http",
         "something that speaks HTTP listens there ('HTTP/1.1 400 Bad Request')",
     ),
-    "an SSH server": (
-        answers(raw(b"SSH-2.0-OpenSSH_9.2\r\n")),
-        "not-kafka",
-        "something other than Kafka listens there ('SSH-2.0-OpenSSH_9.2')",
-    ),
-    "endless text": (
-        answers(raw(b"A" * 100_000)),
-        "not-kafka",
-        f"something other than Kafka listens there ({'A' * 60!r})",
-    ),
+    "an SSH server": foreign(b"SSH-2.0-OpenSSH_9.2\r\n", FOREIGN.format("SSH-2.0-OpenSSH_9.2")),
+    "endless text": foreign(b"A" * 100_000, FOREIGN.format("A" * 60)),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
-    "no answer, closed": (
-        kafka({}),
-        "disconnected",
-        "it closed the connection without an answer",
-    ),
-    "half an answer, closed": (
-        lambda connection, peer: connection.sendall(struct.pack(">ii", 100, 1)),
-        "disconnected",
-        "it closed the connection without an answer",
-    ),
+    "no answer, closed": (kafka({}), *CLOSED),
+    "half an answer, closed": (lambda connection, peer: connection.sendall(HALF), *CLOSED),
 }
 
 
@@ -196,9 +163,7 @@ def test_every_hostile_answer_ends_in_one_sentence(lie: str) -> None:
 
 
 @pytest.mark.parametrize(("serve", "looks", "part"), [(drip, 20, " but "), (mute, 3, "")])
-def test_an_answer_that_does_not_end_is_waited_for_until_the_end_alone(
-    serve: Serve, looks: int, part: str
-) -> None:
+def test_an_endless_answer_ends_at_the_deadline(serve: Serve, looks: int, part: str) -> None:
     found = failure(serve, DeadlineAfterLooks(looks))
     assert found.error == "timeout" and found.text.startswith(f"no answer within 60.0 s{part}")
 
@@ -212,8 +177,8 @@ def test_a_run_that_is_stopped_waits_no_more() -> None:
 
 
 def test_a_long_text_of_a_peer_is_shortened() -> None:
-    listed = {1: Address(LONG, 9092)}
-    with exchange_with(answers(reply(doubles.metadata(listed, LONG)))) as exchange:
+    answer = doubles.metadata({1: Address(LONG, 9092)}, LONG)
+    with exchange_with(answers(reply(answer))) as exchange:
         cluster, brokers = metadata(exchange)
     for shown in (cluster, brokers[1].host):
         assert shown.endswith("... (30,000 characters)") and len(shown) == 60

@@ -54,7 +54,7 @@ class DockerHostKeysKind(AwsKind):
         name, parameters, store = news["name"], news["parameters"], _store(news)
         read = reader(self.settings(operation), news["region"])
         parameter_values = read([news["authority"], *parameters.values()])
-        authority = store.authority(parameter_values.get(news["authority"]))
+        authority = store.authority(parameter_values.get(news["authority"]), _now())
         if authority is None:
             authority = new_engines_authority(name, _now())
         with _ssm(news):

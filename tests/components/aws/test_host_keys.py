@@ -179,6 +179,26 @@ def test_a_damaged_authority_is_one_error(ssm: SsmDouble, folder: Path) -> None:
         created(wanted(folder))
 
 
+@pytest.mark.parametrize("days", [-1, 4000])
+def test_an_authority_that_is_not_valid_changes_nothing(
+    ssm: SsmDouble, folder: Path, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    props = wanted(folder)
+    outs, texts = created(props), values(ssm)
+    now = datetime.now(UTC) + timedelta(days=days)
+    monkeypatch.setattr(host_keys, "_now", lambda: now)
+    kind = Called(DockerHostKeysKind(), {})
+    assert kind.differs(outs, props)
+    with pytest.raises(EarshotError, match="allowed: an authority that is valid now"):
+        kind.update(outs, props)
+    assert values(ssm) == texts
+    del ssm.parameters[AUTHORITY]
+    (folder / "authority.json").unlink()
+    renewed = kind.update(outs, props).outs
+    assert renewed["certificate"] != outs["certificate"]
+    assert not kind.differs(renewed, props)
+
+
 def test_what_ssm_refuses_is_one_error(ssm: SsmDouble, folder: Path) -> None:
     props = wanted(folder)
     outs = created(props)

@@ -1,0 +1,5 @@
+"""Credentials of AWS, as tests of certificates have them."""
+
+from tests.certificates.conftest import ambient
+
+__all__ = ["ambient"]
