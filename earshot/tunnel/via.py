@@ -32,6 +32,8 @@ from earshot.listeners.address import Address, bracketed
 START_SECONDS: Final = 30.0
 """Time limit for a login, in which ssh may ask for a password."""
 END_SECONDS: Final = 0.5
+"""Time limit after SIGTERM, and again after SIGKILL, for the end of a command."""
+_END_INTERVAL: Final = 0.01
 REASON_SECONDS: Final = 0.5
 """Time limit for the line in which a login's process tells why a connection was refused."""
 BUFFER: Final = 2**20
@@ -332,16 +334,23 @@ async def _drained(reader: asyncio.StreamReader) -> None:
 
 async def _end(process: Process, *, with_group: bool = True) -> None:
     """Ends a command and its children: `aws` runs a session in a child process."""
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        _send(process, signal.SIGTERM, with_group=with_group)
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            _send(process, signal.SIGKILL, with_group=with_group)
-            await process.wait()
+    if process.returncode is None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                _send(process, number, with_group=with_group)
+            if await _has_ended(process):
+                break
+    # asyncio keeps pipes open that a grandchild has inherited, and Process has no method to close
+    process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _has_ended(process: Process) -> bool:
+    """Waits up to `END_SECONDS`. `Process.wait` also waits for the end of grandchildren."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS):
+            while process.returncode is None:
+                await asyncio.sleep(_END_INTERVAL)
+    return process.returncode is not None
 
 
 def _send(process: Process, number: signal.Signals, *, with_group: bool) -> None:

@@ -1,7 +1,9 @@
 """The ways that `--via` names: the commands that they run, and what is refused."""
 
 import asyncio
+import gc
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -116,6 +118,32 @@ def test_a_session_ends_with_what_it_has_started(tmp_path: Path) -> None:
     while _is_alive(pid):
         assert time.monotonic() < end, "the double of the plugin outlives the session"
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("on_sigterm", ["exit", ""])
+def test_a_login_ends_although_a_child_keeps_its_standard_error(
+    on_sigterm: str, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """A ProxyCommand is such a child; the login may also ignore SIGTERM."""
+    gc.collect()  # what other tests left behind
+    recwarn.clear()
+    child, control = tmp_path / "child", tmp_path / "ssh-control"
+    control.mkdir()
+    script = f"#!/bin/sh\ntrap '{on_sigterm}' TERM\n/bin/sleep 600 & echo $! > {child}\n"
+    (tmp_path / "ssh").write_text(f"{script}: > {control}/ssh\nwhile wait; do :; done\n")
+
+    async def work() -> None:
+        via = read_via("ssh://bastion")
+        await via.start(control)
+        async with asyncio.timeout(60):
+            await via.close()
+
+    try:
+        asyncio.run(work())
+        gc.collect()  # a transport that is still open warns when it is deleted
+        assert not [warning.message for warning in recwarn]
+    finally:
+        os.kill(int(child.read_text()), signal.SIGKILL)
 
 
 def _is_alive(pid: int) -> bool:
