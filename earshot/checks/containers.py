@@ -29,7 +29,7 @@ from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
-from earshot.topology.names import GATEWAYS
+from earshot.topology.names import is_gateway
 
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = rules_at(AppliedAt.CONTAINER)
@@ -188,7 +188,7 @@ def _with_names(
 
 def _is_full_name(host: str) -> bool:
     """Whether only DNS resolves ``host``; networks may define a short name."""
-    return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
+    return "." in host and ip_of(host) is None and not is_gateway(host)
 
 
 def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Iterator[Finding]:

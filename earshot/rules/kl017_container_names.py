@@ -11,7 +11,7 @@ from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.names import GATEWAYS, HOST
+from earshot.topology.names import HOST, is_gateway
 from earshot.topology.walk import PublishedListener, failing
 from earshot.topology.ways import Failure
 
@@ -67,7 +67,7 @@ def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Add
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or host in GATEWAYS) and deployment.way(
+        if (is_address or is_gateway(host)) and deployment.way(
             HOST, address
         ) is not Failure.NOWHERE:
             return name, address

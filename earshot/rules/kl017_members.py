@@ -4,7 +4,7 @@ Clients of a published port connect to the listener of that name on every broker
 Kafka omits a broker without such a listener from its answer (LISTENER_NOT_FOUND).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from earshot.listeners.address import Address
 from earshot.rules.registry import Finding, Rule, Severity
@@ -21,12 +21,15 @@ from earshot.topology.walk import (
 )
 
 
-def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+def check(
+    deployment: Deployment, rule: Rule, reported: Collection[tuple[str, str]]
+) -> Iterator[Finding]:
     """One finding for each broker and listener that such clients do not reach.
 
-    `kl017_published` checks brokers that publish the listener.
+    `kl017_published` checks brokers that publish the listener. Pairs of service and listener in
+    ``reported`` have a finding.
     """
-    checked_pairs: set[tuple[str, str]] = set()
+    checked_pairs = set(reported)
     for broker in deployment.brokers:
         for listener, port in _client_listeners(deployment, broker):
             for other in deployment.members(broker):

@@ -13,7 +13,7 @@ from earshot.names.kinds import ip_of
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
-from earshot.topology.names import GATEWAYS, Names
+from earshot.topology.names import Names, is_gateway
 from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
 
 
@@ -67,7 +67,7 @@ class Deployment:
     def is_certain(self, trace: Trace) -> bool:
         """Whether a failure of ``trace`` depends on no assumption."""
         host = trace.address.host.lower()
-        if host in GATEWAYS:
+        if is_gateway(host):
             return not trace.doubt
         # the machine may have names that the file does not contain
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
@@ -155,7 +155,7 @@ class Deployment:
                 host = endpoint.advertised.host.lower()
                 ports = broker.container.published_at(endpoint.bind.port)
                 is_theirs = any(container.has_name(host) for container in self.containers.values())
-                if is_loopback(host) or host in GATEWAYS or host in self.containers or is_theirs:
+                if is_loopback(host) or is_gateway(host) or host in self.containers or is_theirs:
                     continue
                 if any(port.host_port == endpoint.advertised.port for port in ports):
                     yield host

@@ -14,18 +14,6 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.container import Container, folded, is_loopback
 
-GATEWAYS = frozenset(
-    {
-        "host.docker.internal",
-        "gateway.docker.internal",
-        "docker.for.mac.host.internal",
-        "docker.for.mac.localhost",
-        "docker.for.win.localhost",
-        "host.containers.internal",
-        "host-gateway",
-    }
-)
-"""Names of the machine that runs the containers, and Compose's keyword for its address."""
 HOST = ""
 """The place of a client on the machine itself; any other place is a service's name."""
 OUTSIDE = "another machine"
@@ -36,6 +24,12 @@ SHARED = (_OF_SERVICE, _OF_CONTAINER)
 """Prefixes of `network_mode` for a container in the network of another."""
 NO_NETWORK = "none"
 _DOCKERS = "{} is a name that Docker gives on its networks only"
+
+
+def is_gateway(host: str) -> bool:
+    """Whether ``host`` is a name of the machine that runs the containers (`host.docker.internal`),
+    or Compose's keyword for its address."""
+    return kind_of(host) is NameKind.DOCKER_HOST or host.lower() == "host-gateway"
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ class Names:
             return Resolution((itself,), f"{host} is the client's own machine")
         if place == OUTSIDE:
             return self._outside(host)
-        if host in GATEWAYS:
+        if is_gateway(host):
             return _gateway(host, own, is_given=by_hosts_file)
         if own is None or own.on_host_network:
             return self._on_machine(host)
@@ -171,7 +165,7 @@ class Names:
 
     def _outside(self, host: str) -> Resolution | UnresolvedName:
         """A name that Docker does not define is assumed to resolve to the machine."""
-        if host in GATEWAYS or folded(host) in self._by_address:
+        if is_gateway(host) or folded(host) in self._by_address:
             return UnresolvedName(f"{host} is known on the Docker host only")
         if host in self.all:
             return UnresolvedName(_DOCKERS.format(host))

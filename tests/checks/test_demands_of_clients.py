@@ -33,7 +33,7 @@ def broker(protocol: str, more: str = "") -> str:
         f"      KAFKA_{key.upper().replace('.', '_')}: '{value}'"
         for key, value in (line.split("=", 1) for line in PROPERTIES.format(protocol).split())
     )
-    head = "  kafka:\n    image: apache/kafka:4.1.1\n    environment:\n"
+    head = "  kafka:\n    image: apache/kafka:4.1.1\n    ports: ['9094:9094']\n    environment:\n"
     return head + "\n".join(variables) + f"\n{more}"
 
 
