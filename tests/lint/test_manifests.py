@@ -1,7 +1,6 @@
 """Kubernetes manifests and Strimzi's resources as the check takes them, with their places."""
 
 import contextlib
-import re
 import textwrap
 from pathlib import Path
 
