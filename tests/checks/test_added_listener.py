@@ -1,7 +1,5 @@
 """Where a listener that a remedy adds may bind."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.remedy_lines import CheckedFile, added_listener

@@ -1,8 +1,6 @@
 """Keys, logins and brokers' addresses that are missing, other images, Redpanda's flags, and where
 a manifest's clients are sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks import kubernetes

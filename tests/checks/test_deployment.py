@@ -3,8 +3,6 @@
 What the rules about several containers find is in `tests/rules/examples`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Cases are one to three brokers with clients, near what works: mostly one thing is wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A plan says more than a file: whom a listener serves. Where the gate alone objec
 among those that `_is_decided` has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Why the names that an instance advertises resolve, by its stack and by those who are asked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Brokers on instances, one after the other: what their own inputs show, and what others hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

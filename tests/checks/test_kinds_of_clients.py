@@ -1,7 +1,5 @@
 """Clients that are found outside of plain variables, and what images and ports leave open."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes

@@ -1,7 +1,5 @@
 """Properties that others wrote, for a Kafka that nobody names."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """KL016 on manifests: replicas, their ids and addresses, voters, cluster ids, readiness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 Of each kind a file that is wrong at one node, and files that are right and look alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """The check of a whole plan: what a caller leaves out silences no rule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What sets a property of a broker in a Compose file."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.remedy_lines import setting_of

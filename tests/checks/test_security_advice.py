@@ -1,7 +1,5 @@
 """How secure the brokers of a file are: one piece of advice at most, and none of what is inside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

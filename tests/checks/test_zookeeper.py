@@ -1,7 +1,5 @@
 """Brokers whose `zookeeper.connect` leads to no ZooKeeper of their file."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes

@@ -1,7 +1,5 @@
 """Examples on disk of rules about whole Compose files: the file itself, and what one rule finds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """KL006 and KL014 of plans of earshot itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The Compose files among the examples on disk have no other mistake than the one they show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

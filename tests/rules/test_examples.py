@@ -3,8 +3,6 @@
 An example is the input of a rule, of any form. `EARSHOT_WRITE_GOLDENS=1` writes what is found.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What each rule says it has looked at, which every finding hands on."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

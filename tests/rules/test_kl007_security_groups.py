@@ -1,7 +1,5 @@
 """KL007 over the groups that a plan gives: they pass, and with one thing changed they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import ip_network

@@ -1,7 +1,5 @@
 """What the start scripts of images refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.facts.settings import BrokerSettings

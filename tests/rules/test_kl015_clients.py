@@ -1,7 +1,5 @@
 """KL015: which clients fail where; whole files are in `examples/KL015`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """KL016: a cause is told once, and of many nodes the first; whole files are in `examples/KL016`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

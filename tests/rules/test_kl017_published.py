@@ -1,7 +1,5 @@
 """KL017: localhost and ports, in every combination; whole files are in `examples/KL017`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

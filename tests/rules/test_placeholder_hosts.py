@@ -1,7 +1,5 @@
 """KL002: words that stand in place of an advertised host."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes

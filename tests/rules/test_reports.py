@@ -1,7 +1,5 @@
 """Reports and the rules that answer them."""
 
-from __future__ import annotations
-
 import re
 
 from earshot.rules.evaluate import RULES

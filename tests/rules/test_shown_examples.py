@@ -1,7 +1,5 @@
 """The examples that `earshot rules` and docs/rules.md show, checked where their rule is applied."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

@@ -5,8 +5,6 @@
 where neither does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Where a client gets to from where it stands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
