@@ -123,11 +123,11 @@ class ContainerRun:
                 yield urn, finding
 
 
-def _is_same(one: Finding, other: Finding) -> bool:
+def _is_same(finding: Finding, reported: Finding) -> bool:
     """Whether both findings are of one rule and listener, or both prevent a start."""
-    if {one.rule, other.rule} <= _REFUSALS:
+    if {finding.rule, reported.rule} <= _REFUSALS:
         return True
-    return (one.rule, one.listener) == (other.rule, other.listener)
+    return (finding.rule, finding.listener) == (reported.rule, reported.listener)
 
 
 def _own_findings(service: Service) -> tuple[Finding, ...]:

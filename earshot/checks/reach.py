@@ -68,11 +68,11 @@ def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     )
 
 
-def _rows(plan: ClusterPlan, shown: str, hops_to: HopsTo) -> Iterator[Reach]:
+def _rows(plan: ClusterPlan, place: str, hops_to: HopsTo) -> Iterator[Reach]:
     for name in plan.listener_names:
-        sent = [_forwarded(node, name) or hops_to(node, name) for node in plan.brokers]
-        addresses = tuple(address for address, _ in sent if address is not None)
-        yield Reach(shown, name, addresses, *_worst(sent))
+        broker_hops = [_forwarded(node, name) or hops_to(node, name) for node in plan.brokers]
+        addresses = tuple(address for address, _ in broker_hops if address is not None)
+        yield Reach(place, name, addresses, *_worst(broker_hops))
 
 
 def _forwarded(node: Node, name: str) -> BrokerHops | None:
@@ -84,8 +84,8 @@ def _forwarded(node: Node, name: str) -> BrokerHops | None:
     return listener.advertised if listener.known else None, (Hop(Stage.WAY, Answer.UNKNOWN, why),)
 
 
-def _worst(sent: Sequence[BrokerHops]) -> tuple[Answer, str]:
-    hops = [hop for _, hop_list in sent for hop in hop_list]
+def _worst(broker_hops: Sequence[BrokerHops]) -> tuple[Answer, str]:
+    hops = [hop for _, hop_list in broker_hops for hop in hop_list]
     for answer in (Answer.NO, Answer.UNKNOWN):
         if because := next((hop.because for hop in hops if hop.answer is answer), ""):
             return answer, because

@@ -79,10 +79,10 @@ def parse_entries(text: str) -> list[tuple[str, Address]]:
     return [_only(listener) for listener in read_listeners(text)]
 
 
-def _only(item: T | Bad) -> T:
-    if isinstance(item, Bad):
-        raise item.error
-    return item
+def _only(value: T | Bad) -> T:
+    if isinstance(value, Bad):
+        raise value.error
+    return value
 
 
 def _entries(

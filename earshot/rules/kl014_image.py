@@ -172,9 +172,9 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
         return
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):
-        given = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
+        set_listeners = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
         yield RULE.finding(
-            f"sets {given}, and {container.image} refuses to start",
+            f"sets {set_listeners}, and {container.image} refuses to start",
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),

@@ -24,9 +24,9 @@ def check(
     by_address = broker.container.advertises_address
     misled = [walk for walk in walks if by_address or walk.sent.end is Failure.NOWHERE]
     lost = [
-        (walk.endpoint, shown)
+        (walk.endpoint, port_text)
         for walk in misled
-        if (shown := _shown_ports(deployment, broker, walk))
+        if (port_text := _shown_ports(deployment, broker, walk))
     ]
     is_random = not lost
     lost = lost or [*_random_ports(deployment, misled)]
@@ -83,12 +83,12 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener
     if walk.ports:
         if failing(walk.hops) is not None:
             return ""
-        shown = [
+        ports_of_machine = [
             port
             for port in walk.ports
             if port.host_port is not None or isinstance(port, HiddenPort)
         ]
-        return str(shown[0]) if shown else ""
+        return str(ports_of_machine[0]) if ports_of_machine else ""
     address = walk.sent.address
     proxy = deployment.containers.get(address.host)
     if (
@@ -108,12 +108,12 @@ def _random_ports(
 
     Such a port shows clients outside only if no other container may be the client.
     """
-    others = (
+    possible_clients = (
         container
         for service, container in deployment.containers.items()
         if service not in deployment.by_service
     )
-    if any("zookeeper" not in container.image.lower() for container in others):
+    if any("zookeeper" not in container.image.lower() for container in possible_clients):
         return
     for walk in walks:
         if walk.ports and failing(walk.hops) is None:

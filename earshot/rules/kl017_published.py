@@ -85,15 +85,15 @@ def _port_conflicts(deployment: Deployment) -> Iterator[Finding]:
     by_port: dict[int | None, list[tuple[str, PublishedPort]]] = {}
     for service, container in deployment.containers.items():
         for port in container.published:
-            taken = by_port.setdefault(port.host_port, [])
+            earlier_ports = by_port.setdefault(port.host_port, [])
             clashing = [
-                (name, other)
-                for name, other in taken
-                if port.excludes(other)
+                (name, earlier_port)
+                for name, earlier_port in earlier_ports
+                if port.excludes(earlier_port)
                 and brokers & {name, service}
                 and not (name == service or deployment.apart(name, service))
             ]
-            taken.append((service, port))
+            earlier_ports.append((service, port))
             if not clashing:
                 continue
             (late, late_port), (early, early_port) = (service, port), clashing[0]
@@ -263,7 +263,9 @@ def _only_dead_ports(
     address, container = walk.sent.address, broker.container
     if not (broker.is_image_known and is_loopback(address.host)):
         return ()
-    all_ports = [port for other in deployment.containers.values() for port in other.published]
+    all_ports = [
+        port for published_by in deployment.containers.values() for port in published_by.published
+    ]
     if any(isinstance(port, HiddenPort) or port.host_port == address.port for port in all_ports):
         return ()
     numbers = {int(number) for number in _NUMBER.findall(" ".join(container.env.values()))}

@@ -71,9 +71,9 @@ def _distinct(
         field_value = value(listener)
         if field_value is None:
             continue
-        other = holders.setdefault(field_value, listener)
-        if other is not listener:
-            same_as = f", as {other.name} has" if field != "name" and other.name else ""
+        holder = holders.setdefault(field_value, listener)
+        if holder is not listener:
+            same_as = f", as {holder.name} has" if field != "name" and holder.name else ""
             yield RULE.finding(
                 f"has the {field} {field_value}{same_as or ' a second time'}; "
                 "Strimzi refuses the resource",
@@ -187,10 +187,10 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
         if broker.advertised_port is None or broker.id is None:
             continue
         address = Address(host.lower(), broker.advertised_port)
-        other = holders.setdefault(address, broker.id)
-        if other != broker.id:
+        holder = holders.setdefault(address, broker.id)
+        if holder != broker.id:
             yield RULE.finding(
-                f"advertises {address}, as broker {other} does",
+                f"advertises {address}, as broker {holder} does",
                 "an address of its own for every broker",
                 node=broker.id,
                 listener=listener.name,

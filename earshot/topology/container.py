@@ -198,8 +198,8 @@ class Container:
 
     def names_on(self, network: JoinedNetwork) -> frozenset[str]:
         """Its names in lower case and its fixed address on ``network``."""
-        there = replace(self, networks=(network,))
-        return there.names | there.addresses
+        member = replace(self, networks=(network,))
+        return member.names | member.addresses
 
     def has_name(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses on its networks."""

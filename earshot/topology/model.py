@@ -44,8 +44,8 @@ class Deployment:
 
     def trace(self, place: str, address: Address) -> Trace:
         """Like `way`, hop by hop."""
-        own = self.containers.get(place)
-        is_own = own is not None and own.has_name(address.host)
+        client = self.containers.get(place)
+        is_own = client is not None and client.has_name(address.host)
         is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
         key = (place if is_own else self.position(place), address)
         if key not in self._traces:
@@ -113,14 +113,14 @@ class Deployment:
     def members(self, broker: Broker) -> Iterator[Broker]:
         """The brokers of the cluster of ``broker``, with ``broker`` itself."""
         may_part = self.names.has_profiles(broker.service)
-        for other in self._clusters[broker.cluster]:
-            parted = may_part and self.apart(broker.service, other.service)
-            if other is broker or (other.is_broker and not parted):
-                yield other
+        for member in self._clusters[broker.cluster]:
+            parted = may_part and self.apart(broker.service, member.service)
+            if member is broker or (member.is_broker and not parted):
+                yield member
 
-    def apart(self, one: str, other: str) -> bool:
+    def apart(self, service: str, alternative: str) -> bool:
         """Whether two services are alternatives: no profile runs both."""
-        return self.names.apart(one, other)
+        return self.names.apart(service, alternative)
 
     def position(self, place: str) -> Hashable:
         """A key that is equal for places from which addresses lead to the same targets.
@@ -176,8 +176,13 @@ class Deployment:
     @cached_property
     def _positions(self) -> Mapping[str, Hashable]:
         positions: dict[str, Hashable] = {}
-        for name, own in self.containers.items():
-            flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            shared_key = (tuple(network.name for network in own.networks), *flags)
-            positions[name] = name if own.extra_hosts or own.links else shared_key
+        for name, container in self.containers.items():
+            flags = (
+                container.network_mode,
+                container.open_networks,
+                bool(container.unknown),
+                container.profiles,
+            )
+            shared_key = (tuple(network.name for network in container.networks), *flags)
+            positions[name] = name if container.extra_hosts or container.links else shared_key
         return positions

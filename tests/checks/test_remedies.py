@@ -234,7 +234,7 @@ def test_an_address_alone_does_not_lead_to_a_listener_with_another_protocol() ->
     listeners = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
     others = ",".join(f"{name}://kafka:{port}" for port, name in enumerate(listeners[1:], 9093))
     settings = {
-        "BROKER_ID": 1,
+        "BROKER_ID": "1",
         "OPTS": "-Djava.security.auth.login.config=/etc/kafka/jaas.conf",
         "SSL_KEYSTORE_FILENAME": "broker.jks",
         "SSL_KEYSTORE_CREDENTIALS": "password",
