@@ -31,6 +31,12 @@ def verdicts(text: str) -> list[tuple[str, str, str]]:
     ]
 
 
+def observations(text: str, files: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
+    """Rule, container and observed text of each finding about ``text``, the services of a file."""
+    findings = mistakes(services(f"services:\n{text}\n", files))
+    return [(finding.rule, finding.container, finding.observed) for finding in findings]
+
+
 def facts(text: str) -> ClusterFacts:
     """What rules about whole files check of a Compose file."""
     return ClusterFacts(plan=None, deployment=deployment(services(text)))
