@@ -204,4 +204,4 @@ def test_addresses_that_are_left_out_silence_nothing(
     policy = ResolverPolicy(resolvers={Scope.EXTERNAL: SERVER})
     handed = {} if addresses is None else {"addresses": addresses}
     found = run.register(item, policy, **handed).findings
-    assert {str(it.state) for it in found if it.rule == "KL012"} == said
+    assert {str(finding.state) for finding in found if finding.rule == "KL012"} == said

@@ -43,9 +43,9 @@ def broker(protocol: str, more: str = "") -> str:
     ],
 )
 def test_a_tls_listener_needs_a_key(line: str, said: str) -> None:
-    listed = mistakes_in_properties(f"{PROPERTIES.format('SSL')}{line}\n")
-    assert [item.rule for item in listed] == (["KL002"] if said else [])
-    assert all(said in item.observed for item in listed)
+    findings = mistakes_in_properties(f"{PROPERTIES.format('SSL')}{line}\n")
+    assert [finding.rule for finding in findings] == (["KL002"] if said else [])
+    assert all(said in finding.observed for finding in findings)
     assert mistakes_in_properties(f"{PROPERTIES.format('PLAINTEXT')}{line}\n") == ()
 
 
@@ -232,7 +232,7 @@ def test_where_clients_of_a_manifest_are_sent(
     service: str, advertised: str, port: int, level: str
 ) -> None:
     text = MANIFEST.format(service=service, advertised=advertised, port=port)
-    listed = kubernetes.mistakes(read_manifest(read_yaml_documents(text, "x", unique=False)))
-    assert [(item.rule, str(item.severity)) for item in listed] == (
+    findings = kubernetes.mistakes(read_manifest(read_yaml_documents(text, "x", unique=False)))
+    assert [(finding.rule, str(finding.severity)) for finding in findings] == (
         [("KL015", level)] if level else []
     )

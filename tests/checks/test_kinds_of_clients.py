@@ -304,8 +304,8 @@ def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
 def test_ports_of_the_machine_that_are_not_known(ports: str, advertised: str, level: str) -> None:
     text = BROKER.replace("'9092:9092'", ports).replace('"9092:9092"', ports)
     text = text.replace("HOST://localhost:9092", f"HOST://{advertised}")
-    listed = mistakes(services(f"services:\n{text}\n"))
-    assert [(item.rule, str(item.severity)) for item in listed] == (
+    findings = mistakes(services(f"services:\n{text}\n"))
+    assert [(finding.rule, str(finding.severity)) for finding in findings] == (
         [("KL017", level)] if level else []
     )
 

@@ -66,7 +66,8 @@ def service(name: str = "kafka", app: str = "kafka", **spec: Any) -> dict[str, A
 
 def found(*documents: dict[str, Any]) -> list[tuple[str, str, str | None, tuple[str, ...]]]:
     return [
-        (it.rule, it.severity, it.listener, it.inputs) for it in mistakes(read_manifest(documents))
+        (finding.rule, finding.severity, finding.listener, finding.inputs)
+        for finding in mistakes(read_manifest(documents))
     ]
 
 

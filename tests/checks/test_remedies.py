@@ -322,8 +322,8 @@ advertised.listeners=PLAINTEXT://localhost:9092
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@localhost:9093
 """
-    (found,) = mistakes(services(text, {"./server.properties": properties}))
-    assert [str(item) for item in found.lines] == [
+    (finding,) = mistakes(services(text, {"./server.properties": properties}))
+    assert [str(item) for item in finding.lines] == [
         "kafka: advertised.listeners: PLAINTEXT://kafka:9092"
     ]
 
@@ -691,9 +691,9 @@ def test_an_address_that_no_client_can_use_is_one_mistake_without_lines() -> Non
         ports='"30000:9092"',
         INTER_BROKER_LISTENER_NAME="HOST",
     )
-    (found,) = mistakes(services(compose(kafka)))
-    assert (found.rule, found.listener, found.lines) == ("KL002", "HOST", ())
-    assert found.observed == (
+    (finding,) = mistakes(services(compose(kafka)))
+    assert (finding.rule, finding.listener, finding.lines) == ("KL002", "HOST", ())
+    assert finding.observed == (
         "advertised.listeners: HOST has the host my_domain:9094, which holds a colon and is not an "
         "IPv6 address; Kafka hands it out, and no client can connect to it"
     )

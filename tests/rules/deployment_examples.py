@@ -26,8 +26,8 @@ def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service
 def verdicts(text: str) -> list[tuple[str, str, str]]:
     """Rule, container and severity of each finding about ``text``, the services of a file."""
     return [
-        (item.rule, item.container, str(item.severity))
-        for item in mistakes(services(f"services:\n{text}\n"))
+        (finding.rule, finding.container, str(finding.severity))
+        for finding in mistakes(services(f"services:\n{text}\n"))
     ]
 
 

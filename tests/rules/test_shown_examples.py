@@ -40,7 +40,9 @@ POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (S
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_the_bad_one_breaks_its_rule_and_no_other(rule: Rule, tmp_path: Path) -> None:
     shown = example_of(rule.id)
-    assert {item.rule for item in violated(rule, shown.bad, shown.form, tmp_path)} == {rule.id}
+    assert {finding.rule for finding in violated(rule, shown.bad, shown.form, tmp_path)} == {
+        rule.id
+    }
 
 
 @pytest.mark.parametrize("rule", OF_A_PLAN, ids=lambda rule: rule.id)
