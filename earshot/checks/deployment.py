@@ -115,7 +115,7 @@ def _lost_zookeepers(
         if service.name not in names or service.name not in plain:
             continue
         settings, container = settings_of(service), service.container
-        # an unknown image may run a ZooKeeper of its own
+        # an unknown image may contain a ZooKeeper
         if container.unknown or container.family is Family.UNKNOWN:
             continue
         if settings.is_zookeeper:

@@ -111,7 +111,7 @@ def _entries(
 def distinct(
     items: Iterable[tuple[K, V] | Bad], allowed: str = "distinct entries"
 ) -> Iterator[tuple[K, V] | Bad]:
-    """``items``, each bad whose key has come before; ``allowed`` says so in words."""
+    """``items``, with an error for each repeated key; ``allowed`` describes the rule."""
     seen: set[K] = set()
     for item in items:
         if not isinstance(item, Bad):

@@ -55,7 +55,7 @@ class Deployment:
     def shows_brokers(self, client: Bootstrap, traces: Sequence[Trace]) -> bool:
         """Whether the brokers are known that ``client`` with ``traces`` may connect to.
 
-        Alone in its network, a client without a broker of its own reaches none by loopback.
+        A client that contains no broker and shares its network with none reaches none by loopback.
         """
         if self.brokers or all(is_msk_broker(trace.address.host) for trace in traces):
             return True

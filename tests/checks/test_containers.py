@@ -138,7 +138,7 @@ def test_a_waived_full_name_is_not_asked_for() -> None:
 
 
 def test_full_names_of_the_network_and_of_clients_beyond_are_asked_once() -> None:
-    """Docker's own resolver is asked on nobody else's behalf."""
+    """Docker's resolver is queried for its own containers only."""
     texts = {
         "EARSHOT_SCOPES": "INTERNAL:internal,HOST:external",
         "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1.kafka:19092,"

@@ -1,4 +1,4 @@
-"""What an image or Kafka refuses, which then stands alone; and whole deployments without a mistake.
+"""What an image or Kafka refuses, without further findings; and deployments without a mistake.
 
 What the rules about several containers find is in `tests/rules/examples`.
 """

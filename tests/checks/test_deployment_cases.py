@@ -1,4 +1,4 @@
-"""Kinds of files that people have: what is said of each, and of most of them nothing."""
+"""Common kinds of files with their findings; most have none."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ BOTH = "PLAINTEXT://kafka:29092,HOST://localhost:9092"
 
 @dataclass(frozen=True)
 class Case:
-    """The services of a file, and (rule, service, level) of all that is said."""
+    """The services of a file, and (rule, service, level) of each finding."""
 
     id: str
     services: dict[str, Service]
@@ -148,7 +148,7 @@ CASES = (
         },
     ),
     # An addition to another file (`docker compose -f base.yml -f more.yml`), as the extra broker of
-    # https://github.com/confluentinc/cp-demo: what it depends on stands in the other file.
+    # https://github.com/confluentinc/cp-demo: its dependencies are in the other file.
     Case(
         "an overlay",
         {
@@ -211,13 +211,13 @@ CASES = (
         },
         WRONG_PORT,
     ),
-    # The same script: without KAFKA_LISTENERS it says so and exits.
+    # The same script: without KAFKA_LISTENERS it exits with a message.
     Case(
         "wurstmeister without listeners",
         {"zookeeper": OLD_ZOOKEEPER, "kafka": wurstmeister(ADVERTISED_LISTENERS=FOR_KAFKA)},
         (("KL014", "kafka", "error"),),
     ),
-    # The same script adds no listener, protocol or role of its own to what is set.
+    # The same script adds no listener, protocol or role to the settings.
     Case(
         "two listeners on one port, in wurstmeister's image",
         {
@@ -234,7 +234,7 @@ CASES = (
         REFUSED,
     ),
     # https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes: since 3.5.1
-    # nobody has to allow plaintext, and a mode has to be chosen.
+    # plaintext needs no permission, and a mode is required.
     Case(
         "bitnami before and since its script was rewritten",
         {
@@ -369,7 +369,7 @@ CASES = (
         ),
         (("KL015", "kafka", "warning"),),
     ),
-    # The same without a published port: the name can be nobody's.
+    # The same without a published port: nothing can have the name.
     Case(
         "a name that nobody has",
         confluent(with_zookeeper("PLAINTEXT://broker:9092"), app=app("kafka:9092")),
@@ -403,7 +403,7 @@ CASES = (
         "an image that is made no more",
         confluent(with_zookeeper(FOR_KAFKA, image="confluentinc/cp-enterprise-kafka:latest")),
     ),
-    # What Kafka refuses since 4.0 alone, in an image whose tag nobody has set.
+    # What Kafka refuses since 4.0 alone, in an image whose tag is a variable.
     Case(
         "a release that is not known",
         {
@@ -471,7 +471,7 @@ CASES = (
             proxy={"image": "nginx", "ports": ["80:80"]},
         ),
     ),
-    # Bound to localhost in the container: the published port leads to nobody.
+    # Bound to localhost in the container: the published port leads to no listener.
     Case(
         "a published listener on loopback",
         {
@@ -527,7 +527,7 @@ CASES = (
             )
         },
     ),
-    # https://github.com/confluentinc/cp-demo: whose image it is says a variable that nobody set.
+    # https://github.com/confluentinc/cp-demo: the image's registry is a variable without a value.
     Case(
         "a registry that is not known",
         {

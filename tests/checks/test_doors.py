@@ -35,7 +35,7 @@ Verdict = set[tuple[str, str, str, str | None]]
 
 @dataclass(frozen=True)
 class Box:
-    """One container, in nobody's notation."""
+    """One container, independent of a file format."""
 
     name: str
     image: str
@@ -153,7 +153,7 @@ def docker_inputs(box: Box) -> dict[str, Any]:
 
 
 def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
-    """What the pack says of a program's containers, one by one and at its end."""
+    """The pack's findings about a program's containers: at registration, and at the end."""
     run = ContainerRun()
     found: list[Finding] = []
     for box in boxes:

@@ -1,4 +1,4 @@
-"""Properties that others wrote, for a Kafka that nobody names."""
+"""Properties files of other programs, for a Kafka of unknown release."""
 
 import re
 

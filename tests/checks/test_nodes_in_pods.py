@@ -232,7 +232,7 @@ def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any])
             stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
             service(),
         ],
-        # CoreDNS has names by a Service that is not headless, the documentation says no
+        # CoreDNS has names by a Service that is not headless, the documentation excludes them
         [
             stateful(
                 serviceName="nodes",

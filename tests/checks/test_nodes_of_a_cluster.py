@@ -36,7 +36,7 @@ def node(name: str, id: int, voters: str, role: str = "broker,controller", **mor
 
 
 def three(**of_the_third: str) -> str:
-    """Three nodes of one cluster, the third with variables of its own."""
+    """Three nodes of one cluster, the third with other variables."""
     voters = of_the_third.pop("voters", ALL)
     nodes = [node("k1", 1, ALL), node("k2", 2, ALL), node("k3", 3, voters, **of_the_third)]
     return "\n".join(nodes)

@@ -1,4 +1,4 @@
-"""What each rule says it has looked at, which every finding hands on."""
+"""The inputs that each rule declares, which every finding contains."""
 
 import importlib
 import pkgutil

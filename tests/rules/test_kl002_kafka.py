@@ -219,7 +219,7 @@ def test_has_nothing_against_a_plan_but_an_any_address(cluster: ClusterPlan) -> 
 
 
 def test_what_a_controller_advertises_is_not_for_clients() -> None:
-    """A1 is about brokers: for a controller A5c says it all."""
+    """A1 is about brokers: for a controller A5c reports everything."""
     found = checks(CONTROLLER | {"advertised.listeners": "CLIENTS://c:9092"})
     assert found == ["M4", "A5c", "C10"]
 

@@ -177,7 +177,7 @@ PATHS: dict[str, dict[str, Any]] = {
 
 
 def forwarded(node: Node, text: str) -> Node:
-    """``node`` with what a comment says of the forwarder of its listener EXTERNAL."""
+    """``node`` with the forwarder of its listener EXTERNAL that a comment describes."""
     stated = said(text, "what forwards the connections of EXTERNAL")
     if not stated:
         return node
@@ -191,6 +191,6 @@ def forwarded(node: Node, text: str) -> Node:
 
 
 def said(text: str, what: str) -> list[str]:
-    """What a comment of an example says, a list; empty where it has no such comment."""
+    """The list in a comment of an example; empty without such a comment."""
     found = re.search(rf"^# {what}: (.+)$", text, re.MULTILINE)
     return found[1].split(", ") if found else []

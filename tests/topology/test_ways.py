@@ -1,4 +1,4 @@
-"""Where a client gets to from where it stands."""
+"""Which broker an address reaches, by the client's place."""
 
 from dataclasses import replace
 
