@@ -26,7 +26,7 @@ _OWN_ADDRESS = re.compile(r"(?<!-)\bhostname\b|\bip\b|\bifconfig\b|/etc/hosts|\b
 """A shell command that may print the container's own name or address."""
 _FORWARDER = re.compile(
     r"nginx|haproxy|traefik|envoy|caddy|socat|proxy|tunnel|cloudflared|ngrok|tailscale|wireguard"
-    r"|vpn|zerotier|netbird|frp|gost|rathole|ssh|kroxylicious|gateway|kong|apisix",
+    r"|vpn|zerotier|netbird|frp|rathole|ssh|kroxylicious|gateway|kong|apisix",
     re.IGNORECASE,
 )
 """Images of proxies and tunnels."""
