@@ -29,7 +29,7 @@ from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
-from earshot.topology.names import GATEWAYS
+from earshot.topology.names import is_gateway
 
 _REFUSALS = frozenset({kl002_kafka.RULE.id, kl014_image.RULE.id})
 _OF_ONE = rules_at(AppliedAt.CONTAINER)
@@ -123,11 +123,11 @@ class ContainerRun:
                 yield urn, finding
 
 
-def _is_same(one: Finding, other: Finding) -> bool:
+def _is_same(finding: Finding, reported: Finding) -> bool:
     """Whether both findings are of one rule and listener, or both prevent a start."""
-    if {one.rule, other.rule} <= _REFUSALS:
+    if {finding.rule, reported.rule} <= _REFUSALS:
         return True
-    return (one.rule, one.listener) == (other.rule, other.listener)
+    return (finding.rule, finding.listener) == (reported.rule, reported.listener)
 
 
 def _own_findings(service: Service) -> tuple[Finding, ...]:
@@ -188,7 +188,7 @@ def _with_names(
 
 def _is_full_name(host: str) -> bool:
     """Whether only DNS resolves ``host``; networks may define a short name."""
-    return "." in host and ip_of(host) is None and host.lower() not in GATEWAYS
+    return "." in host and ip_of(host) is None and not is_gateway(host)
 
 
 def _name_findings(facts: ClusterFacts, service: str, rules: Iterable[Rule]) -> Iterator[Finding]:

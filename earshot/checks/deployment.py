@@ -20,7 +20,6 @@ from earshot.rules import (
     kl014_clients,
     kl014_image,
     kl014_misspelt,
-    kl014_network,
     kl016_zookeeper,
     kl019_clear_text,
     kl020_plain_passwords,
@@ -87,7 +86,7 @@ class _Check:
             finding
             for service in services
             if service.name in of_kafka
-            for finding in kl014_network.refusals(service.name, service.container)
+            for finding in kl014_image.network_refusals(service.name, service.container)
         )
         facts = ClusterFacts(plan=None, deployment=_without_endpoints(whole, broken))
         between = evaluate(facts, rules_at(AppliedAt.FILE))
@@ -116,7 +115,7 @@ def _lost_zookeepers(
         if service.name not in names or service.name not in plain:
             continue
         settings, container = settings_of(service), service.container
-        # an unknown image may run a ZooKeeper of its own
+        # an unknown image may contain a ZooKeeper
         if container.unknown or container.family is Family.UNKNOWN:
             continue
         if settings.is_zookeeper:

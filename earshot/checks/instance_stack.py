@@ -124,19 +124,19 @@ class _Cluster:
             tuple((self._brokers[first].holder, text) for text in remarks(facts)),
         )
 
-    def _adjusted(self, finding: Finding, named: NameEvidence) -> Finding:
+    def _adjusted(self, finding: Finding, evidence: NameEvidence) -> Finding:
         if finding.listener is None or finding.scope is None or finding.host is None:
             return finding
         key: EvidenceKey = (finding.listener, finding.scope, finding.host)
         if finding.rule == kl012_same_broker.RULE.id and finding.state is FindingState.VIOLATED:
-            addresses = {ip_of(text) for text in named.evidence[key].addresses}
+            addresses = {ip_of(text) for text in evidence.evidence[key].addresses}
             if not addresses & self._numbers:  # a load balancer may be in front of the broker
                 return replace(finding, severity=Severity.WARNING)
-        if finding.rule == kl011_resolves.RULE.id and key in named.undecided:
+        if finding.rule == kl011_resolves.RULE.id and key in evidence.undecided:
             return replace(
                 finding,
                 state=FindingState.UNKNOWN,
-                observed=f"{finding.observed}; {named.undecided[key]}",
+                observed=f"{finding.observed}; {evidence.undecided[key]}",
                 remedy="nothing where the update makes it known; else give a resolver of its "
                 "scope, or waive it with a reason",
             )

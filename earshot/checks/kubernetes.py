@@ -105,21 +105,29 @@ def refused_values(
 
     Only workloads with a broker or a client of Kafka count. ``text`` is the file's content.
     """
-    refused = values_not_text(text, file_name, [item.path for item in manifest.containers])
+    refused = values_not_text(
+        text, file_name, [container_of_pod.path for container_of_pod in manifest.containers]
+    )
     if not refused:
         return
     clients = {client.service for client in manifest.deployment().bootstraps}
     names = clients | {broker.name for broker in manifest.brokers}
     # a resource is refused as a whole
-    pods = {item.path[:-2] for item in manifest.containers if item.name in names}
+    pods = {
+        container_of_pod.path[:-2]
+        for container_of_pod in manifest.containers
+        if container_of_pod.name in names
+    }
     for container in manifest.containers:
         values = refused.get(container.path, ())
         if not values or container.path[:-2] not in pods:
             continue
         kinds = by_key((value.kind, value.variable) for value in values)
-        listed = "; ".join(f"{shortened(variables)}: a {kind}" for kind, variables in kinds.items())
+        value_kinds = "; ".join(
+            f"{shortened(variables)}: a {kind}" for kind, variables in kinds.items()
+        )
         finding = kl014_image.RULE.finding(
-            f"values in env are not text ({listed}), and Kubernetes refuses the resource",
+            f"values in env are not text ({value_kinds}), and Kubernetes refuses the resource",
             'text, as in value: "1"',
             container=container.name,
             remedy=f"write the value of {shortened([value.variable for value in values])} in "

@@ -15,11 +15,10 @@ from earshot.names.kinds import ip_of
 from earshot.placement import PlacementPlan
 from earshot.placements import ClientLocation
 from earshot.sources.docker_container import read_container
-from earshot.topology.broker import Bootstrap, Broker
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, OUTSIDE
-from earshot.topology.planned import planned_broker
 from earshot.topology.walk import broker_connection
 from earshot.topology.ways import Answer, Hop, Stage
 
@@ -68,11 +67,11 @@ def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     )
 
 
-def _rows(plan: ClusterPlan, shown: str, hops_to: HopsTo) -> Iterator[Reach]:
+def _rows(plan: ClusterPlan, place: str, hops_to: HopsTo) -> Iterator[Reach]:
     for name in plan.listener_names:
-        sent = [_forwarded(node, name) or hops_to(node, name) for node in plan.brokers]
-        addresses = tuple(address for address, _ in sent if address is not None)
-        yield Reach(shown, name, addresses, *_worst(sent))
+        broker_hops = [_forwarded(node, name) or hops_to(node, name) for node in plan.brokers]
+        addresses = tuple(address for address, _ in broker_hops if address is not None)
+        yield Reach(place, name, addresses, *_worst(broker_hops))
 
 
 def _forwarded(node: Node, name: str) -> BrokerHops | None:
@@ -84,8 +83,8 @@ def _forwarded(node: Node, name: str) -> BrokerHops | None:
     return listener.advertised if listener.known else None, (Hop(Stage.WAY, Answer.UNKNOWN, why),)
 
 
-def _worst(sent: Sequence[BrokerHops]) -> tuple[Answer, str]:
-    hops = [hop for _, hop_list in sent for hop in hop_list]
+def _worst(broker_hops: Sequence[BrokerHops]) -> tuple[Answer, str]:
+    hops = [hop for _, hop_list in broker_hops for hop in hop_list]
     for answer in (Answer.NO, Answer.UNKNOWN):
         if because := next((hop.because for hop in hops if hop.answer is answer), ""):
             return answer, because
@@ -148,7 +147,7 @@ def _deployment(
     own: Mapping[str, str] | None = None,
 ) -> Deployment:
     brokers = tuple(
-        planned_broker(plan, plan.node(id), container) for id, container in containers.items()
+        _planned_broker(plan, plan.node(id), container) for id, container in containers.items()
     )
     places = {container.name: container for container in containers.values()}
     return Deployment(places | ({client.name: client} if client else {}), brokers, own=own or {})
@@ -174,3 +173,26 @@ def _hops_from(
         return (connection.trace.address if connection.trace else None), connection.hops
 
     return hops_to
+
+
+def _planned_broker(plan: ClusterPlan, node: Node, container: Container) -> Broker:
+    """``node`` in ``container``; an unknown host is an unknown advertised address."""
+    return Broker(
+        service=container.name,
+        container=container,
+        id=node.id,
+        endpoints=tuple(
+            Endpoint(
+                listener.name,
+                listener.bind,
+                listener.advertised if listener.known else None,
+                listener.name == plan.controller,
+                listener.protocol,
+            )
+            for listener in node.listeners
+        ),
+        inter_broker=plan.inter_broker,
+        cluster="plan",
+        is_broker=node.is_broker,
+        is_controller=node.is_controller,
+    )

@@ -68,12 +68,12 @@ def _writes_unusable(services: Iterable[Service], names: set[str]) -> bool:
     return any(True for service in written for _ in unusable(settings_of(service).read()))
 
 
-def _cures(finding: Finding, before: set[_Kind], after: set[_Kind] | None) -> bool:
+def _cures(finding: Finding, kinds: set[_Kind], later_kinds: set[_Kind] | None) -> bool:
     """Whether ``finding`` is gone and every other finding existed before, perhaps reworded."""
-    own = _kind(finding)
-    elsewhere = {kind[:3] for kind in before} - {own[:3]}
-    return after is not None and all(
-        kind in before - {own} or kind[:3] in elsewhere for kind in after
+    cured_kind = _kind(finding)
+    elsewhere = {kind[:3] for kind in kinds} - {cured_kind[:3]}
+    return later_kinds is not None and all(
+        kind in kinds - {cured_kind} or kind[:3] in elsewhere for kind in later_kinds
     )
 
 

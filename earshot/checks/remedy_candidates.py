@@ -187,8 +187,8 @@ def _port_conflict(file: CheckedFile, broker: Broker) -> Iterator[RemedyLines]:
     for port in broker.container.published:
         if port.host_port is None or type(port) is not PublishedPort:
             continue
-        same = file.published[port.host_port]
-        if len({name for name, other in same if port.excludes(other)}) < 2:
+        holders = file.published[port.host_port]
+        if len({name for name, other in holders if port.excludes(other)}) < 2:
             continue
         above = bisect(unused, port.host_port)
         if above == len(unused):

@@ -36,6 +36,8 @@ class StrimziListener:
     brokers: tuple[StrimziBroker, ...] | None = ()
     node_address: str | None = ""
     """`preferredNodePortAddressType`."""
+    missing: tuple[str, ...] = ()
+    """The required fields that are not set."""
 
     @property
     def address_of_node(self) -> str:
@@ -57,3 +59,5 @@ class StrimziKafka:
     name: str
     listeners: tuple[StrimziListener, ...]
     brokers: int | None = None
+    refusal: tuple[str, str] | None = None
+    """The place and the problem if the schema refuses the form of `spec.kafka.listeners`."""

@@ -28,7 +28,7 @@ from earshot.sources.kubernetes import Manifest, misshapen_pods, read_manifest, 
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.redpanda import listeners_in
-from earshot.sources.strimzi import misshapen_kafkas, read_strimzi
+from earshot.sources.strimzi import read_strimzi
 from earshot.sources.substitution import Variables, read_env_file
 from earshot.sources.user_data import UserDataFile, broker_files, speaks_of_brokers
 from earshot.sources.workloads import KIND_OF
@@ -124,7 +124,7 @@ def check_manifest(
         return FileReport(
             file_name, "", unchecked=("no container of it is known to run a Kafka broker",)
         )
-    for resource, observed, allowed in (*misshapen_pods(documents), *misshapen_kafkas(kafkas)):
+    for resource, observed, allowed in misshapen_pods(documents):
         raise EarshotError(f"{file_name}: {resource}", observed=observed, allowed=allowed)
     containers = {container.name: container for container in manifest.containers}
     mistakes: list[tuple[Finding, Iterable[Keys]]] = [

@@ -79,10 +79,10 @@ def parse_entries(text: str) -> list[tuple[str, Address]]:
     return [_only(listener) for listener in read_listeners(text)]
 
 
-def _only(item: T | Bad) -> T:
-    if isinstance(item, Bad):
-        raise item.error
-    return item
+def _only(value: T | Bad) -> T:
+    if isinstance(value, Bad):
+        raise value.error
+    return value
 
 
 def _entries(
@@ -111,7 +111,7 @@ def _entries(
 def distinct(
     items: Iterable[tuple[K, V] | Bad], allowed: str = "distinct entries"
 ) -> Iterator[tuple[K, V] | Bad]:
-    """``items``, each bad whose key has come before; ``allowed`` says so in words."""
+    """``items``, with an error for each repeated key; ``allowed`` describes the rule."""
     seen: set[K] = set()
     for item in items:
         if not isinstance(item, Bad):

@@ -79,7 +79,7 @@ class Of(Enum):
     NAMED_SASL = auto()
     """… a name with `SASL_` in it."""
     CONTROLLER_WITHOUT_VOTERS = auto()
-    """It asks `controller.quorum.bootstrap.servers`; formatting says who votes first."""
+    """It uses `controller.quorum.bootstrap.servers`; formatting defines the first voters."""
     SASL_BETWEEN_BROKERS = auto()
     """By the entry of `inter.broker.listener.name`, or INTERNAL, in the protocol map."""
     SASL_OF_CONTROLLERS = auto()

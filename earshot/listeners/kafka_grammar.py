@@ -130,15 +130,15 @@ def _listener(entry: str) -> tuple[str, Address]:
 
 def _protocol(entry: str, *, named: bool) -> tuple[str, Protocol]:
     name, colon, protocol = entry.rpartition(":")
-    wanted = protocol.strip().upper()
+    protocol_name = protocol.strip().upper()
     observed = "" if colon else "has no colon"
-    if colon and wanted not in list(Protocol):
+    if colon and protocol_name not in list(Protocol):
         observed = f"names the protocol {protocol.strip()!r}"
     elif colon and named and not name.strip():
         observed = "has no name"
     if observed:
         raise refused("protocol map", entry, observed, MAP_ALLOWED)
-    return name.strip().upper(), Protocol(wanted)
+    return name.strip().upper(), Protocol(protocol_name)
 
 
 def _voter(server: re.Pattern[str], entry: str) -> tuple[int, Address]:

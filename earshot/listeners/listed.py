@@ -18,8 +18,8 @@ def listed(items: Iterable[object]) -> str:
 
 def numbered(noun: str, ids: Iterable[int]) -> str:
     """`broker 1`, `brokers 1, 2`, `brokers 1 to 3, 7`: every one of them."""
-    known = sorted(set(ids))
-    return f"{noun}{'s' if len(known) > 1 else ''} {', '.join(_runs(known))}"
+    sorted_ids = sorted(set(ids))
+    return f"{noun}{'s' if len(sorted_ids) > 1 else ''} {', '.join(_runs(sorted_ids))}"
 
 
 def _runs(ids: Sequence[int]) -> list[str]:

@@ -48,7 +48,7 @@ class Frozen(BaseModel):
 
 
 def matching(pattern: re.Pattern[str], allowed: str) -> AfterValidator:
-    """A check that a text is as ``pattern``; ``allowed`` says so in words."""
+    """A check that a text matches ``pattern``; ``allowed`` describes it."""
 
     def check(value: str) -> str:
         if not pattern.fullmatch(value):

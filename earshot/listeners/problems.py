@@ -59,7 +59,7 @@ def describe(error: ValidationError, model: type[BaseModel], document: object) -
     for item in items:
         location = item["loc"]
         if any(other["loc"][: len(location)] == location != other["loc"] for other in items):
-            continue  # what follows from a problem of one of its own parts
+            continue  # a consequence of a problem in one of its parts
         key = _key(item["loc"], document)
         for line in _message(item, model).splitlines():
             problems.append(f"{key}: {line}" if key else line)

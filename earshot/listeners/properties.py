@@ -128,9 +128,9 @@ def write_environment(
 ) -> dict[str, str]:
     """The variables of ``settings``; `read_environment` gives the same settings back.
 
-    ``reads`` says which property the image makes of a variable; it is `property_of` if not given.
+    ``reads`` returns the property that the image derives from a variable (default: `property_of`).
     Raises EarshotError for a key that no variable can set, and for a value that would reach
-    the broker changed: the image writes it into a properties file as it is, without an escape.
+    the broker changed: the image writes it into a properties file without an escape.
     """
     values: dict[str, str] = {}
     for key, value in settings.values.items():

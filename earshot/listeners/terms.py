@@ -86,7 +86,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class UnknownHost:
-    """A host that provisioning has yet to yield; ``what`` says which resource will."""
+    """A host that is unknown until ``what``, a resource, is provisioned."""
 
     what: str
 

@@ -2,7 +2,8 @@
 
 Addresses are compared by number, so `::ffff:127.0.0.1` is loopback. Sources: IANA's special-purpose
 address registries (RFC 6890), RFC 6761 and RFC 6762 (special names), the AWS guide on instance
-hostnames for EC2's three kinds of names, Docker's documentation for its own.
+hostnames for EC2's three kinds of names, Docker's documentation for its own, and
+the release notes of Docker Desktop 3.2.0 and 4.3.0 for the former names `docker.for.*`.
 """
 
 import ipaddress
@@ -54,11 +55,15 @@ _RANGES = tuple(
 
 _LABELS = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63})*\.?")
 _EC2_ZONE = r"(?:ec2\.internal|[a-z0-9-]+\.compute\.internal)"
+_DESKTOP = (
+    r"(?:host|gateway|kubernetes|vm)\.docker\.internal"
+    r"|docker\.for\.(?:mac|win)\.(?:localhost|(?:host|gateway)\.internal)"
+)
 _NAMES = tuple(
     (kind, re.compile(pattern, re.ASCII))
     for kind, pattern in (
+        (NameKind.DOCKER_HOST, rf"{_DESKTOP}|host\.containers\.internal"),
         (NameKind.LOCALHOST, r"(?:.+\.)?localhost(?:\.localdomain)?|ip6-localhost|ip6-loopback"),
-        (NameKind.DOCKER_HOST, r"(?:host|gateway|kubernetes)\.docker\.internal"),
         (NameKind.CONTAINER_ID, r"[0-9a-f]{12}"),
         (
             NameKind.EC2_PUBLIC,

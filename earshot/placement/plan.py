@@ -34,7 +34,7 @@ class NodeNames:
     """The interface to bind for a scope; default: all interfaces. A listener binds all interfaces
     if its scopes have different ones."""
     machine: str = ""
-    """Nodes of one machine share its ports; an empty text means a machine of its own."""
+    """Nodes of one machine share its ports; an empty text means a separate machine."""
     port_offset: int = 0
     """The node's offset to each listener's port: nodes of one machine use consecutive ports."""
     published: Mapping[str, int] = field(default_factory=dict)

@@ -86,7 +86,7 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
 
 
 def own_roles(view: StrictSettings) -> Iterator[Objection]:
-    """A5a, A5b, A5c: a node advertises only the listeners of its own roles."""
+    """A5a, A5b, A5c: a node advertises only listeners of its roles."""
     if not view.has(KEY):
         return
     early = view.version < (3, 9)
@@ -141,7 +141,7 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
 def _unstated(view: StrictSettings, name: str, refused: bool) -> Objection:
     """C10: the address of this controller is not stated.
 
-    The voters of a static quorum find each other where `controller.quorum.voters` says, so that
+    The voters of a static quorum connect to the addresses in `controller.quorum.voters`, so that
     it forms and elects all the same (run with 4.1.1). What the leader then calls itself is its
     machine's own name, since 4.2.1 its entry of the voters (KAFKA-18281, KAFKA-20380): a name
     that its Docker network knows, and other hosts do not. A dynamic quorum has nothing else.

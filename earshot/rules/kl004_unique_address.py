@@ -42,7 +42,7 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
     yield from _after_resolution(facts, same_text)
 
 
-def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterator[Finding]:
+def _after_resolution(facts: ClusterFacts, reported: set[tuple[int, str]]) -> Iterator[Finding]:
     # at another location a private address may be another machine
     holders: dict[tuple[ClientLocation | None, str, int], tuple[Node, Listener]] = {}
     for node, listener, scope in facts.advertised():
@@ -54,9 +54,9 @@ def _after_resolution(facts: ClusterFacts, seen: set[tuple[int, str]]) -> Iterat
             location = None if public else location_of(scope, facts.placement)
             key = (location, str(ip_of(text)), listener.port)
             other, first = holders.setdefault(key, (node, listener))
-            if other is node or (node.id, listener.name) in seen:
+            if other is node or (node.id, listener.name) in reported:
                 continue
-            seen.add((node.id, listener.name))
+            reported.add((node.id, listener.name))
             yield RULE.finding(
                 f"advertises {_resolved(listener, text)}, and {label(other)} advertises "
                 f"{_resolved(first, text)} for {first.name}",

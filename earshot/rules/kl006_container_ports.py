@@ -18,7 +18,7 @@ from earshot.rules.registry import Finding, FindingState, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import Container, JoinedNetwork, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.names import GATEWAYS, HOST, OUTSIDE, Unknown
+from earshot.topology.names import HOST, OUTSIDE, Unknown, is_gateway
 from earshot.topology.ways import Failure, Trace
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _advertised_findings(
     is_inside = not beyond and container.has_name(host)
     if container.on_host_network and not beyond and not is_inside:
         return
-    place = _PEER if is_inside else HOST if is_loopback(host) or host in GATEWAYS else OUTSIDE
+    place = _PEER if is_inside else HOST if is_loopback(host) or is_gateway(host) else OUTSIDE
     trace = whole.trace(place, listener.advertised)
     for scope in beyond or listener.scopes[:1]:
         yield from _walk_findings(node, listener, container, trace, None if is_inside else scope)

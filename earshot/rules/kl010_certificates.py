@@ -45,12 +45,12 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _names(node: Node, listeners: list[Listener], cert: ShownCertificate) -> Iterator[Finding]:
-    seen: set[str] = set()
+    reported: set[str] = set()
     for listener in listeners:
         for host in listener.hosts:
-            if not isinstance(host, str) or host in seen or cert.names.cover(host):
+            if not isinstance(host, str) or host in reported or cert.names.cover(host):
                 continue
-            seen.add(host)
+            reported.add(host)
             verb = "advertises" if host == listener.host else "is reached first at"
             yield RULE.finding(
                 f"{verb} {host}, and its certificate is for {cert.names}",

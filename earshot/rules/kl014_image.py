@@ -18,6 +18,7 @@ from earshot.listeners.placeholders import is_known
 from earshot.listeners.problems import shown
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import Container
+from earshot.topology.names import SHARED
 
 KRAFT_ONLY = (4, 0)
 _WURSTMEISTER = re.compile(r"(?:latest)?|\d+\.\d+-2\..*")
@@ -172,14 +173,30 @@ def _wurstmeister(container: Container) -> Iterator[Finding]:
         return
     advertised = container.env.get("KAFKA_ADVERTISED_LISTENERS")
     if advertised or not container.env.get("HOSTNAME_COMMAND"):
-        given = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
+        set_listeners = "KAFKA_ADVERTISED_LISTENERS alone" if advertised else "no listeners"
         yield RULE.finding(
-            f"sets {given}, and {container.image} refuses to start",
+            f"sets {set_listeners}, and {container.image} refuses to start",
             "KAFKA_LISTENERS too",
             remedy="set KAFKA_LISTENERS",
             inputs=("listeners", "advertised.listeners", "image"),
             source=image_demands.WURSTMEISTER_SCRIPT,
         )
+
+
+def network_refusals(service: str, container: Container) -> Iterator[Finding]:
+    """A finding if ``container`` publishes ports in another container's network."""
+    mode = container.network_mode
+    if not (container.published and mode.startswith(SHARED)):
+        return
+    owner = mode.partition(":")[2]
+    yield RULE.finding(
+        f"publishes ports, and is in the network of {owner}: the container is not created",
+        f"ports at {owner}, whose network it is",
+        remedy=f"publish the ports at {owner}, or write no network_mode",
+        container=service,
+        inputs=("ports", "network_mode"),
+        source="https://docs.docker.com/engine/network/#container-networks",
+    )
 
 
 RULE = Rule(

@@ -16,7 +16,7 @@ from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Bootstrap, Broker, ReachedListener
 from earshot.topology.container import DEFAULT_BRIDGES
 from earshot.topology.model import ClosedPort, Deployment
-from earshot.topology.names import GATEWAYS
+from earshot.topology.names import is_gateway
 from earshot.topology.walk import (
     BootstrapConnection,
     BrokerConnection,
@@ -215,14 +215,15 @@ def _needs_docker_desktop(trace: Trace) -> bool:
     return (
         isinstance(trace.end, ReachedListener)
         and bool(trace.doubt)
-        and trace.address.host.lower() in GATEWAYS
+        and is_gateway(trace.address.host)
     )
 
 
 def _desktop_only(host: str, clients: Sequence[Bootstrap]) -> Finding:
     services = shortened(list(dict.fromkeys(client.service for client in clients)))
+    kind = "a former name" if host.lower().startswith("docker.for.") else "a name"
     return RULE.finding(
-        f"{clients[0].setting}: {host} is a name of Docker Desktop, and on Linux nothing gives it "
+        f"{clients[0].setting}: {host} is {kind} of Docker Desktop, and on Linux nothing gives it "
         f"to {services}",
         "a name that every Docker engine gives",
         container=clients[0].service,

@@ -134,12 +134,12 @@ def _unreachable_for(
             )
 
 
-def _reason(deployment: Deployment, other: Broker, broker: Broker, address: Address) -> str:
+def _reason(deployment: Deployment, client: Broker, broker: Broker, address: Address) -> str:
     """The reason why ``other`` does not reach ``broker`` at ``address``, or an empty string.
 
     Empty at a third broker's address, which `_shared_addresses` reports.
     """
-    hop = failing_hop_to(deployment, other.service, address, broker)
+    hop = failing_hop_to(deployment, client.service, address, broker)
     if hop is None or (hop.stage is Stage.BROKER and not is_loopback(address.host)):
         return ""
     return hop.because

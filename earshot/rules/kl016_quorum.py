@@ -37,13 +37,13 @@ def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
 def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
     nodes = {(broker.cluster, broker.id): broker for broker in deployment.brokers}
     holders = Counter((broker.cluster, broker.id) for broker in deployment.brokers)
-    seen: set[tuple[str, int, Address]] = set()
+    reported: set[tuple[str, int, Address]] = set()
     for broker in deployment.brokers:
         for id, address in broker.voters.items():
             ids = [voter for voter, other in broker.voters.items() if other == address]
             key = (broker.cluster, id, address)
             voter = nodes.get((broker.cluster, id))
-            if key in seen or holders[broker.cluster, id] > 1:
+            if key in reported or holders[broker.cluster, id] > 1:
                 continue
             if voter is not None and deployment.apart(broker.service, voter.service):
                 continue
@@ -56,7 +56,7 @@ def _voters(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
             if not problem and ids[0] != id:
                 problem = f"voter {ids[0]} has the same address"
             if problem:
-                seen.add(key)
+                reported.add(key)
                 yield rule.finding(
                     f"{VOTERS} places voter {id} at {address}: {problem}",
                     "the address of that node's controller listener",
@@ -105,15 +105,15 @@ def _no_controllers(arrival: ReachedListener) -> str:
 
 
 def _servers(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
-    seen: set[tuple[Address, ...]] = set()
+    reported: set[tuple[Address, ...]] = set()
     for broker in deployment.brokers:
         problems = {}
         for address in broker.quorum_servers:
             problems[address] = _no_controller_at(deployment, broker, address)
         lost = [f"{address}: {problem}" for address, problem in problems.items() if problem]
-        if not lost or broker.quorum_servers in seen:
+        if not lost or broker.quorum_servers in reported:
             continue
-        seen.add(broker.quorum_servers)
+        reported.add(broker.quorum_servers)
         yield rule.finding(
             f"{SERVERS} leads to no controller ({'; '.join(lost)})",
             "addresses of controllers' listeners",

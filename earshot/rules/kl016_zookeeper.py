@@ -54,7 +54,7 @@ def _has_own_settings(container: Container) -> bool:
 
 
 def lost_zookeeper(
-    deployment: Deployment, service: str, connect: str, known: Mapping[str, int | None]
+    deployment: Deployment, service: str, connect: str, ports: Mapping[str, int | None]
 ) -> Iterator[Finding]:
     """A finding if the broker ``service`` reaches no address of ``connect``.
 
@@ -69,15 +69,15 @@ def lost_zookeeper(
         if match is None:
             return
         address = Address(match[1], int(match[2] or DEFAULT_PORT))
-        reason = _reason(deployment, service, address, known)
+        reason = _reason(deployment, service, address, ports)
         if not reason:
             return
         reasons[str(address)] = reason
         certain &= deployment.is_certain(deployment.trace(service, address))
-    offers = ", ".join(f"{name}:{port or DEFAULT_PORT}" for name, port in known.items())
-    listed = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
+    offers = ", ".join(f"{name}:{port or DEFAULT_PORT}" for name, port in ports.items())
+    failures = "; ".join(f"{address}: {reason}" for address, reason in reasons.items())
     yield RULE.finding(
-        f"{KEY} leads to no ZooKeeper ({listed})",
+        f"{KEY} leads to no ZooKeeper ({failures})",
         f"a ZooKeeper that {service} reaches{f', such as {offers}' if offers else ''}",
         container=service,
         severity=None if certain else Severity.WARNING,
@@ -88,7 +88,7 @@ def lost_zookeeper(
 
 
 def _reason(
-    deployment: Deployment, service: str, address: Address, known: Mapping[str, int | None]
+    deployment: Deployment, service: str, address: Address, ports: Mapping[str, int | None]
 ) -> str:
     """The reason why ``address`` certainly leads to no ZooKeeper, or an empty string."""
     trace = deployment.trace(service, address)
@@ -96,7 +96,7 @@ def _reason(
         shares = len(deployment.names.sharing(deployment.names.owner(service))) > 1
         return "" if shares or trace.doubt else trace.hops[-1].because
     if trace.end in (Failure.NOWHERE, Failure.NO_WAY):
-        is_shown = bool(known) or deployment.containers[service].is_network_shown
+        is_shown = bool(ports) or deployment.containers[service].is_network_shown
         return trace.hops[-1].because if is_shown and not trace.doubt else ""
     target = deployment.names.resolve(service, address.host)
     if not isinstance(target, Resolution) or target.doubt or len(target.targets) != 1:
@@ -105,7 +105,7 @@ def _reason(
     if not isinstance(member, Member) or len(deployment.names.sharing(member.service)) > 1:
         return ""
     container = deployment.containers[member.service]
-    port = known.get(member.service)
+    port = ports.get(member.service)
     if port in (None, address.port) or container.network_mode:
         return ""
     # another variable may open a second port

@@ -11,7 +11,7 @@ from earshot.rules.registry import Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
 from earshot.topology.container import HiddenPort, is_loopback
 from earshot.topology.model import Deployment
-from earshot.topology.names import GATEWAYS, HOST
+from earshot.topology.names import HOST, is_gateway
 from earshot.topology.walk import PublishedListener, failing
 from earshot.topology.ways import Failure
 
@@ -24,9 +24,9 @@ def check(
     by_address = broker.container.advertises_address
     misled = [walk for walk in walks if by_address or walk.sent.end is Failure.NOWHERE]
     lost = [
-        (walk.endpoint, shown)
+        (walk.endpoint, port_text)
         for walk in misled
-        if (shown := _shown_ports(deployment, broker, walk))
+        if (port_text := _shown_ports(deployment, broker, walk))
     ]
     is_random = not lost
     lost = lost or [*_random_ports(deployment, misled)]
@@ -67,7 +67,7 @@ def _commented_address(deployment: Deployment, broker: Broker) -> tuple[str, Add
     for name, address in broker.switched_off:
         host = address.host.lower()
         is_address = "." in host or ":" in host or is_loopback(host) or not is_known(host)
-        if (is_address or host in GATEWAYS) and deployment.way(
+        if (is_address or is_gateway(host)) and deployment.way(
             HOST, address
         ) is not Failure.NOWHERE:
             return name, address
@@ -83,12 +83,12 @@ def _shown_ports(deployment: Deployment, broker: Broker, walk: PublishedListener
     if walk.ports:
         if failing(walk.hops) is not None:
             return ""
-        shown = [
+        ports_of_machine = [
             port
             for port in walk.ports
             if port.host_port is not None or isinstance(port, HiddenPort)
         ]
-        return str(shown[0]) if shown else ""
+        return str(ports_of_machine[0]) if ports_of_machine else ""
     address = walk.sent.address
     proxy = deployment.containers.get(address.host)
     if (
@@ -108,12 +108,12 @@ def _random_ports(
 
     Such a port shows clients outside only if no other container may be the client.
     """
-    others = (
+    possible_clients = (
         container
         for service, container in deployment.containers.items()
         if service not in deployment.by_service
     )
-    if any("zookeeper" not in container.image.lower() for container in others):
+    if any("zookeeper" not in container.image.lower() for container in possible_clients):
         return
     for walk in walks:
         if walk.ports and failing(walk.hops) is None:

@@ -4,7 +4,7 @@ Clients of a published port connect to the listener of that name on every broker
 Kafka omits a broker without such a listener from its answer (LISTENER_NOT_FOUND).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from earshot.listeners.address import Address
 from earshot.rules.registry import Finding, Rule, Severity
@@ -21,29 +21,34 @@ from earshot.topology.walk import (
 )
 
 
-def check(deployment: Deployment, rule: Rule) -> Iterator[Finding]:
+def check(
+    deployment: Deployment, rule: Rule, reported: Collection[tuple[str, str]]
+) -> Iterator[Finding]:
     """One finding for each broker and listener that such clients do not reach.
 
-    `kl017_published` checks brokers that publish the listener.
+    `kl017_published` checks brokers that publish the listener. Pairs of service and listener in
+    ``reported`` have a finding.
     """
-    checked_pairs: set[tuple[str, str]] = set()
+    checked_pairs = set(reported)
     for broker in deployment.brokers:
         for listener, port in _client_listeners(deployment, broker):
-            for other in deployment.members(broker):
-                if other is broker or (other.service, listener) in checked_pairs:
+            for member in deployment.members(broker):
+                if member is broker or (member.service, listener) in checked_pairs:
                     continue
-                checked_pairs.add((other.service, listener))
-                if _may_publish(other, listener):
+                checked_pairs.add((member.service, listener))
+                if _may_publish(member, listener):
                     continue
                 entrance = f"published port {port} of {broker.service}"
-                sent = broker_connection(deployment, Bootstrap(HOST, entrance, ()), other, listener)
-                problem = _problem(deployment, sent)
+                connection = broker_connection(
+                    deployment, Bootstrap(HOST, entrance, ()), member, listener
+                )
+                problem = _problem(deployment, connection)
                 if not problem:
                     continue
-                own_name = _own_name(deployment, sent, broker)
+                own_name = _own_name(deployment, connection, broker)
                 checked_pairs.add((broker.service, own_name))  # different names are one cause
                 observed = f"{problem}, and {_clients(broker, port)}"
-                yield _finding(rule, sent, broker.service, own_name, observed)
+                yield _finding(rule, connection, broker.service, own_name, observed)
 
 
 def _client_listeners(
@@ -74,23 +79,27 @@ def _may_publish(broker: Broker, listener: str) -> bool:
     return endpoint is not None and bool(broker.container.published_at(endpoint.bind.port))
 
 
-def _problem(deployment: Deployment, sent: BrokerConnection) -> str:
+def _problem(deployment: Deployment, connection: BrokerConnection) -> str:
     """The reason why clients on the machine do not reach the broker, or an empty string."""
-    if sent.trace is None:
-        return f"has no listener {sent.listener}" if failing(sent.hops) else ""
-    address = sent.trace.address
-    if hop := failing(sent.hops):
-        return f"advertises {address}: {hop.because}" if deployment.is_certain(sent.trace) else ""
-    if isinstance(sent.trace.end, Unknown) and not _is_published(deployment, address):
-        return f"advertises {address}, and publishes no port for {sent.listener}"
+    if connection.trace is None:
+        return f"has no listener {connection.listener}" if failing(connection.hops) else ""
+    address = connection.trace.address
+    if hop := failing(connection.hops):
+        return (
+            f"advertises {address}: {hop.because}"
+            if deployment.is_certain(connection.trace)
+            else ""
+        )
+    if isinstance(connection.trace.end, Unknown) and not _is_published(deployment, address):
+        return f"advertises {address}, and publishes no port for {connection.listener}"
     return ""
 
 
-def _own_name(deployment: Deployment, sent: BrokerConnection, broker: Broker) -> str:
+def _own_name(deployment: Deployment, connection: BrokerConnection, broker: Broker) -> str:
     """The name of a published listener of the other broker that ``broker`` lacks, or empty."""
-    if sent.trace is not None:
+    if connection.trace is not None:
         return ""
-    names = (name for name, _ in _client_listeners(deployment, sent.broker))
+    names = (name for name, _ in _client_listeners(deployment, connection.broker))
     return next((name for name in names if broker.named(name) is None), "")
 
 
@@ -104,13 +113,17 @@ def _clients(broker: Broker, port: PublishedPort) -> str:
 
 
 def _finding(
-    rule: Rule, sent: BrokerConnection, sender: str, own_name: str, observed: str
+    rule: Rule, connection: BrokerConnection, sender: str, own_name: str, observed: str
 ) -> Finding:
-    listener, service = sent.listener, sent.broker.service
-    remedy = _remedy(sent, own_name, sender)
+    listener, service = connection.listener, connection.broker.service
+    remedy = _remedy(connection, own_name, sender)
     inputs = ("listeners", "advertised.listeners", "ports")
-    is_no = sent.trace is None or failing(sent.hops) or is_loopback(sent.trace.address.host)
-    certain = is_no and sent.broker.is_image_known
+    is_no = (
+        connection.trace is None
+        or failing(connection.hops)
+        or is_loopback(connection.trace.address.host)
+    )
+    certain = is_no and connection.broker.is_image_known
     return rule.finding(
         observed,
         f"a listener {listener} of every broker that its clients reach",
@@ -118,20 +131,20 @@ def _finding(
         container=service,
         severity=None if certain else Severity.WARNING,
         remedy=remedy,
-        inputs=inputs if sent.trace is None else inputs[1:],
+        inputs=inputs if connection.trace is None else inputs[1:],
     )
 
 
-def _remedy(sent: BrokerConnection, own_name: str, sender: str) -> str:
-    service, listener = sent.broker.service, sent.listener
-    endpoint = sent.broker.named(listener)
+def _remedy(connection: BrokerConnection, own_name: str, sender: str) -> str:
+    service, listener = connection.broker.service, connection.listener
+    endpoint = connection.broker.named(listener)
     if own_name:
         return f"rename {own_name} of {service} to {listener}, its name on {sender}"
-    if endpoint is None or sent.trace is None:
+    if endpoint is None or connection.trace is None:
         return (
             f"give {service} a listener {listener} with a published port of its own, and advertise "
             "that port under a name of the machine"
         )
-    if failing(sent.hops) is None:
-        return f"publish {sent.trace.address.port}:{endpoint.bind.port}"
+    if failing(connection.hops) is None:
+        return f"publish {connection.trace.address.port}:{endpoint.bind.port}"
     return f"publish a port of the machine for {endpoint.bind.port}, and advertise that port there"

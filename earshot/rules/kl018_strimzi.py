@@ -20,6 +20,10 @@ LOWEST_PORT = 9092
 RESERVED_PORTS = (9404, 9999)
 """The ports of Strimzi's metrics and JMX."""
 _NAME = re.compile(r"[a-z0-9]{1,11}", re.ASCII)
+_SCHEMA = (
+    "https://github.com/strimzi/strimzi-kafka-operator/blob/main/packaging/install"
+    "/cluster-operator/040-Crd-kafka.yaml"
+)
 _TLS_ONLY = ("route", "ingress", "tlsroute")
 
 
@@ -30,9 +34,28 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _findings(kafka: StrimziKafka) -> Iterator[Finding]:
+    if kafka.refusal is not None:
+        place, problem = kafka.refusal
+        yield RULE.finding(
+            f"{place} {problem}; Kubernetes refuses the resource",
+            "a list of listeners, each a map",
+            remedy="write a listener with name, port, type and tls",
+            inputs=(place, "spec.kafka"),
+            source=_SCHEMA,
+        )
     yield from _distinct(kafka, "name", lambda item: item.name or None)
     yield from _distinct(kafka, "port", lambda item: item.port)
     for listener in kafka.listeners:
+        if listener.missing:
+            yield RULE.finding(
+                f"{listener.place} has no {' and no '.join(listener.missing)}; Kubernetes refuses "
+                "the resource",
+                "a listener with name, port, type and tls",
+                listener=listener.name or None,
+                remedy=f"set {' and '.join(listener.missing)}",
+                inputs=(listener.place,),
+                source=_SCHEMA,
+            )
         yield from _terms(listener)
         yield from _tls(listener)
         if listener.type == "ingress":
@@ -48,9 +71,9 @@ def _distinct(
         field_value = value(listener)
         if field_value is None:
             continue
-        other = holders.setdefault(field_value, listener)
-        if other is not listener:
-            same_as = f", as {other.name} has" if field != "name" and other.name else ""
+        holder = holders.setdefault(field_value, listener)
+        if holder is not listener:
+            same_as = f", as {holder.name} has" if field != "name" and holder.name else ""
             yield RULE.finding(
                 f"has the {field} {field_value}{same_as or ' a second time'}; "
                 "Strimzi refuses the resource",
@@ -92,7 +115,7 @@ def _terms(listener: StrimziListener) -> Iterator[Finding]:
 
 
 def _tls(listener: StrimziListener) -> Iterator[Finding]:
-    if listener.tls is not False:
+    if listener.tls is not False or "tls" in listener.missing:
         return
     if listener.type in _TLS_ONLY:
         needs = f"is of the type {listener.type}, which goes by the name in the TLS handshake"
@@ -164,10 +187,10 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
         if broker.advertised_port is None or broker.id is None:
             continue
         address = Address(host.lower(), broker.advertised_port)
-        other = holders.setdefault(address, broker.id)
-        if other != broker.id:
+        holder = holders.setdefault(address, broker.id)
+        if holder != broker.id:
             yield RULE.finding(
-                f"advertises {address}, as broker {other} does",
+                f"advertises {address}, as broker {holder} does",
                 "an address of its own for every broker",
                 node=broker.id,
                 listener=listener.name,

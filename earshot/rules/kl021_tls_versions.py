@@ -28,10 +28,10 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     """Objections to settings of TLS listeners that name such a version or cipher."""
     protocols = view.protocols
     tls = [name for name in view.listeners if name in protocols and protocols[name].tls]
-    for key, (old, sound) in _OLD.items():
+    for key, (outdated, sound) in _OLD.items():
         for full_key, listener in with_prefixes(view, key):
             versions = [value.strip() for value in view.text(full_key).split(",")]
-            old_versions = [version for version in versions if old.fullmatch(version)]
+            old_versions = [version for version in versions if outdated.fullmatch(version)]
             if old_versions and tls and listener in (None, *tls):
                 observed = f"{full_key} names {', '.join(old_versions)}"
                 yield Objection("old", full_key, observed, sound, listener=listener)

@@ -18,15 +18,15 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
     brokers = (view.inter_broker,) if view.is_broker else ()
     for name in dict.fromkeys((*brokers, *view.controllers)):
         own_key = f"listener.name.{name.lower()}.{KEY}"
-        given = next((key for key in (own_key, KEY) if key in view.values), None)
+        key_set = next((key for key in (own_key, KEY) if key in view.values), None)
         protocol = view.protocols.get(name)
-        if given is None or protocol is None or not protocol.tls or view.text(given).strip():
+        if key_set is None or protocol is None or not protocol.tls or view.text(key_set).strip():
             continue
         yield Objection(
             "unverified",
-            given,
-            f"{given} is empty: nodes take any certificate of a trusted authority for that of the "
-            "node they want",
+            key_set,
+            f"{key_set} is empty: nodes take any certificate of a trusted authority for that of "
+            "the node they want",
             "https, Kafka's default, and certificates for the advertised hosts",
             listener=name,
         )

@@ -20,15 +20,15 @@ UNLIMITED = 2**31 - 1
 
 def check(facts: ClusterFacts) -> Iterator[Finding]:
     """One finding per listener and setting, as brokers have the same settings."""
-    seen: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for node in facts.nodes:
         settings = facts.settings.get(node.id)
         if not node.is_broker or settings is None:
             continue
         for listener in node.listeners:
             for key, finding in _findings(node, listener, settings.values):
-                if (listener.name, key) not in seen:
-                    seen.add((listener.name, key))
+                if (listener.name, key) not in reported:
+                    reported.add((listener.name, key))
                     yield finding
 
 

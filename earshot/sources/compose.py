@@ -44,6 +44,7 @@ from earshot.topology.container import (
     HOST_NETWORK,
     MOUNTED,
     Container,
+    configures_proxy,
     may_be_configuration,
 )
 from earshot.yaml_document import read_yaml_texts, untagged, without
@@ -228,6 +229,7 @@ class _Files(ComposeFiles):
                 open_networks=not self.is_whole or has_other_names(section, top),
                 links=dict(links_of(section, where)),
                 profiles=tuple(map(str, list_of(section.get("profiles"), f"{where}.profiles"))),
+                has_proxy_labels=any(map(configures_proxy, _labels(section))),
             )
         )
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
@@ -284,6 +286,16 @@ class _Files(ComposeFiles):
             elif (handed := self.variables.value_from_environment(name)) is not None:
                 env[name] = handed
         return env
+
+
+def _labels(section: Section) -> Iterator[str]:
+    """The labels of a service and of its tasks in a Swarm, each with or without its value."""
+    deploy = section.get("deploy")
+    for labels in (
+        section.get("labels"),
+        deploy.get("labels") if isinstance(deploy, Mapping) else (),
+    ):
+        yield from map(str, labels if isinstance(labels, (list, Mapping)) else ())
 
 
 def _is_of_broker(text: str) -> bool:

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 
 from earshot.errors import EarshotError
-from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork
+from earshot.topology.container import DEFAULT_BRIDGES, JoinedNetwork, is_routed_network
 
 Section = Mapping[str, object]
 _INLINE = "./earshot's configs/"
@@ -102,7 +102,19 @@ def joined_networks(
             str(own.get("ipv4_address") or ""),
             isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
             bool(real),
+            is_routed=isinstance(declared, Mapping)
+            and is_routed_network(declared.get("driver"), declared.get("driver_opts")),
+            subnets=tuple(_subnets(declared)),
         )
+
+
+def _subnets(declared: object) -> Iterator[str]:
+    """The subnets of a network that the file declares."""
+    ipam = declared.get("ipam") if isinstance(declared, Mapping) else None
+    pools = ipam.get("config") if isinstance(ipam, Mapping) else None
+    for pool in pools if isinstance(pools, list) else []:
+        if isinstance(pool, Mapping) and pool.get("subnet"):
+            yield str(pool["subnet"])
 
 
 def has_other_names(section: Section, top: Section) -> bool:

@@ -18,6 +18,8 @@ from earshot.topology.container import (
     Container,
     JoinedNetwork,
     PublishedPort,
+    configures_proxy,
+    is_routed_network,
     may_be_configuration,
 )
 
@@ -86,6 +88,11 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         network_mode=mode,
         unknown=tuple(dict.fromkeys(unknown)),
         extra_hosts=dict(_hosts(inputs)),
+        has_proxy_labels=any(
+            configures_proxy(str(label.get("label")))
+            for label in _items(inputs.get("labels"))
+            if isinstance(label, Mapping)
+        ),
     )
     return Service(own_name, container, words(inputs), properties=properties)
 
@@ -261,7 +268,7 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
         container = replace(container, image=next(filter(None, names), container.image))
     networks_by_name = {network.text("name"): network.props for network in stack.all(NETWORK)}
     networks = tuple(
-        replace(network, internal=networks_by_name.get(network.name, {}).get("internal") is True)
+        _of_resource(network, networks_by_name.get(network.name, {}))
         for network in container.networks
     )
     own = set(networks_by_name)
@@ -272,4 +279,17 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
         container=replace(container, open_networks=is_open, networks=networks),
         is_built=any(image.type in BUILT_IMAGES for image in images)
         or is_one_of(container.image, built),
+    )
+
+
+def _of_resource(network: JoinedNetwork, props: Mapping[str, object]) -> JoinedNetwork:
+    """``network`` with the properties of the resource that creates it."""
+    pools = _items(props.get("ipamConfigs"))
+    return replace(
+        network,
+        internal=props.get("internal") is True,
+        is_routed=is_routed_network(
+            props.get("driver", "bridge") or "unknown", props.get("options")
+        ),
+        subnets=tuple(str(pool.get("subnet")) for pool in pools if isinstance(pool, Mapping)),
     )

@@ -1,7 +1,8 @@
 """`Kafka` resources of Strimzi among the documents of a file.
 
-Source: `GenericKafkaListener` and its configuration in strimzi/strimzi-kafka-operator. The older
-form, a map of `plain`, `tls` and `external`, is no longer served by any operator and is not read.
+Source: `KafkaClusterSpec`, `GenericKafkaListener` and its configuration in
+strimzi/strimzi-kafka-operator. The older form, a map of `plain`, `tls` and `external`, is no longer
+served by any operator and is not read.
 """
 
 import re
@@ -19,6 +20,8 @@ _POOLS = "strimzi.io/node-pools"
 _LISTENERS = "spec.kafka.listeners"
 _OLD_VERSIONS = ("v1alpha1", "v1beta1")
 """Versions of the resource that allowed the older form."""
+_REQUIRED = ("name", "port", "type", "tls")
+_OPERATORS = ("topicOperator", "userOperator")
 _ON = ("true", "yes", "on", "y")
 
 
@@ -30,8 +33,6 @@ class FoundKafka:
     path: Keys
     open: str = ""
     """The reason for unknown listeners, or empty."""
-    misshapen: str = ""
-    """The value of a wrong type for which Kubernetes refuses the resource, or empty."""
 
 
 def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
@@ -44,70 +45,82 @@ def read_strimzi(documents: Sequence[object]) -> tuple[FoundKafka, ...]:
         for path, resource in resources(documents)
         if str(resource.get("apiVersion")).startswith(_GROUP)
     ]
-    pooled = any(resource.get("kind") == "KafkaNodePool" for _, resource in strimzi_resources)
+    pools = [
+        resource for _, resource in strimzi_resources if resource.get("kind") == "KafkaNodePool"
+    ]
     used_names: set[str] = set()
     return tuple(
-        _found(path, resource, pooled, used_names)
+        _found(path, resource, pools, used_names)
         for path, resource in strimzi_resources
         if resource.get("kind") == "Kafka"
     )
 
 
-def _found(path: Keys, resource: Resource, pooled: bool, used_names: set[str]) -> FoundKafka:
+def _found(
+    path: Keys, resource: Resource, pools: Sequence[Resource], used_names: set[str]
+) -> FoundKafka:
     section = as_map(as_map(resource.get("spec")).get("kafka"))
     listener_list = section.get("listeners")
-    listeners = tuple(_listeners(listener_list)) if isinstance(listener_list, list) else ()
+    is_old = str(resource.get("apiVersion")).removeprefix(_GROUP) in _OLD_VERSIONS
+    entries = listener_list if isinstance(listener_list, list) else []
+    listeners = tuple(_listeners(entries, () if is_old else _REQUIRED))
     annotations = as_map(as_map(resource.get("metadata")).get("annotations"))
-    alone = not pooled and is_off(annotations.get(_POOLS, "false"))
+    alone = not pools and is_off(annotations.get(_POOLS, "false"))
     brokers = _number(section.get("replicas")) if alone else None
-    kafka = StrimziKafka(free_name(name_of(resource), used_names), listeners, brokers)
-    version = str(resource.get("apiVersion")).removeprefix(_GROUP)
-    misshapen = _misshapen(listener_list, version)
-    return FoundKafka(
-        kafka, path, "" if misshapen else _why_open(listener_list, listeners), misshapen
-    )
+    refusal = _refusal(section, is_old)
+    if "listeners" not in section and _is_complete(as_map(resource.get("spec")), pools):
+        refusal = _LISTENERS, "is not set"
+    name = free_name(name_of(resource), used_names)
+    kafka = StrimziKafka(name, listeners, brokers, refusal)
+    return FoundKafka(kafka, path, "" if refusal else _why_open(listener_list, listeners))
 
 
-def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
-    """(resource, observed, allowed) for each resource whose listeners Kubernetes refuses."""
-    for resource in found:
-        if resource.misshapen:
-            yield (
-                f"Kafka {resource.kafka.name}",
-                resource.misshapen,
-                "a list of listeners, each a map",
-            )
+def _refusal(section: Resource, is_old: bool) -> tuple[str, str] | None:
+    """The place and problem of a listener list that the schema refuses."""
+    listener_list = section.get("listeners")
+    if isinstance(listener_list, list):
+        for i, entry in enumerate(listener_list):
+            if not isinstance(entry, Mapping) and not _is_hidden(entry):
+                return f"{_LISTENERS}[{i}]", "is not a map"
+        return None if listener_list else (_LISTENERS, "is empty")
+    is_old_form = isinstance(listener_list, Mapping) and is_old
+    if "listeners" not in section or is_old_form or _is_hidden(listener_list):
+        return None
+    return _LISTENERS, "is not a list"
 
 
-def _misshapen(listed: object, version: str) -> str:
-    if isinstance(listed, list):
-        places = (f"{_LISTENERS}[{i}]" for i, item in enumerate(listed) if _is_no_map(item))
-        place = next(places, "")
-        return f"{place} is no map" if place else ""
-    is_old_form = isinstance(listed, Mapping) and version in _OLD_VERSIONS
-    hidden = isinstance(listed, str) and not is_known(listed)
-    return "" if listed is None or is_old_form or hidden else f"{_LISTENERS} is no list"
+def _is_hidden(value: object) -> bool:
+    """Whether ``value`` is a variable that is not set."""
+    return isinstance(value, str) and not is_known(value)
 
 
-def _is_no_map(item: object) -> bool:
-    return not (isinstance(item, Mapping) or (isinstance(item, str) and not is_known(item)))
+def _is_complete(spec: Resource, pools: Sequence[Resource]) -> bool:
+    """Whether the file contains the whole resource and not a patch of it.
+
+    A patch has no use for an operator without settings, nor for the roles of a node pool.
+    """
+    section, operators = as_map(spec.get("kafka")), as_map(spec.get("entityOperator"))
+    has_nodes = {"replicas", "storage"} <= section.keys()
+    has_pool = any("roles" in as_map(pool.get("spec")) for pool in pools)
+    return (has_nodes or has_pool) and any(operators.get(name) == {} for name in _OPERATORS)
 
 
-def _why_open(listed: object, listeners: Sequence[StrimziListener]) -> str:
-    if listed is None:
+def _why_open(listener_list: object, listeners: Sequence[StrimziListener]) -> str:
+    if listener_list is None:
         return f"{_LISTENERS} is not set in this file"
-    if isinstance(listed, Mapping):
+    if isinstance(listener_list, Mapping):
         return f"{_LISTENERS} is a map, the form before Strimzi 0.20, which is not read"
-    if not isinstance(listed, list) or len(listeners) < len(listed):
+    if not isinstance(listener_list, list) or len(listeners) < len(listener_list):
         return f"{_LISTENERS} holds a value that is not known"
-    for item in listeners:
-        fields = {"name": item.name, "port": item.port, "type": item.type}
-        if unknown := [field for field, value in fields.items() if value is None]:
-            return f"{item.place}.{unknown[0]} is not known"
+    for listener in listeners:
+        fields = {"name": listener.name, "port": listener.port, "type": listener.type}
+        for field, value in fields.items():
+            if value is None and field not in listener.missing:
+                return f"{listener.place}.{field} is not known"
     return ""
 
 
-def _listeners(entries: list[object]) -> Iterator[StrimziListener]:
+def _listeners(entries: list[object], required: Sequence[str]) -> Iterator[StrimziListener]:
     for i, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             continue
@@ -127,6 +140,7 @@ def _listeners(entries: list[object]) -> Iterator[StrimziListener]:
             has_host_template=bool(settings.get("hostTemplate")),
             node_address=_text(settings, "preferredNodePortAddressType"),
             brokers=_brokers(settings.get("brokers"), place) if known else None,
+            missing=tuple(field for field in required if listener.get(field) is None),
         )
 
 

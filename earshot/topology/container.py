@@ -49,6 +49,17 @@ class JoinedNetwork:
     """Docker calls it ``name``; otherwise Compose adds the project's name as a prefix."""
     is_shown: bool = field(default=False, compare=False)
     """The file contains every container of the network."""
+    is_routed: bool = field(default=False, compare=False)
+    """Other machines may connect to its containers' addresses (`is_routed_network`)."""
+    subnets: tuple[str, ...] = field(default=(), compare=False)
+    """Its subnets as written, if they are set."""
+
+
+def is_routed_network(driver: object, options: object) -> bool:
+    """Whether a network of ``driver`` with ``options`` needs no published ports, as macvlan,
+    ipvlan, drivers of plugins, and a bridge in gateway mode `routed` or `nat-unprotected`."""
+    is_open = any(mode in str(options) for mode in ("routed", "nat-unprotected"))
+    return is_open or str(driver or "bridge").lower() not in ("bridge", "overlay")
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,8 @@ class Container:
     """Services by link name in lower case; only this container resolves these names."""
     profiles: tuple[str, ...] = ()
     """Compose profiles that start it; empty if it always starts."""
+    has_proxy_labels: bool = False
+    """Its labels configure a proxy that may run elsewhere (`configures_proxy`)."""
     advertises_address: bool = False
     """Its image advertises its address, for which the settings contain its name."""
 
@@ -185,8 +198,8 @@ class Container:
 
     def names_on(self, network: JoinedNetwork) -> frozenset[str]:
         """Its names in lower case and its fixed address on ``network``."""
-        there = replace(self, networks=(network,))
-        return there.names | there.addresses
+        member = replace(self, networks=(network,))
+        return member.names | member.addresses
 
     def has_name(self, host: str) -> bool:
         """Whether ``host`` is one of its names or addresses on its networks."""
@@ -209,6 +222,11 @@ class Container:
             for port in self.published
             if port.host_port == host_port and port.protocol == "tcp"
         )
+
+
+def configures_proxy(label: str) -> bool:
+    """Whether a proxy such as Traefik reads ``label`` of containers that it forwards to."""
+    return label.startswith(("traefik.", "caddy", "tsdproxy."))
 
 
 def may_be_configuration(target: str) -> bool:

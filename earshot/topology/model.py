@@ -13,7 +13,7 @@ from earshot.names.kinds import ip_of
 from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.container import Container, PublishedPort, is_loopback
 from earshot.topology.msk import corrected_address, is_msk_broker
-from earshot.topology.names import GATEWAYS, Names
+from earshot.topology.names import Names, is_gateway
 from earshot.topology.ways import Failure, Hop, Outcome, Trace, Ways
 
 
@@ -44,8 +44,8 @@ class Deployment:
 
     def trace(self, place: str, address: Address) -> Trace:
         """Like `way`, hop by hop."""
-        own = self.containers.get(place)
-        is_own = own is not None and own.has_name(address.host)
+        client = self.containers.get(place)
+        is_own = client is not None and client.has_name(address.host)
         is_own = is_own or is_loopback(address.host) or address.host.lower() == place.lower()
         key = (place if is_own else self.position(place), address)
         if key not in self._traces:
@@ -55,7 +55,7 @@ class Deployment:
     def shows_brokers(self, client: Bootstrap, traces: Sequence[Trace]) -> bool:
         """Whether the brokers are known that ``client`` with ``traces`` may connect to.
 
-        Alone in its network, a client without a broker of its own reaches none by loopback.
+        A client that contains no broker and shares its network with none reaches none by loopback.
         """
         if self.brokers or all(is_msk_broker(trace.address.host) for trace in traces):
             return True
@@ -67,7 +67,7 @@ class Deployment:
     def is_certain(self, trace: Trace) -> bool:
         """Whether a failure of ``trace`` depends on no assumption."""
         host = trace.address.host.lower()
-        if host in GATEWAYS:
+        if is_gateway(host):
             return not trace.doubt
         # the machine may have names that the file does not contain
         is_shown = is_loopback(host) or ip_of(host) is not None or host in self.names.all
@@ -113,14 +113,14 @@ class Deployment:
     def members(self, broker: Broker) -> Iterator[Broker]:
         """The brokers of the cluster of ``broker``, with ``broker`` itself."""
         may_part = self.names.has_profiles(broker.service)
-        for other in self._clusters[broker.cluster]:
-            parted = may_part and self.apart(broker.service, other.service)
-            if other is broker or (other.is_broker and not parted):
-                yield other
+        for member in self._clusters[broker.cluster]:
+            parted = may_part and self.apart(broker.service, member.service)
+            if member is broker or (member.is_broker and not parted):
+                yield member
 
-    def apart(self, one: str, other: str) -> bool:
+    def apart(self, service: str, alternative: str) -> bool:
         """Whether two services are alternatives: no profile runs both."""
-        return self.names.apart(one, other)
+        return self.names.apart(service, alternative)
 
     def position(self, place: str) -> Hashable:
         """A key that is equal for places from which addresses lead to the same targets.
@@ -155,7 +155,7 @@ class Deployment:
                 host = endpoint.advertised.host.lower()
                 ports = broker.container.published_at(endpoint.bind.port)
                 is_theirs = any(container.has_name(host) for container in self.containers.values())
-                if is_loopback(host) or host in GATEWAYS or host in self.containers or is_theirs:
+                if is_loopback(host) or is_gateway(host) or host in self.containers or is_theirs:
                     continue
                 if any(port.host_port == endpoint.advertised.port for port in ports):
                     yield host
@@ -176,8 +176,13 @@ class Deployment:
     @cached_property
     def _positions(self) -> Mapping[str, Hashable]:
         positions: dict[str, Hashable] = {}
-        for name, own in self.containers.items():
-            flags = (own.network_mode, own.open_networks, bool(own.unknown), own.profiles)
-            shared_key = (tuple(network.name for network in own.networks), *flags)
-            positions[name] = name if own.extra_hosts or own.links else shared_key
+        for name, container in self.containers.items():
+            flags = (
+                container.network_mode,
+                container.open_networks,
+                bool(container.unknown),
+                container.profiles,
+            )
+            shared_key = (tuple(network.name for network in container.networks), *flags)
+            positions[name] = name if container.extra_hosts or container.links else shared_key
         return positions

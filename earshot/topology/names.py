@@ -14,18 +14,6 @@ from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.container import Container, folded, is_loopback
 
-GATEWAYS = frozenset(
-    {
-        "host.docker.internal",
-        "gateway.docker.internal",
-        "docker.for.mac.host.internal",
-        "docker.for.mac.localhost",
-        "docker.for.win.localhost",
-        "host.containers.internal",
-        "host-gateway",
-    }
-)
-"""Names of the machine that runs the containers, and Compose's keyword for its address."""
 HOST = ""
 """The place of a client on the machine itself; any other place is a service's name."""
 OUTSIDE = "another machine"
@@ -36,6 +24,12 @@ SHARED = (_OF_SERVICE, _OF_CONTAINER)
 """Prefixes of `network_mode` for a container in the network of another."""
 NO_NETWORK = "none"
 _DOCKERS = "{} is a name that Docker gives on its networks only"
+
+
+def is_gateway(host: str) -> bool:
+    """Whether ``host`` is a name of the machine that runs the containers (`host.docker.internal`),
+    or Compose's keyword for its address."""
+    return kind_of(host) is NameKind.DOCKER_HOST or host.lower() == "host-gateway"
 
 
 @dataclass(frozen=True)
@@ -106,12 +100,12 @@ class Names:
     def resolve(self, place: str, host: str) -> Resolution | UnresolvedName | Unknown:
         """Resolves ``host`` at ``place``: a service, `HOST` or `OUTSIDE`."""
         place, host = self.owner(place), host.lower()
-        own = self.containers.get(place)
-        if own is not None and own.network_mode.startswith(SHARED):
+        client = self.containers.get(place)
+        if client is not None and client.network_mode.startswith(SHARED):
             return Unknown("the network of the client, which is that of a container elsewhere")
-        by_hosts_file = own is not None and host in own.extra_hosts
-        if own is not None and host in own.extra_hosts:
-            host = own.extra_hosts[host].lower()
+        by_hosts_file = client is not None and host in client.extra_hosts
+        if client is not None and host in client.extra_hosts:
+            host = client.extra_hosts[host].lower()
             if not is_known(host):
                 return Unknown("the address that extra_hosts of the client holds")
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
@@ -120,13 +114,13 @@ class Names:
             return Resolution((itself,), f"{host} is the client's own machine")
         if place == OUTSIDE:
             return self._outside(host)
-        if host in GATEWAYS:
-            return _gateway(host, own, is_given=by_hosts_file)
-        if own is None or own.on_host_network:
+        if is_gateway(host):
+            return _gateway(host, client, is_given=by_hosts_file)
+        if client is None or client.on_host_network:
             return self._on_machine(host)
-        if resolution := self._members(place, own, folded(host)):
+        if resolution := self._members(place, client, folded(host)):
             return resolution
-        return self._unlisted_name(place, own, host)
+        return self._unlisted_name(place, client, host)
 
     def owner(self, place: str) -> str:
         """The service whose network ``place`` uses: itself, or the target of `network_mode`."""
@@ -135,12 +129,14 @@ class Names:
     @cached_property
     def all(self) -> frozenset[str]:
         """Every name of a container, in lower case."""
-        named = {name for container in self.containers.values() for name in container.names}
-        return frozenset(named | {name.lower() for name in self.containers})
+        container_names = {
+            name for container in self.containers.values() for name in container.names
+        }
+        return frozenset(container_names | {name.lower() for name in self.containers})
 
-    def apart(self, one: str, other: str) -> bool:
+    def apart(self, service: str, alternative: str) -> bool:
         """Whether two services are alternatives: no profile runs both."""
-        first, second = self._profiles.get(one), self._profiles.get(other)
+        first, second = self._profiles.get(service), self._profiles.get(alternative)
         return bool(first and second) and not set(first or ()) & set(second or ())
 
     def has_profiles(self, service: str) -> bool:
@@ -171,7 +167,7 @@ class Names:
 
     def _outside(self, host: str) -> Resolution | UnresolvedName:
         """A name that Docker does not define is assumed to resolve to the machine."""
-        if host in GATEWAYS or folded(host) in self._by_address:
+        if is_gateway(host) or folded(host) in self._by_address:
             return UnresolvedName(f"{host} is known on the Docker host only")
         if host in self.all:
             return UnresolvedName(_DOCKERS.format(host))
@@ -186,49 +182,51 @@ class Names:
         doubt = f"whether {host} is this machine"
         return Resolution((Machine(host),), f"{host} is advertised with a published port", doubt)
 
-    def _members(self, place: str, own: Container, host: str) -> Resolution | Unknown | None:
-        if own.hostname and host == own.hostname.lower():
+    def _members(self, place: str, client: Container, host: str) -> Resolution | Unknown | None:
+        if client.hostname and host == client.hostname.lower():
             because = f"{host} is the hostname of {place}, in its hosts file"
-            return Resolution(tuple(self._interfaces(place, own)), because)
+            return Resolution(tuple(self._interfaces(place, client)), because)
         members: dict[Member, None] = {}
-        for network in own.networks:
+        for network in client.networks:
             for name in self._by_network_name.get((network.name, host), ()):
                 members[Member(name, network.name)] = None
-        linked = own.links.get(host)
+        linked = client.links.get(host)
         if linked in self.containers and linked is not None:
-            members |= dict.fromkeys(self._link_members(own, linked))
-        if not members and self._is_own_name(place, own, host):
-            members |= dict.fromkeys(self._interfaces(place, own))
+            members |= dict.fromkeys(self._link_members(client, linked))
+        if not members and self._is_own_name(place, client, host):
+            members |= dict.fromkeys(self._interfaces(place, client))
         if not members:
             return None
         possible = [member for member in members if not self.apart(place, member.service)]
         if not possible:
             return Unknown(f"which of the profiles runs that has {host}")
-        targets = _first_network_members(own, possible)
+        targets = _first_network_members(client, possible)
         if not targets:
             return Unknown(f"on which network of the client {host} is asked for first")
         networks = list(dict.fromkeys(target.network or "the default bridge" for target in targets))
         services = shortened(list(dict.fromkeys(target.service for target in targets)))
         return Resolution(targets, f"{host} is {services} on {', '.join(networks)}")
 
-    def _is_own_name(self, place: str, own: Container, host: str) -> bool:
+    def _is_own_name(self, place: str, client: Container, host: str) -> bool:
         """Whether ``host`` is one of the names that Docker gives it on user-defined networks."""
-        return bool(own.networks) and (own.has_name(host) or host == place.lower())
+        return bool(client.networks) and (client.has_name(host) or host == place.lower())
 
-    def _interfaces(self, place: str, own: Container) -> list[Member]:
-        if not own.networks:
+    def _interfaces(self, place: str, client: Container) -> list[Member]:
+        if not client.networks:
             return [Member(place)]
-        return [Member(place, network.name) for network in own.networks]
+        return [Member(place, network.name) for network in client.networks]
 
-    def _link_members(self, own: Container, service: str) -> list[Member]:
-        other = self.containers[service]
-        mine = {network.name for network in own.networks}
+    def _link_members(self, client: Container, service: str) -> list[Member]:
+        linked = self.containers[service]
+        mine = {network.name for network in client.networks}
         if not mine:
-            return [] if other.networks else [Member(service)]
-        return [Member(service, network.name) for network in other.networks if network.name in mine]
+            return [] if linked.networks else [Member(service)]
+        return [
+            Member(service, network.name) for network in linked.networks if network.name in mine
+        ]
 
     def _unlisted_name(
-        self, place: str, own: Container, host: str
+        self, place: str, client: Container, host: str
     ) -> Resolution | UnresolvedName | Unknown:
         """Resolves a host that is not a name on a network of ``place``."""
         if members := self._by_address.get(folded(host)) if ip_of(host) is not None else None:
@@ -239,15 +237,15 @@ class Names:
             return self._advertised(host)
         if ip_of(host) is not None:
             return Unknown(f"whose address {host} is")
-        if own.open_networks or own.unknown:
+        if client.open_networks or client.unknown:
             return Unknown("which other names there are on the networks of the client")
         if "." in host:
             return self._full_name(host)
         if self._may_be_generated(host):
             return Unknown(f"whether Compose generates the name {host}")
-        if own.network_mode == NO_NETWORK:
+        if client.network_mode == NO_NETWORK:
             return UnresolvedName("the client has no network")
-        where = [network.name for network in own.networks]
+        where = [network.name for network in client.networks]
         return UnresolvedName(
             f"nothing on {', '.join(where)} is called {host}"
             if where
@@ -310,14 +308,14 @@ class Names:
         return {name: self._owner(name, called) for name in self.containers}
 
     def _owner(self, name: str, called: Mapping[str, str]) -> str:
-        seen = {name}
+        visited = {name}
         while (mode := self.containers[name].network_mode).startswith(SHARED):
-            kind, _, other = mode.partition(":")
-            other = called.get(other, other) if f"{kind}:" == _OF_CONTAINER else other
-            if other in seen or other not in self.containers:
+            kind, _, target = mode.partition(":")
+            target = called.get(target, target) if f"{kind}:" == _OF_CONTAINER else target
+            if target in visited or target not in self.containers:
                 break
-            seen.add(other)
-            name = other
+            visited.add(target)
+            name = target
         return name
 
     @cached_property
@@ -328,26 +326,26 @@ class Names:
         }
 
 
-def _first_network_members(own: Container, members: Sequence[Member]) -> tuple[Member, ...]:
+def _first_network_members(client: Container, members: Sequence[Member]) -> tuple[Member, ...]:
     """The members on the network that Docker resolves first: not internal, then by name.
 
     Empty if the project's name decides the order and the networks have different members.
     """
-    joined = {network.name: network for network in own.networks}
+    joined = {network.name: network for network in client.networks}
     groups = by_key((member.network, member) for member in members)
     outer = [name for name in groups if name in joined and not joined[name].internal]
     names = sorted(outer or groups)
     first = groups[names[0]]
     kinds = {joined[name].is_named for name in names if name in joined}
-    same = {frozenset(group.service for group in groups[name]) for name in names}
-    return tuple(first) if len(kinds) < 2 or len(same) == 1 else ()
+    member_sets = {frozenset(group.service for group in groups[name]) for name in names}
+    return tuple(first) if len(kinds) < 2 or len(member_sets) == 1 else ()
 
 
-def _gateway(host: str, own: Container | None, *, is_given: bool) -> Resolution:
+def _gateway(host: str, client: Container | None, *, is_given: bool) -> Resolution:
     """A name of the machine, which extra_hosts or Docker Desktop define."""
     because = f"{host} is the machine that runs the containers"
     if is_given:
         return Resolution((Machine(),), because)
     doubt = f"whether {host} exists here: Docker Desktop has it, on Linux an entry of extra_hosts"
-    at_machine = own is None or own.on_host_network
+    at_machine = client is None or client.on_host_network
     return Resolution((Loopback() if at_machine else Machine(),), because, doubt)

@@ -140,8 +140,8 @@ def broker_connection(
 
 def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Address) -> Trace:
     """The trace from ``place`` to an address that ``broker`` advertises."""
-    own = deployment.containers.get(place)
-    on_machine = place == HOST or (own is not None and own.on_host_network)
+    client = deployment.containers.get(place)
+    on_machine = place == HOST or (client is not None and client.on_host_network)
     if not (on_machine and broker.container.advertises_address):
         return deployment.trace(place, advertised)
     fact = "whether the machine has a route to its containers: on Linux it has"
@@ -177,14 +177,14 @@ def may_resolve(deployment: Deployment, place: str, address: Address) -> bool:
 
 def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
     """Whether the reached broker is ``broker``."""
-    others = {end.broker.service for end in trace.ends if isinstance(end, ReachedListener)}
-    if others == {broker.service}:
+    reached = {end.broker.service for end in trace.ends if isinstance(end, ReachedListener)}
+    if reached == {broker.service}:
         return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
-    if broker.service in others:
-        fact = f"which of {', '.join(sorted(others))} answers: all have the name"
+    if broker.service in reached:
+        fact = f"which of {', '.join(sorted(reached))} answers: all have the name"
         return Hop(Stage.BROKER, Answer.UNKNOWN, fact)
-    other = "the client itself" if others == {place} else ", ".join(sorted(others))
-    return Hop(Stage.BROKER, Answer.NO, f"it is {other} and not {broker.service}")
+    reached_names = "the client itself" if reached == {place} else ", ".join(sorted(reached))
+    return Hop(Stage.BROKER, Answer.NO, f"it is {reached_names} and not {broker.service}")
 
 
 def _protocol_hop(client: Bootstrap, arrival: ReachedListener) -> Hop:
@@ -238,11 +238,11 @@ def published_listeners(deployment: Deployment, broker: Broker) -> Iterator[Publ
     """The listeners of ``broker`` with a known advertised address, or a known port of one."""
     for endpoint in broker.for_clients:
         if endpoint.advertised is not None:
-            sent = _trace_to(deployment, HOST, broker, endpoint.advertised)
+            trace = _trace_to(deployment, HOST, broker, endpoint.advertised)
         elif endpoint.template is not None:
-            sent = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
+            trace = Trace(endpoint.template, (), Unknown(f"which host {endpoint.template} has"))
         else:
             continue
         ports = broker.container.published_at(endpoint.bind.port)
         hops = deployment.through(broker.service, ports[0]) if ports else ()
-        yield PublishedListener(endpoint, ports, hops, sent)
+        yield PublishedListener(endpoint, ports, hops, trace)

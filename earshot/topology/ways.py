@@ -113,9 +113,11 @@ class Ways:
         """Traces ``address`` from ``place``: a service, `HOST` or `OUTSIDE`."""
         if (right := corrected_address(address)) is not None:
             why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
-            named = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
+            resolved_name = Hop(
+                Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK"
+            )
             refused = Hop(Stage.SOCKET, Answer.NO, why)
-            return Trace(address, (named, refused), Failure.REFUSED, (Failure.REFUSED,))
+            return Trace(address, (resolved_name, refused), Failure.REFUSED, (Failure.REFUSED,))
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
             hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
@@ -139,13 +141,13 @@ class Ways:
         return (leg.way, leg.socket) if leg.socket else (leg.way,)
 
     def _leg(self, place: str, target: Target, port: int) -> _Leg:
-        own = self._containers.get(place)
-        at_machine = own is None or own.on_host_network
+        client = self._containers.get(place)
+        at_machine = client is None or client.on_host_network
         if isinstance(target, Machine):
-            if own is not None and own.network_mode == NO_NETWORK:
+            if client is not None and client.network_mode == NO_NETWORK:
                 return _Leg(Failure.NO_WAY, _blocked("the client has no network"))
             leg = self._on_machine(port, target.address, is_loopback_way=False)
-            if own is not None and own.is_cut_off and isinstance(leg.end, ReachedListener):
+            if client is not None and client.is_cut_off and isinstance(leg.end, ReachedListener):
                 # Docker 20.10 does, and its documentation excludes it
                 fact = "whether this Docker lets internal networks reach the machine"
                 return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
@@ -159,17 +161,17 @@ class Ways:
                 return self._on_machine(port, target.address, is_loopback_way=True)
             return self._inside(place, place, port, loopback=target.address)
         if target.service != place and not at_machine and not self._share_network(place, target):
-            there = target.network or "the default bridge"
+            network = target.network or "the default bridge"
             return _Leg(
-                Failure.NO_WAY, _blocked(f"the client is not on {there}: Docker keeps them apart")
+                Failure.NO_WAY, _blocked(f"the client is not on {network}: Docker keeps them apart")
             )
         return self._inside(place, target.service, port, network=target.network)
 
     def _share_network(self, place: str, target: Member) -> bool:
-        own = self._containers[place]
+        client = self._containers[place]
         if not target.network:
-            return not own.networks and own.network_mode != NO_NETWORK
-        return any(network.name == target.network for network in own.networks)
+            return not client.networks and client.network_mode != NO_NETWORK
+        return any(network.name == target.network for network in client.networks)
 
     def _inside(
         self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
@@ -236,21 +238,26 @@ class Ways:
             # a container's localhost is both addresses
             either = loopback == "" and not broker.container.on_host_network
             return loopback is not None and (either or _is_same_loopback(host, loopback))
-        own = self._containers.get(self._names.owner(broker.service))
-        if own is not None and own.on_host_network and loopback is None and ip_of(network):
+        container = self._containers.get(self._names.owner(broker.service))
+        if (
+            container is not None
+            and container.on_host_network
+            and loopback is None
+            and ip_of(network)
+        ):
             return ip_of(network) == ip_of(host)
-        if own is None or (own.on_host_network and loopback is None):
+        if container is None or (container.on_host_network and loopback is None):
             return None
         if loopback is not None:
-            return None if own.on_host_network and ip_of(host) is None else False
+            return None if container.on_host_network and ip_of(host) is None else False
         holding = [
             network
-            for network in own.networks
+            for network in container.networks
             if network.address and ip_of(network.address) == ip_of(host)
         ]
         if ip_of(host) is not None and holding:
             return holding[0].name == network
-        return True if len(own.networks) < 2 else None
+        return True if len(container.networks) < 2 else None
 
     def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> _Leg:
         """The leg to a port of the machine, by its loopback or another address."""

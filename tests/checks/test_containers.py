@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -140,7 +138,7 @@ def test_a_waived_full_name_is_not_asked_for() -> None:
 
 
 def test_full_names_of_the_network_and_of_clients_beyond_are_asked_once() -> None:
-    """Docker's own resolver is asked on nobody else's behalf."""
+    """Docker's resolver is queried for its own containers only."""
     texts = {
         "EARSHOT_SCOPES": "INTERNAL:internal,HOST:external",
         "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1.kafka:19092,"
@@ -206,4 +204,4 @@ def test_addresses_that_are_left_out_silence_nothing(
     policy = ResolverPolicy(resolvers={Scope.EXTERNAL: SERVER})
     handed = {} if addresses is None else {"addresses": addresses}
     found = run.register(item, policy, **handed).findings
-    assert {str(it.state) for it in found if it.rule == "KL012"} == said
+    assert {str(finding.state) for finding in found if finding.rule == "KL012"} == said

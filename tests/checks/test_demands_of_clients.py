@@ -1,16 +1,13 @@
 """Keys, logins and brokers' addresses that are missing, other images, Redpanda's flags, and where
 a manifest's clients are sent."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks import kubernetes
-from earshot.checks.deployment import mistakes
 from earshot.checks.lone_settings import mistakes_in_properties
 from earshot.sources.kubernetes import read_manifest
 from earshot.yaml_document import read_yaml_documents
-from tests.rules.deployment_examples import services
+from tests.rules.deployment_examples import observations
 
 FileOptions = list[tuple[str, str, str]]
 PROPERTIES = """process.roles=broker,controller
@@ -23,17 +20,12 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OUTER:{},CONTROLLER:PLAINTEXT
 """
 
 
-def found(text: str) -> FileOptions:
-    listed = mistakes(services(f"services:\n{text}\n"))
-    return [(item.rule, item.container, item.observed) for item in listed]
-
-
 def broker(protocol: str, more: str = "") -> str:
     variables = (
         f"      KAFKA_{key.upper().replace('.', '_')}: '{value}'"
         for key, value in (line.split("=", 1) for line in PROPERTIES.format(protocol).split())
     )
-    head = "  kafka:\n    image: apache/kafka:4.1.1\n    environment:\n"
+    head = "  kafka:\n    image: apache/kafka:4.1.1\n    ports: ['9094:9094']\n    environment:\n"
     return head + "\n".join(variables) + f"\n{more}"
 
 
@@ -51,9 +43,9 @@ def broker(protocol: str, more: str = "") -> str:
     ],
 )
 def test_a_tls_listener_needs_a_key(line: str, said: str) -> None:
-    listed = mistakes_in_properties(f"{PROPERTIES.format('SSL')}{line}\n")
-    assert [item.rule for item in listed] == (["KL002"] if said else [])
-    assert all(said in item.observed for item in listed)
+    findings = mistakes_in_properties(f"{PROPERTIES.format('SSL')}{line}\n")
+    assert [finding.rule for finding in findings] == (["KL002"] if said else [])
+    assert all(said in finding.observed for finding in findings)
     assert mistakes_in_properties(f"{PROPERTIES.format('PLAINTEXT')}{line}\n") == ()
 
 
@@ -67,7 +59,7 @@ def test_a_tls_listener_needs_a_key(line: str, said: str) -> None:
     ],
 )
 def test_in_a_container_all_of_its_keys_are_known(line: str, rules: list[str]) -> None:
-    assert [item[0] for item in found(broker("SSL", line))] == rules
+    assert [item[0] for item in observations(broker("SSL", line))] == rules
 
 
 LINE = "KAFKA_LISTENER_NAME_OUTER_{}_SASL_JAAS_CONFIG: 'org.example.Module required;'"
@@ -85,7 +77,7 @@ LINE = "KAFKA_LISTENER_NAME_OUTER_{}_SASL_JAAS_CONFIG: 'org.example.Module requi
     ],
 )
 def test_a_sasl_listener_needs_a_login(lines: list[str], said: str) -> None:
-    listed = found(broker("SASL_PLAINTEXT", "\n".join(f"      {line}" for line in lines)))
+    listed = observations(broker("SASL_PLAINTEXT", "\n".join(f"      {line}" for line in lines)))
     assert [item[:2] for item in listed] == ([("KL002", "kafka")] if said else [])
     assert all(f"SASL_PLAINTEXT with {said}, and no login" in item[2] for item in listed)
 
@@ -111,7 +103,7 @@ def test_a_sasl_listener_needs_a_login(lines: list[str], said: str) -> None:
 )
 def test_what_images_of_clients_demand(image: str, variable: str, rule: str) -> None:
     client = f"  app:\n    image: {image}\n    environment: {{{variable}: kafka:9092}}\n"
-    listed = [item[:2] for item in found(broker("PLAINTEXT") + "\n" + client)]
+    listed = [item[:2] for item in observations(broker("PLAINTEXT") + "\n" + client)]
     assert listed == ([(rule, "app")] if rule else [])
 
 
@@ -136,7 +128,7 @@ def test_images_with_variables_of_their_own(
     image: registry.example.com/app:1
     environment: {{KAFKA_BROKERS: 'kafka:9092'}}
 """
-    assert [item[0] for item in found(text)] == rules
+    assert [item[0] for item in observations(text)] == rules
 
 
 SET = " --set redpanda.{}kafka_api[{}].{}={}"
@@ -158,11 +150,13 @@ def test_no_container_publishes_ports_in_the_network_of_another(
     more: str, is_refused: bool
 ) -> None:
     client = "{image: example/ui, environment: {KAFKA_BROKERS: 'kafka:9092'}, "
-    listed = found(f"{broker('PLAINTEXT')}  ui: {client}{more}}}\n")
+    listed = observations(f"{broker('PLAINTEXT')}  ui: {client}{more}}}\n")
     assert [name for rule, name, _ in listed if rule == "KL014"] == ["ui"] * is_refused
-    other = found(f"{broker('PLAINTEXT')}  ui: {{image: nginx, {more}}}\n")
+    other = observations(f"{broker('PLAINTEXT')}  ui: {{image: nginx, {more}}}\n")
     assert [name for rule, name, _ in other if rule == "KL014"] == []
-    of_broker = found(broker("PLAINTEXT", f"    {more.replace(', ports', chr(10) + '    ports')}"))
+    of_broker = observations(
+        broker("PLAINTEXT", f"    {more.replace(', ports', chr(10) + '    ports')}")
+    )
     shares = "network_mode: 'container:vpn', ports" in more
     assert not shares or ("KL014", "kafka") in [item[:2] for item in of_broker]
 
@@ -180,9 +174,9 @@ def redpanda(*listeners: tuple[str, int, str, int]) -> str:
 
 def test_what_redpanda_is_set_to() -> None:
     inner, outer = ("in", 9092, "rp", 9092), ("out", 19092, "localhost", 19092)
-    assert found(redpanda(inner, outer)) == []
-    assert [item[0] for item in found(redpanda(("out", 19092, "rp", 19092)))] == ["KL017"]
-    twice = found(redpanda(inner, ("out", 9092, "localhost", 19092)))
+    assert observations(redpanda(inner, outer)) == []
+    assert [item[0] for item in observations(redpanda(("out", 19092, "rp", 19092)))] == ["KL017"]
+    twice = observations(redpanda(inner, ("out", 9092, "localhost", 19092)))
     assert [item[0] for item in twice] == ["KL002"]
     assert "out listens on port 9092, as in does" in twice[0][2]
 
@@ -238,7 +232,7 @@ def test_where_clients_of_a_manifest_are_sent(
     service: str, advertised: str, port: int, level: str
 ) -> None:
     text = MANIFEST.format(service=service, advertised=advertised, port=port)
-    listed = kubernetes.mistakes(read_manifest(read_yaml_documents(text, "x", unique=False)))
-    assert [(item.rule, str(item.severity)) for item in listed] == (
+    findings = kubernetes.mistakes(read_manifest(read_yaml_documents(text, "x", unique=False)))
+    assert [(finding.rule, str(finding.severity)) for finding in findings] == (
         [("KL015", level)] if level else []
     )

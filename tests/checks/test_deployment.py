@@ -1,9 +1,7 @@
-"""What an image or Kafka refuses, which then stands alone; and whole deployments without a mistake.
+"""What an image or Kafka refuses, without further findings; and deployments without a mistake.
 
 What the rules about several containers find is in `tests/rules/examples`.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
@@ -61,7 +59,7 @@ def found(image: str, env: Mapping[str, str | None], **keys: object) -> tuple[Fi
 
 
 def reported(image: str, env: Mapping[str, str | None], **keys: object) -> list[tuple[str, str]]:
-    return [(item.rule, item.observed) for item in found(image, env, **keys)]
+    return [(finding.rule, finding.observed) for finding in found(image, env, **keys)]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +97,14 @@ def test_what_starts(image: str, env: dict[str, str | None]) -> None:
     ],
 )
 def test_zookeeper_on_a_kafka_that_has_none(image: str, kafka: int) -> None:
-    (one,) = found(image, ZOOKEEPER)
-    assert (one.rule, one.container, one.observed, one.expected, one.remedy) == (
+    (finding,) = found(image, ZOOKEEPER)
+    assert (
+        finding.rule,
+        finding.container,
+        finding.observed,
+        finding.expected,
+        finding.remedy,
+    ) == (
         "KL014",
         "kafka",
         f"{image} is Kafka {kafka}, which has no ZooKeeper, and zookeeper.connect is set",
@@ -144,8 +148,8 @@ def test_a_forgotten_zookeeper_beside_kraft_is_no_refusal() -> None:
     ],
 )
 def test_what_cp_kafka_asks_for(image: str, env: dict[str, str | None], missing: str) -> None:
-    (one,) = found(image, env)
-    assert (one.rule, one.observed, one.expected, one.remedy) == (
+    (finding,) = found(image, env)
+    assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
         "KL014",
         f"does not set {missing}, and {image} refuses to start",
         missing,
@@ -169,8 +173,8 @@ def test_what_is_missing_may_come_from_elsewhere(keys: dict[str, object]) -> Non
 
 def test_an_empty_cluster_id_is_for_the_script_of_the_image() -> None:
     assert reported(CP8, KRAFT | {"CLUSTER_ID": ""}) == []
-    (one,) = found(CP7, KRAFT | {"CLUSTER_ID": ""})
-    assert one.observed == f"does not set CLUSTER_ID, and {CP7} refuses to start"
+    (finding,) = found(CP7, KRAFT | {"CLUSTER_ID": ""})
+    assert finding.observed == f"does not set CLUSTER_ID, and {CP7} refuses to start"
 
 
 # https://github.com/confluentinc/cp-all-in-one/blob/7.3.0-post/cp-all-in-one-kraft/update_run.sh
@@ -178,8 +182,8 @@ def test_an_empty_cluster_id_is_for_the_script_of_the_image() -> None:
 @pytest.mark.parametrize("id", [None, "", "MkU3OEVBNTcwNTJENDM2Qk"])
 def test_cp_kafka_before_7_4_asks_every_node_for_zookeeper(tag: str, id: str | None) -> None:
     image = f"confluentinc/cp-kafka:{tag}"
-    (one,) = found(image, KRAFT | {"CLUSTER_ID": id})
-    assert (one.rule, one.observed, one.expected, one.remedy) == (
+    (finding,) = found(image, KRAFT | {"CLUSTER_ID": id})
+    assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
         "KL014",
         f"does not set KAFKA_ZOOKEEPER_CONNECT, and {image} refuses to start",
         "KAFKA_ZOOKEEPER_CONNECT, or an image of 7.4 or later, whose script knows KRaft",
@@ -202,13 +206,13 @@ BY_SERVERS = KRAFT | {
 @pytest.mark.parametrize("image", ["apache/kafka:3.9.1", APACHE, "apache/kafka:latest", CP8])
 def test_a_controller_that_lists_no_voters_is_not_formatted(image: str) -> None:
     needed = "KAFKA_CONTROLLER_QUORUM_VOTERS"
-    (one,) = found(image, BY_SERVERS)
-    assert (one.rule, one.observed, one.expected) == (
+    (finding,) = found(image, BY_SERVERS)
+    assert (finding.rule, finding.observed, finding.expected) == (
         "KL014",
         f"does not set {needed}, and {image} refuses to start",
         needed,
     )
-    assert one.source == "https://github.com/apache/kafka/pull/18844"
+    assert finding.source == "https://github.com/apache/kafka/pull/18844"
     assert reported(image, BY_SERVERS | {needed: "1@kafka:9093"}) == []
     assert reported(image, BY_SERVERS, command="sh -c '/format.sh && /etc/kafka/docker/run'") == []
     broker = {
@@ -237,8 +241,8 @@ def test_the_name_of_an_image_that_is_built_tells_nothing(image: str) -> None:
 
 def test_a_variable_with_a_misspelt_name_is_named_where_it_is_missing() -> None:
     right, wrong = "KAFKA_ADVERTISED_LISTENERS", "KAFKA_ADVERTISED_LISTNERS"
-    (one,) = found(CP7, ZOOKEEPER | {right: None, wrong: "PLAINTEXT://kafka:9092"})
-    assert (one.observed, one.remedy, one.inputs[0]) == (
+    (finding,) = found(CP7, ZOOKEEPER | {right: None, wrong: "PLAINTEXT://kafka:9092"})
+    assert (finding.observed, finding.remedy, finding.inputs[0]) == (
         (
             f"does not set KAFKA_ADVERTISED_LISTENERS, and {CP7} refuses to start; "
             "KAFKA_ADVERTISED_LISTNERS is set, which is none of Kafka's"
@@ -251,8 +255,15 @@ def test_a_variable_with_a_misspelt_name_is_named_where_it_is_missing() -> None:
 def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() -> None:
     """As https://github.com/DanilaNN/Route256 has it."""
     misspelt = {"KAFKA_LISTNERS": "PLAINTEXT://:9092"}
-    (one,) = found(CP7, ZOOKEEPER | misspelt)
-    assert (one.rule, one.severity, one.observed, one.expected, one.remedy, one.inputs) == (
+    (finding,) = found(CP7, ZOOKEEPER | misspelt)
+    assert (
+        finding.rule,
+        finding.severity,
+        finding.observed,
+        finding.expected,
+        finding.remedy,
+        finding.inputs,
+    ) == (
         "KL014",
         Severity.WARNING,
         (
@@ -276,8 +287,8 @@ def test_an_unset_variable_may_leave_nothing_on_a_controller() -> None:
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE])
 def test_a_controller_alone_that_advertises_by_the_images_variable(image: str) -> None:
     advertised = {"KAFKA_ADVERTISED_LISTENERS": "CONTROLLER://kafka:9093"}
-    (one,) = found(image, CONTROLLER | advertised)
-    assert (one.rule, one.observed, one.expected, one.remedy) == (
+    (finding,) = found(image, CONTROLLER | advertised)
+    assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
         "KL014",
         "is a controller only and sets KAFKA_ADVERTISED_LISTENERS: the image exits",
         "no such variable on a controller",
@@ -323,8 +334,8 @@ def test_images_hand_over_what_is_set_to_nothing(image: str, name: str, is_refus
 
 @pytest.mark.parametrize("name", ["KAFKA_ADVERTISED_HOST", "KAFKA_ADVERTISED_PORT", "KAFKA_PORT"])
 def test_variables_that_cp_kafka_refuses(name: str) -> None:
-    (one,) = found(CP7, ZOOKEEPER | {name: "x"})
-    assert (one.observed, one.expected, one.remedy) == (
+    (finding,) = found(CP7, ZOOKEEPER | {name: "x"})
+    assert (finding.observed, finding.expected, finding.remedy) == (
         f"sets {name}, and {CP7} refuses to start",
         "KAFKA_LISTENERS and KAFKA_ADVERTISED_LISTENERS, which replace it",
         f"take {name} away",
@@ -354,8 +365,8 @@ BITNAMI_SASL: dict[str, str | None] = {
 def test_the_mechanism_that_bitnami_asks_for(tag: str, missing: str) -> None:
     image = f"bitnami/kafka:{tag}"
     assert reported(image, BITNAMI_SASL) == []
-    (one,) = found(image, BITNAMI_SASL | {missing: None})
-    assert (one.rule, one.observed, one.expected, one.remedy, one.source) == (
+    (finding,) = found(image, BITNAMI_SASL | {missing: None})
+    assert (finding.rule, finding.observed, finding.expected, finding.remedy, finding.source) == (
         "KL014",
         f"does not set {missing}, and {image} refuses to start",
         missing,
@@ -402,8 +413,8 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
         "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "INNER:PLAINTEXT,OUTER:PLAINTEXT",
         "KAFKA_INTER_BROKER_LISTENER_NAME": "INNER",
     }
-    (one,) = found(CP7, env)
-    assert (one.rule, one.listener, one.observed, one.expected, one.remedy) == (
+    (finding,) = found(CP7, env)
+    assert (finding.rule, finding.listener, finding.observed, finding.expected, finding.remedy) == (
         "KL002",
         "OUTER",
         (
@@ -461,9 +472,9 @@ def test_what_kafka_refuses(change: dict[str, str], observed: str) -> None:
 def test_of_a_broker_that_does_not_start_nothing_more_is_said() -> None:
     ui = "\n  ui: {image: ui, environment: {BOOTSTRAP_SERVERS: 'kafka:9092'}}\n"
     wrong = compose(CP8, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092"})
-    assert [item.rule for item in mistakes(services(wrong + ui))] == ["KL014"]
+    assert [finding.rule for finding in mistakes(services(wrong + ui))] == ["KL014"]
     starts = wrong.replace(CP8, CP7)
-    assert [item.rule for item in mistakes(services(starts + ui))] == ["KL015"]
+    assert [finding.rule for finding in mistakes(services(starts + ui))] == ["KL015"]
 
 
 def test_the_first_refusal_alone_is_told() -> None:
@@ -487,10 +498,10 @@ STOPPED_LATER = [
 def test_what_kafka_takes_is_not_refused(vector: Vector, version: str) -> None:
     release = tuple(map(int, version.split(".")[:2]))
     assert len(release) == 2
-    found = startup_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
+    findings = startup_refusals(BrokerSettings(vector.values, True, (release[0], release[1])))
     takes = vector.kafka[VERSIONS.index(version)] == "."
     if takes and not any(item.items() <= vector.values.items() for item in STOPPED_LATER):
-        assert found == ()
+        assert findings == ()
 
 
 names = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(lambda it: it != "localhost")
@@ -548,8 +559,8 @@ def test_a_client_that_begins_at_the_listener_for_the_machine_is_sent_astray(tex
     assert outer is not None
     env = document["services"]["the-client"]["environment"]
     env["BOOTSTRAP_SERVERS"] = f"{brokers[0]}:{outer[1]}"
-    found = mistakes(services(yaml.safe_dump(document)))
-    assert [(item.rule, item.container, item.listener) for item in found] == [
+    findings = mistakes(services(yaml.safe_dump(document)))
+    assert [(finding.rule, finding.container, finding.listener) for finding in findings] == [
         ("KL015", name, "OUT") for name in sorted(brokers)
     ]
 
@@ -583,10 +594,10 @@ def test_any_services_are_checked_or_refused_in_one_clear_error(
     made: dict[str, dict[str, object]],
 ) -> None:
     try:
-        found = mistakes(services(yaml.safe_dump({"services": made})))
+        findings = mistakes(services(yaml.safe_dump({"services": made})))
     except EarshotError as error:
         assert str(error)
         return
-    for item in found:
-        assert item.container in made
-        assert item.observed and item.expected and item.remedy
+    for finding in findings:
+        assert finding.container in made
+        assert finding.observed and finding.expected and finding.remedy

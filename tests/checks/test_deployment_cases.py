@@ -1,655 +1,558 @@
-"""Kinds of files that people have: what is said of each, and of most of them nothing."""
-
-from __future__ import annotations
+"""Common kinds of files with their findings; most have none."""
 
 from dataclasses import dataclass
 
 import pytest
+import yaml
 
 from earshot.checks.deployment import mistakes
 from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from tests.rules.deployment_examples import services
 
-Told = tuple[str, str | None, str]
+ReportedFinding = tuple[str, str | None, str]
+Service = dict[str, object]
+APACHE = "apache/kafka:3.9.0"
+CONFLUENT = "confluentinc/cp-kafka:7.5.0"
+HOST_MAP = "PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT"
+ZOOKEEPER = {"KAFKA_BROKER_ID": 1, "KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}
+KRAFT = {
+    "KAFKA_NODE_ID": 1,
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_LISTENERS": "PLAINTEXT://:29092,HOST://:9092,CONTROLLER://:9093",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": f"{HOST_MAP},CONTROLLER:PLAINTEXT",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9093",
+}
+PUBLISHED = ["9092:9092"]
+BOTH = "PLAINTEXT://kafka:29092,HOST://localhost:9092"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and (rule, service, level) of all that is said."""
+    """The services of a file, and (rule, service, level) of each finding."""
 
     id: str
-    text: str
-    expected: tuple[Told, ...] = ()
+    services: dict[str, Service]
+    expected: tuple[ReportedFinding, ...] = ()
+    networks: Service | None = None
 
 
-KRAFT = """
-      KAFKA_NODE_ID: 1
-      KAFKA_PROCESS_ROLES: broker,controller
-      KAFKA_LISTENERS: PLAINTEXT://:29092,HOST://:9092,CONTROLLER://:9093
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT,CONTROLLER:PLAINTEXT
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093"""
-ZOOKEEPER = """
-      KAFKA_BROKER_ID: 1
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181"""
-KRAFT_ADVERTISED = f"""{KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092"""
-APACHE = """
-services:
-  kafka:
-    image: apache/kafka:3.9.0"""
-CONFLUENT = """
-services:
-  zookeeper: {image: "confluentinc/cp-zookeeper:7.5.0"}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0"""
-FOR_HOST_ALONE = f"""{CONFLUENT}
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-"""
+def with_zookeeper(
+    advertised: str,
+    listeners: str = "",
+    protocols: str = "",
+    variables: Service | None = None,
+    image: str = CONFLUENT,
+    **keys: object,
+) -> Service:
+    """A broker that uses ZooKeeper; ``variables`` are more of its variables."""
+    env: Service = {**ZOOKEEPER, "KAFKA_ADVERTISED_LISTENERS": advertised}
+    env |= {"KAFKA_LISTENERS": listeners} if listeners else {}
+    env |= {"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": protocols} if protocols else {}
+    return {"image": image, "environment": env | (variables or {}), **keys}
+
+
+def kraft(
+    advertised: str = BOTH, variables: Service | None = None, image: str = APACHE, **keys: object
+) -> Service:
+    """A broker that is its own quorum; bitnami's image has another prefix of variables."""
+    env = {**KRAFT, **(variables or {}), "KAFKA_ADVERTISED_LISTENERS": advertised}
+    if image.startswith("bitnami"):
+        env = {name.replace("KAFKA_", "KAFKA_CFG_"): value for name, value in env.items()}
+    return {"image": image, "environment": env, **keys}
+
+
+def wurstmeister(image: str = "wurstmeister/kafka", **variables: object) -> Service:
+    env = {f"KAFKA_{name}": value for name, value in variables.items()}
+    return {"image": image, "environment": env | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}}
+
+
+def app(servers: str) -> Service:
+    return {"image": "app", "environment": {"KAFKA_BROKERS": servers}}
+
+
+def confluent(kafka: Service, **others: Service) -> dict[str, Service]:
+    """A file of ZooKeeper, ``kafka`` and ``others``."""
+    return {"zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"}, "kafka": kafka, **others}
+
+
+def variables_of(image: str, *variables: str) -> Service:
+    return {"image": image, "environment": list(variables)}
+
+
+FOR_KAFKA = "PLAINTEXT://kafka:9092"
+FOR_HOST_ALONE = with_zookeeper("PLAINTEXT://localhost:9092", ports=PUBLISHED)
+OLD_ZOOKEEPER: Service = {"image": "wurstmeister/zookeeper"}
+ASKS_DOCKER = {"ports": ["19092:9092"], "volumes": ["/var/run/docker.sock:/var/run/docker.sock"]}
 MISLED_CLIENTS = (("KL015", "kafka", "error"),)
+REFUSED = (("KL002", "kafka", "error"),)
+WRONG_PORT = (("KL017", "kafka", "error"),)
 
 CASES = (
     # What a container binds must be its own.
     Case(
         "binds a name of nothing",
-        f"""{CONFLUENT}
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://nothing:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-""",
-        (("KL002", "kafka", "error"),),
+        confluent(with_zookeeper(FOR_KAFKA, "PLAINTEXT://nothing:9092")),
+        REFUSED,
     ),
     Case(
         "binds the name of another container",
-        f"""{CONFLUENT}
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://other:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-  other: {{image: app}}
-""",
-        (("KL002", "kafka", "error"),),
+        confluent(with_zookeeper(FOR_KAFKA, "PLAINTEXT://other:9092"), other={"image": "app"}),
+        REFUSED,
     ),
-    Case(
-        "binds its own name",
-        f"""{CONFLUENT}
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://kafka:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-""",
-        (),
-    ),
+    Case("binds its own name", confluent(with_zookeeper(FOR_KAFKA, FOR_KAFKA))),
     Case(
         "binds its hostname",
-        f"""{CONFLUENT}
-    hostname: inner
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://inner:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-""",
-        (),
+        confluent(with_zookeeper(FOR_KAFKA, "PLAINTEXT://inner:9092", hostname="inner")),
     ),
     Case(
         "binds a name that its hosts file has",
-        f"""{CONFLUENT}
-    extra_hosts: ['elsewhere:10.0.0.7']
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-""",
-        (),
+        confluent(
+            with_zookeeper(
+                FOR_KAFKA, "PLAINTEXT://elsewhere:9092", extra_hosts=["elsewhere:10.0.0.7"]
+            )
+        ),
     ),
     Case(
         "binds a name that another file may explain",
-        f"""{CONFLUENT}
-    networks: [shared]
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: PLAINTEXT://elsewhere:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-networks: {{shared: {{external: true}}}}
-""",
-        (),
+        confluent(with_zookeeper(FOR_KAFKA, "PLAINTEXT://elsewhere:9092", networks=["shared"])),
+        networks={"shared": {"external": True}},
     ),
     # Source and target of a mirror, each alone in its quorum: two clusters with one node 1 each.
     Case(
         "two clusters that each ask themselves",
-        f"""
-services:
-  one:
-    image: apache/kafka:3.9.0
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:29092,HOST://localhost:9092
-  two:
-    image: apache/kafka:3.9.0
-    ports: ["9192:9092"]
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:29092,HOST://localhost:9192
-  mirror:
-    image: mirror
-    environment: ["SOURCE_BOOTSTRAP_SERVERS=one:29092", "TARGET_BOOTSTRAP_SERVERS=two:29092"]
-""",
+        {
+            "one": kraft(BOTH.replace("kafka", "one"), ports=PUBLISHED),
+            "two": kraft("PLAINTEXT://two:29092,HOST://localhost:9192", ports=["9192:9092"]),
+            "mirror": variables_of(
+                "mirror", "SOURCE_BOOTSTRAP_SERVERS=one:29092", "TARGET_BOOTSTRAP_SERVERS=two:29092"
+            ),
+        },
     ),
     # `docker compose --profile kraft up`: one of two brokers, under one name and on one port.
     Case(
         "alternatives by profile",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  plain:
-    image: confluentinc/cp-kafka:7.5.0
-    profiles: [plain]
-    networks: {{default: {{aliases: [kafka]}}}}
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
-  other:
-    image: confluentinc/cp-kafka:7.5.0
-    profiles: [other]
-    networks: {{default: {{aliases: [kafka]}}}}
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
-  app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:29092"}}}}
-""",
+        {
+            "zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
+            **{
+                name: with_zookeeper(
+                    BOTH,
+                    protocols=HOST_MAP,
+                    profiles=[name],
+                    networks={"default": {"aliases": ["kafka"]}},
+                    ports=PUBLISHED,
+                )
+                for name in ("plain", "other")
+            },
+            "app": app("kafka:29092"),
+        },
     ),
     # An addition to another file (`docker compose -f base.yml -f more.yml`), as the extra broker of
-    # https://github.com/confluentinc/cp-demo: what it depends on stands in the other file.
+    # https://github.com/confluentinc/cp-demo: its dependencies are in the other file.
     Case(
         "an overlay",
-        f"""
-services:
-  more:
-    image: confluentinc/cp-kafka:7.5.0
-    depends_on: [kafka]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://more:9092
-      KAFKA_REST_BOOTSTRAP_SERVERS: kafka:9092
-""",
+        {
+            "more": with_zookeeper(
+                "PLAINTEXT://more:9092",
+                variables={"KAFKA_REST_BOOTSTRAP_SERVERS": "kafka:9092"},
+                depends_on=["kafka"],
+            )
+        },
     ),
     # Mechanisms by listener, as in https://github.com/confluentinc/cp-demo, and none in general.
     Case(
         "mechanisms of the listener itself",
-        f"""{CONFLUENT}
-    environment: {ZOOKEEPER}
-      KAFKA_LISTENERS: INTERNAL://:9092
-      KAFKA_ADVERTISED_LISTENERS: INTERNAL://kafka:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INTERNAL:SASL_PLAINTEXT
-      KAFKA_INTER_BROKER_LISTENER_NAME: INTERNAL
-      KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: PLAIN
-      KAFKA_LISTENER_NAME_INTERNAL_SASL_ENABLED_MECHANISMS: PLAIN
-      KAFKA_LISTENER_NAME_INTERNAL_PLAIN_SASL_JAAS_CONFIG: org.example.Module required;
-""",
+        confluent(
+            with_zookeeper(
+                "INTERNAL://kafka:9092",
+                "INTERNAL://:9092",
+                "INTERNAL:SASL_PLAINTEXT",
+                {
+                    "KAFKA_INTER_BROKER_LISTENER_NAME": "INTERNAL",
+                    "KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL": "PLAIN",
+                    "KAFKA_LISTENER_NAME_INTERNAL_SASL_ENABLED_MECHANISMS": "PLAIN",
+                    "KAFKA_LISTENER_NAME_INTERNAL_PLAIN_SASL_JAAS_CONFIG": "org.example.Module"
+                    " required;",
+                },
+            )
+        ),
     ),
     # A script that makes topics, with the broker's variables by an anchor: no second broker.
     Case(
         "another command in the broker's image",
-        f"""{APACHE}
-    environment: &settings {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-  topics:
-    image: apache/kafka:3.9.0
-    environment: *settings
-    command: ["/bin/bash", "/scripts/create-topics.sh"]
-""",
+        {"kafka": kraft(), "topics": kraft(command=["/bin/bash", "/scripts/create-topics.sh"])},
     ),
     # Topics made by a script in bitnami's newest image, which is told where ZooKeeper is.
     Case(
         "another command with a broker's variable",
-        """
-services:
-  topics:
-    image: bitnami/kafka:latest
-    environment: ["KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181"]
-    command: ["/bin/bash", "-c", "/create_topic.sh"]
-""",
+        {
+            "topics": {
+                **variables_of(
+                    "bitnami/kafka:latest", "KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181"
+                ),
+                "command": ["/bin/bash", "-c", "/create_topic.sh"],
+            }
+        },
     ),
     # https://github.com/wurstmeister/kafka-docker: `start-kafka.sh` asks Docker for the port.
     Case(
         "a port that the image asks Docker for",
-        """
-services:
-  zookeeper: {image: wurstmeister/zookeeper}
-  kafka:
-    image: wurstmeister/kafka
-    ports: ["19092:9092"]
-    environment:
-      KAFKA_ADVERTISED_HOST_NAME: localhost
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-    volumes: ["/var/run/docker.sock:/var/run/docker.sock"]
-""",
+        {
+            "zookeeper": OLD_ZOOKEEPER,
+            "kafka": wurstmeister(ADVERTISED_HOST_NAME="localhost") | ASKS_DOCKER,
+        },
     ),
     Case(
         "a port that was given, so that the image asks for none",
-        """
-services:
-  zookeeper: {image: wurstmeister/zookeeper}
-  kafka:
-    image: wurstmeister/kafka
-    ports: ["19092:9092"]
-    environment:
-      KAFKA_ADVERTISED_HOST_NAME: localhost
-      KAFKA_ADVERTISED_PORT: 9092
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-    volumes: ["/var/run/docker.sock:/var/run/docker.sock"]
-""",
-        (("KL017", "kafka", "error"),),
+        {
+            "zookeeper": OLD_ZOOKEEPER,
+            "kafka": wurstmeister(ADVERTISED_HOST_NAME="localhost", ADVERTISED_PORT=9092)
+            | ASKS_DOCKER,
+        },
+        WRONG_PORT,
     ),
-    # The same script: without KAFKA_LISTENERS it says so and exits.
+    # The same script: without KAFKA_LISTENERS it exits with a message.
     Case(
         "wurstmeister without listeners",
-        """
-services:
-  zookeeper: {image: wurstmeister/zookeeper}
-  kafka:
-    image: wurstmeister/kafka
-    environment:
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-""",
+        {"zookeeper": OLD_ZOOKEEPER, "kafka": wurstmeister(ADVERTISED_LISTENERS=FOR_KAFKA)},
         (("KL014", "kafka", "error"),),
     ),
-    # The same script adds no listener, protocol or role of its own to what is set.
+    # The same script adds no listener, protocol or role to the settings.
     Case(
         "two listeners on one port, in wurstmeister's image",
-        """
-services:
-  zookeeper: {image: wurstmeister/zookeeper}
-  kafka:
-    image: wurstmeister/kafka:latest
-    ports: ["9092:9092"]
-    environment:
-      KAFKA_LISTENERS: INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:9092
-      KAFKA_ADVERTISED_LISTENERS: INSIDE://kafka:9092,OUTSIDE://localhost:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT
-      KAFKA_INTER_BROKER_LISTENER_NAME: INSIDE
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-""",
-        (("KL002", "kafka", "error"),),
+        {
+            "zookeeper": OLD_ZOOKEEPER,
+            "kafka": wurstmeister(
+                "wurstmeister/kafka:latest",
+                LISTENERS="INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:9092",
+                ADVERTISED_LISTENERS="INSIDE://kafka:9092,OUTSIDE://localhost:9092",
+                LISTENER_SECURITY_PROTOCOL_MAP="INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+                INTER_BROKER_LISTENER_NAME="INSIDE",
+            )
+            | {"ports": PUBLISHED},
+        },
+        REFUSED,
     ),
     # https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes: since 3.5.1
-    # nobody has to allow plaintext, and a mode has to be chosen.
+    # plaintext needs no permission, and a mode is required.
     Case(
         "bitnami before and since its script was rewritten",
-        """
-services:
-  before:
-    image: bitnami/kafka:3.4.0
-    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181]
-  allowed:
-    image: bitnami/kafka:3.4.0
-    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181, ALLOW_PLAINTEXT_LISTENER=yes]
-  secured:
-    image: bitnami/kafka:2.8.1
-    environment: [KAFKA_CFG_LISTENERS=SASL_SSL://:9092, KAFKA_CFG_ZOOKEEPER_CONNECT=third:2181]
-  since:
-    image: bitnami/kafka:3.3.2
-    environment: [KAFKA_CFG_ZOOKEEPER_CONNECT=other:2181]
-  neither:
-    image: bitnami/kafka:3.6
-  default:
-    image: bitnami/kafka:4.0
-""",
+        {
+            "before": variables_of(
+                "bitnami/kafka:3.4.0", "KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181"
+            ),
+            "allowed": variables_of(
+                "bitnami/kafka:3.4.0",
+                "KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181",
+                "ALLOW_PLAINTEXT_LISTENER=yes",
+            ),
+            "secured": variables_of(
+                "bitnami/kafka:2.8.1",
+                "KAFKA_CFG_LISTENERS=SASL_SSL://:9092",
+                "KAFKA_CFG_ZOOKEEPER_CONNECT=third:2181",
+            ),
+            "since": variables_of("bitnami/kafka:3.3.2", "KAFKA_CFG_ZOOKEEPER_CONNECT=other:2181"),
+            "neither": {"image": "bitnami/kafka:3.6"},
+            "default": {"image": "bitnami/kafka:4.0"},
+        },
         (("KL014", "before", "error"), ("KL014", "neither", "error")),
     ),
     # https://github.com/tulios/kafkajs/issues/1042: whoever comes in by it is told of no address of
     # the other's (LISTENER_NOT_FOUND).
     Case(
         "a listener that one broker lacks",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  one:
-    image: confluentinc/cp-kafka:7.5.0
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:9092,OTHER://one:9093
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT
-  two:
-    image: confluentinc/cp-kafka:7.5.0
-    environment:
-      KAFKA_BROKER_ID: 2
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:9092
-  old: {{image: app, environment: ["KAFKA_BROKERS=one:9092,two:9092"]}}
-  new: {{image: app, environment: ["KAFKA_BROKERS=one:9093"]}}
-""",
+        {
+            "zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
+            "one": with_zookeeper(
+                "PLAINTEXT://one:9092,OTHER://one:9093",
+                protocols="PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+            ),
+            "two": with_zookeeper("PLAINTEXT://two:9092", variables={"KAFKA_BROKER_ID": 2}),
+            "old": variables_of("app", "KAFKA_BROKERS=one:9092,two:9092"),
+            "new": variables_of("app", "KAFKA_BROKERS=one:9093"),
+        },
         (("KL015", "two", "error"),),
     ),
     # https://docs.docker.com/reference/compose-file/services/#network_mode: behind a VPN's
     # container a broker has its network, its names and its published ports.
     Case(
         "a broker in the network of another container",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  vpn: {{image: vpn, ports: ["9092:9092"]}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
-    network_mode: service:vpn
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://vpn:29092,HOST://localhost:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
-  beside:
-    image: app
-    network_mode: service:kafka
-    environment: ["KAFKA_BROKERS=localhost:9092"]
-  inside: {{image: app, environment: ["KAFKA_BROKERS=vpn:29092"]}}
-  sent: {{image: app, environment: ["KAFKA_BROKERS=vpn:9092"]}}
-  another: {{image: app, environment: ["KAFKA_BROKERS=vpn:9999"]}}
-""",
-        (("KL015", "kafka", "error"),),
+        {
+            "zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
+            "vpn": {"image": "vpn", "ports": PUBLISHED},
+            "kafka": with_zookeeper(
+                BOTH.replace("kafka", "vpn"), protocols=HOST_MAP, network_mode="service:vpn"
+            ),
+            "beside": {**app("localhost:9092"), "network_mode": "service:kafka"},
+            "inside": app("vpn:29092"),
+            "sent": app("vpn:9092"),
+            "another": app("vpn:9999"),
+        },
+        MISLED_CLIENTS,
     ),
     # Bitnami's image with nothing but an advertised address for the host.
     Case(
         "bitnami's own listener",
-        """
-services:
-  zookeeper: {image: "bitnami/zookeeper:3.8"}
-  kafka:
-    image: bitnami/kafka:3.4
-    ports: ["9092:9092"]
-    environment:
-      - KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
-      - KAFKA_CFG_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
-  app: {image: app, environment: ["KAFKA_BROKERS=kafka:9092"]}
-""",
+        {
+            "zookeeper": {"image": "bitnami/zookeeper:3.8"},
+            "kafka": {
+                **variables_of(
+                    "bitnami/kafka:3.4",
+                    "KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181",
+                    "KAFKA_CFG_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092",
+                ),
+                "ports": PUBLISHED,
+            },
+            "app": app("kafka:9092"),
+        },
         MISLED_CLIENTS,
     ),
     # AKHQ's whole configuration in one variable (https://akhq.io/docs/installation.html).
     Case(
         "a configuration within a variable",
-        f"""{FOR_HOST_ALONE}
-  akhq:
-    image: tchiotludo/akhq
-    environment:
-      AKHQ_CONFIGURATION: |
-        akhq:
-          connections:
-            local:
-              properties:
-                bootstrap.servers: "kafka:9092"
-""",
+        confluent(
+            FOR_HOST_ALONE,
+            akhq={
+                "image": "tchiotludo/akhq",
+                "environment": {
+                    "AKHQ_CONFIGURATION": """akhq:
+  connections:
+    local:
+      properties:
+        bootstrap.servers: "kafka:9092"
+"""
+                },
+            },
+        ),
         MISLED_CLIENTS,
     ),
     # An option of Spring Boot.
     Case(
         "an option with a dotted name",
-        f"""{FOR_HOST_ALONE}
-  app: {{image: app, command: "java -jar app.jar --spring.kafka.bootstrap-servers=kafka:9092"}}
-""",
+        confluent(
+            FOR_HOST_ALONE,
+            app={
+                "image": "app",
+                "command": "java -jar app.jar --spring.kafka.bootstrap-servers=kafka:9092",
+            },
+        ),
         MISLED_CLIENTS,
     ),
     # https://github.com/danielqsj/kafka_exporter takes one server an option, and needs one of them.
     Case(
         "options that make one list",
-        f"""{APACHE}
-    environment: {KRAFT_ADVERTISED}
-  exporter:
-    image: danielqsj/kafka-exporter
-    command: ["--kafka.server=kafka:29092", "--kafka.server=kafka:39092"]
-""",
+        {
+            "kafka": kraft(),
+            "exporter": {
+                "image": "danielqsj/kafka-exporter",
+                "command": ["--kafka.server=kafka:29092", "--kafka.server=kafka:39092"],
+            },
+        },
     ),
     # A REST proxy's address in a variable that is called like Kafka's.
     Case(
         "an address of HTTP",
-        f"""{APACHE}
-    environment: {KRAFT_ADVERTISED}
-  app: {{image: app, environment: {{KAFKA_URL: "http://kafka:8082"}}}}
-""",
+        {"kafka": kraft(), "app": variables_of("app", "KAFKA_URL=http://kafka:8082")},
     ),
     # Compose's own names of containers, as older files have them: `myproject_kafka_1`.
-    Case(
-        "the name that Compose makes",
-        f"""{APACHE}
-    environment: {KRAFT_ADVERTISED}
-  app: {{image: app, environment: {{KAFKA_BROKERS: "myproject_kafka_1:29092"}}}}
-""",
-    ),
+    Case("the name that Compose makes", {"kafka": kraft(), "app": app("myproject_kafka_1:29092")}),
     # A stack of Swarm, whose hostnames are templates.
     Case(
         "a hostname by a template",
-        f"""{APACHE}
-    hostname: "broker-{{{{.Task.Slot}}}}"
-    environment: {KRAFT_ADVERTISED}
-  app: {{image: app, environment: {{KAFKA_BROKERS: "broker-1:29092"}}}}
-""",
+        {"kafka": kraft(hostname="broker-{{.Task.Slot}}"), "app": app("broker-1:29092")},
     ),
     # A server that others know by its own name, which its containers may resolve too.
     Case(
         "a name that may be the machine's",
-        f"""{CONFLUENT}
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://server7:9092
-  app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-""",
+        confluent(
+            with_zookeeper("PLAINTEXT://server7:9092", ports=PUBLISHED), app=app("kafka:9092")
+        ),
         (("KL015", "kafka", "warning"),),
     ),
-    # The same without a published port: the name can be nobody's.
+    # The same without a published port: nothing can have the name.
     Case(
         "a name that nobody has",
-        f"""{CONFLUENT}
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://broker:9092
-  app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-""",
+        confluent(with_zookeeper("PLAINTEXT://broker:9092"), app=app("kafka:9092")),
         MISLED_CLIENTS,
     ),
     # A script finds the address first, and then runs the image's own command.
     Case(
         "an address that a script finds",
-        f"""{CONFLUENT}
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-    command: bash -c 'export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://$$(hostname -i):9092;
-      /etc/confluent/docker/run'
-""",
+        confluent(
+            with_zookeeper(
+                FOR_KAFKA,
+                ports=PUBLISHED,
+                command="bash -c 'export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://$$(hostname -i)"
+                ":9092; /etc/confluent/docker/run'",
+            )
+        ),
     ),
     # confluent-local listens where its own defaults say, not where the advertised list does.
     Case(
         "defaults of confluent-local",
-        """
-services:
-  broker:
-    image: confluentinc/confluent-local:7.5.0
-    environment: {KAFKA_ADVERTISED_LISTENERS: "PLAINTEXT://broker:9092"}
-  app: {image: app, environment: {KAFKA_BROKERS: "broker:29092"}}
-""",
+        {
+            "broker": variables_of(
+                "confluentinc/confluent-local:7.5.0",
+                "KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://broker:9092",
+            ),
+            "app": app("broker:29092"),
+        },
     ),
     # cp-enterprise-kafka, which cp-server has replaced: its latest is not known.
     Case(
         "an image that is made no more",
-        f"""
-services:
-  zookeeper: {{image: "confluentinc/cp-zookeeper:7.5.0"}}
-  kafka:
-    image: confluentinc/cp-enterprise-kafka:latest
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-""",
+        confluent(with_zookeeper(FOR_KAFKA, image="confluentinc/cp-enterprise-kafka:latest")),
     ),
-    # What Kafka refuses since 4.0 alone, in an image whose tag nobody has set.
+    # What Kafka refuses since 4.0 alone, in an image whose tag is a variable.
     Case(
         "a release that is not known",
-        """
-services:
-  kafka:
-    image: confluentinc/cp-kafka:${TAG}
-    environment:
-      KAFKA_NODE_ID: 1
-      KAFKA_PROCESS_ROLES: controller
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka:9093
-      KAFKA_LISTENERS: CONTROLLER://kafka:9093
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_INTER_BROKER_LISTENER_NAME: CONTROLLER
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: CONTROLLER:PLAINTEXT
-      CLUSTER_ID: MkU3OEVBNTcwNTJENDM2Qk
-""",
+        {
+            "kafka": variables_of(
+                "confluentinc/cp-kafka:${TAG}",
+                "KAFKA_NODE_ID=1",
+                "KAFKA_PROCESS_ROLES=controller",
+                "KAFKA_CONTROLLER_QUORUM_VOTERS=1@kafka:9093",
+                "KAFKA_LISTENERS=CONTROLLER://kafka:9093",
+                "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER",
+                "KAFKA_INTER_BROKER_LISTENER_NAME=CONTROLLER",
+                "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=CONTROLLER:PLAINTEXT",
+                "CLUSTER_ID=MkU3OEVBNTcwNTJENDM2Qk",
+            )
+        },
     ),
     # Kafka reads an empty voter host as localhost: `0@:9093`.
     Case(
         "a voter without a host",
-        f"""
-services:
-  kafka:
-    image: bitnami/kafka:3.5.1
-    ports: ["9092:9092"]
-    environment: {KRAFT.replace("KAFKA_", "KAFKA_CFG_").replace("1@localhost", "1@")}
-      KAFKA_CFG_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-""",
+        {
+            "kafka": kraft(
+                variables={"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@:9093"},
+                image="bitnami/kafka:3.5.1",
+                ports=PUBLISHED,
+            )
+        },
     ),
     # A voter at 0.0.0.0 is accepted, and stops Kafka 4.1 while it starts.
     Case(
         "a voter everywhere",
-        f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    environment: {KRAFT.replace("1@localhost", "1@0.0.0.0")}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-""",
-        (("KL002", "kafka", "error"),),
+        {
+            "kafka": kraft(
+                variables={"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@0.0.0.0:9093"},
+                image="apache/kafka:4.1.1",
+            )
+        },
+        REFUSED,
     ),
     # On the host's network an empty advertised host is the machine's own name.
     Case(
         "no advertised host on the host's network",
-        f"""
-services:
-  kafka:
-    image: bitnami/kafka:3.5.1
-    network_mode: host
-    environment: {KRAFT.replace("KAFKA_", "KAFKA_CFG_")}
-      KAFKA_CFG_ADVERTISED_LISTENERS: PLAINTEXT://:29092,HOST://:9092
-  console: {{image: console, network_mode: host, environment: {{KAFKA_BROKERS: "localhost:9092"}}}}
-""",
+        {
+            "kafka": kraft(
+                "PLAINTEXT://:29092,HOST://:9092", image="bitnami/kafka:3.5.1", network_mode="host"
+            ),
+            "console": {**app("localhost:9092"), "image": "console", "network_mode": "host"},
+        },
     ),
     # Two clusters for two sets of tests, copied with their ports: `docker compose up` fails.
     Case(
         "a port of the machine for two",
-        f"""
-services:
-  one:
-    image: apache/kafka:3.9.0
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:29092,HOST://localhost:9092
-  two:
-    image: apache/kafka:3.9.0
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:29092,HOST://localhost:9092
-  three: {{image: nginx, ports: ["127.0.0.1:9092:80"]}}
-""",
+        {
+            "one": kraft(BOTH.replace("kafka", "one"), ports=PUBLISHED),
+            "two": kraft(BOTH.replace("kafka", "two"), ports=PUBLISHED),
+            "three": {"image": "nginx", "ports": ["127.0.0.1:9092:80"]},
+        },
         (("KL017", "two", "error"), ("KL017", "one", "error")),
     ),
     # A web page and its proxy on one port: no broker's business.
     Case(
         "a port for two others",
-        f"""{FOR_HOST_ALONE}
-  page: {{image: nginx, ports: ["80:80"]}}
-  proxy: {{image: nginx, ports: ["80:80"]}}
-""",
+        confluent(
+            FOR_HOST_ALONE,
+            page={"image": "nginx", "ports": ["80:80"]},
+            proxy={"image": "nginx", "ports": ["80:80"]},
+        ),
     ),
-    # Bound to localhost in the container: the published port leads to nobody.
+    # Bound to localhost in the container: the published port leads to no listener.
     Case(
         "a published listener on loopback",
-        f"""{APACHE}
-    ports: ["9092:9092"]
-    environment: {KRAFT.replace("HOST://:9092", "HOST://localhost:9092")}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://localhost:9092
-""",
-        (("KL017", "kafka", "error"),),
+        {
+            "kafka": kraft(
+                variables={
+                    "KAFKA_LISTENERS": "PLAINTEXT://:29092,HOST://localhost:9092,CONTROLLER://:9093"
+                },
+                ports=PUBLISHED,
+            )
+        },
+        WRONG_PORT,
     ),
     # The port was changed where it is published, and not where it is advertised.
     Case(
         "a name of the machine with another port",
-        f"""{APACHE}
-    ports: ["9192:9092"]
-    environment: {KRAFT}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:29092,HOST://kafka.example.com:9092
-""",
+        {
+            "kafka": kraft(
+                "PLAINTEXT://kafka:29092,HOST://kafka.example.com:9092", ports=["9192:9092"]
+            )
+        },
         (("KL017", "kafka", "warning"),),
     ),
     # A second address of the machine for the second broker, under the name of the first.
     Case(
         "one name for two brokers",
-        """
-services:
-  zookeeper: {image: "confluentinc/cp-zookeeper:7.5.0"}
-  one:
-    image: confluentinc/cp-kafka:7.5.0
-    ports: ["192.0.2.1:9092:9092"]
-    environment: &settings
-      KAFKA_BROKER_ID: 1
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://one:29092,HOST://kafka.example.com:9092
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT
-  two:
-    image: confluentinc/cp-kafka:7.5.0
-    ports: ["192.0.2.2:9092:9092"]
-    environment:
-      <<: *settings
-      KAFKA_BROKER_ID: 2
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://two:29092,HOST://kafka.example.com:9092
-""",
+        {
+            "zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
+            **{
+                name: with_zookeeper(
+                    f"PLAINTEXT://{name}:29092,HOST://kafka.example.com:9092",
+                    protocols=HOST_MAP,
+                    variables={"KAFKA_BROKER_ID": id},
+                    ports=[f"192.0.2.{id}:9092:9092"],
+                )
+                for id, name in ((1, "one"), (2, "two"))
+            },
+        },
         (("KL016", "two", "error"),),
     ),
     # A controller with the address of a metrics reporter that it does not run.
     Case(
         "a setting that nobody reads",
-        """
-services:
-  controller:
-    image: confluentinc/cp-server:8.0.0
-    environment:
-      KAFKA_NODE_ID: 1
-      KAFKA_PROCESS_ROLES: controller
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@controller:9093
-      KAFKA_LISTENERS: CONTROLLER://controller:9093
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      CLUSTER_ID: MkU3OEVBNTcwNTJENDM2Qk
-      CONFLUENT_METRICS_REPORTER_BOOTSTRAP_SERVERS: localhost:19092
-""",
+        {
+            "controller": variables_of(
+                "confluentinc/cp-server:8.0.0",
+                "KAFKA_NODE_ID=1",
+                "KAFKA_PROCESS_ROLES=controller",
+                "KAFKA_CONTROLLER_QUORUM_VOTERS=1@controller:9093",
+                "KAFKA_LISTENERS=CONTROLLER://controller:9093",
+                "KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER",
+                "CLUSTER_ID=MkU3OEVBNTcwNTJENDM2Qk",
+                "CONFLUENT_METRICS_REPORTER_BOOTSTRAP_SERVERS=localhost:19092",
+            )
+        },
     ),
-    # https://github.com/confluentinc/cp-demo: whose image it is says a variable that nobody set.
+    # https://github.com/confluentinc/cp-demo: the image's registry is a variable without a value.
     Case(
         "a registry that is not known",
-        f"""
-services:
-  kafka:
-    image: ${{REPOSITORY}}/cp-kafka:7.5.0
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-  app: {{image: app, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-""",
+        {
+            "kafka": with_zookeeper(
+                FOR_KAFKA, image="${REPOSITORY}/cp-kafka:7.5.0", ports=PUBLISHED
+            ),
+            "app": app("kafka:9092"),
+        },
         (("KL017", "kafka", "warning"),),
     ),
     # A port that another container takes: what is advertised for it is right.
     Case(
         "one port of the machine for a broker and for something else",
-        f"""
-services:
-  other: {{image: other, ports: ["9092:9092"]}}
-  kafka:
-    image: confluentinc/cp-kafka:7.5.0
-    ports: ["9092:9092"]
-    environment: {ZOOKEEPER}
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-""",
-        (("KL017", "kafka", "error"),),
+        {"other": {"image": "other", "ports": PUBLISHED}, "kafka": FOR_HOST_ALONE},
+        WRONG_PORT,
     ),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_is_said_of_a_file(case: Case) -> None:
-    found = mistakes(services(case.text))
-    assert tuple((item.rule, item.container, str(item.severity)) for item in found) == case.expected
+    document = {"services": case.services, "networks": case.networks or {}}
+    findings = mistakes(services(yaml.safe_dump(document, sort_keys=False)))
+    reported = [(finding.rule, finding.container, str(finding.severity)) for finding in findings]
+    assert tuple(reported) == case.expected
 
 
 PROPERTIES = {

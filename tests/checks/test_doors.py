@@ -3,8 +3,6 @@
 Cases are one to three brokers with clients, near what works: mostly one thing is wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +35,7 @@ Verdict = set[tuple[str, str, str, str | None]]
 
 @dataclass(frozen=True)
 class Box:
-    """One container, in nobody's notation."""
+    """One container, independent of a file format."""
 
     name: str
     image: str
@@ -155,7 +153,7 @@ def docker_inputs(box: Box) -> dict[str, Any]:
 
 
 def by_pack(boxes: Iterable[Box]) -> tuple[Finding, ...]:
-    """What the pack says of a program's containers, one by one and at its end."""
+    """The pack's findings about a program's containers: at registration, and at the end."""
     run = ContainerRun()
     found: list[Finding] = []
     for box in boxes:
@@ -206,7 +204,10 @@ def properties(box: Box) -> str:
 
 
 def verdict(findings: Iterable[Finding]) -> Verdict:
-    return {(it.rule, it.severity, it.container, it.listener) for it in findings}
+    return {
+        (finding.rule, finding.severity, finding.container, finding.listener)
+        for finding in findings
+    }
 
 
 BOXES = st.tuples(brokers(), clients()).map(lambda made: [*made[0], *made[1]])
@@ -219,8 +220,8 @@ FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 @given(BOXES)
 def test_a_compose_file_and_a_program_get_the_same_verdict(boxes: list[Box]) -> None:
     services = compose(sorted(boxes, key=lambda box: box.name))
-    found = mistakes(services)
-    wanted = verdict((*found, *advice_on_services(services, found)))
+    findings = mistakes(services)
+    wanted = verdict((*findings, *advice_on_services(services, findings)))
     assert verdict(by_pack(boxes)) == wanted
     assert verdict(by_pack(reversed(boxes))) == wanted, "in whatever order they are registered"
 
@@ -273,12 +274,12 @@ def test_what_kafka_refuses_it_refuses_in_a_properties_file(boxes: list[Box]) ->
 def test_what_kafka_refuses_in_user_data_stops_the_instance_too(boxes: list[Box]) -> None:
     for box in boxes:
         text = f"#!/bin/sh\ncat > /k.properties <<'EOF'\n{properties(box)}EOF\n"
-        found = InstanceRun().evaluate(box.name, broker_files(text), SILENT_RESOLVERS)
+        findings = InstanceRun().evaluate(box.name, broker_files(text), SILENT_RESOLVERS)
         by_lint = user_data(text, "user-data.sh", None)
-        rules = {item.rule for item in found}
+        rules = {item.rule for item in findings}
         # what rules of instances alone stop gets no advice besides
         said = {"KL002"} if rules - {"KL002", *ADVICE} else {"KL002", *ADVICE}
-        assert {item.observed for item in found if item.rule in said} == {
+        assert {item.observed for item in findings if item.rule in said} == {
             item.finding.observed for item in by_lint.mistakes if item.finding.rule in said
         }
 
@@ -292,8 +293,8 @@ def test_what_kafka_refuses_whatever_the_image_it_refuses_in_a_file_of_variables
         if not {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"} <= set(box.env):
             continue  # whether something derives them is not known of a file alone
         wanted = mistakes(compose([replace(box, image=IMAGES[2])]))
-        found = mistakes_in_variables(box.env)
-        assert verdict(replace(item, container=box.name) for item in found) == {
+        findings = mistakes_in_variables(box.env)
+        assert verdict(replace(item, container=box.name) for item in findings) == {
             item for item in verdict(wanted) if item[0] in REFUSALS
         }
 

@@ -1,10 +1,8 @@
 """The gate is a door too: a plan gets the errors that a Compose file of its containers gets.
 
-A plan says more than a file: whom a listener serves. Where the gate alone objects, the reason is
-among those that `_is_decided` has.
+A plan has more facts than a file: the scopes of its listeners. A finding of the gate alone has one
+of the reasons in `_is_decided`.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -132,7 +130,7 @@ def by_compose(listed: list[Row]) -> list[Finding]:
 
 
 def _is_decided(item: Finding, row: Row) -> bool:
-    """Whether a finding of the gate alone is about what only a plan says."""
+    """Whether a finding of the gate alone depends on facts that only a plan has."""
     if item.rule == "KL004":
         return True  # each of two is named, and two listeners of one broker may share no address
     unpublished = not row.published  # clients of the scope `host` are there without a port, too

@@ -1,7 +1,5 @@
 """The health check of a broker is a client in its container."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rules.deployment_examples import verdicts

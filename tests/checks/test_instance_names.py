@@ -1,7 +1,5 @@
 """Why the names that an instance advertises resolve, by its stack and by those who are asked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -160,7 +158,7 @@ NOT_KNOWN = "the addresses of its instance are not known yet"
 
 
 def of_ec2(host: str, scope: str, table: Table | None = None, **changed: Any) -> NameEvidence:
-    """What is known of one of EC2's names for clients of a scope, whom nobody can ask for."""
+    """The evidence for one of EC2's names, for clients of a scope without a resolver."""
     text = {"listeners": "CLIENTS://:9092", "advertised.listeners": f"CLIENTS://{host}:9092"}
     facts = instance_facts(UserDataFile("f", NodeSettings(text, {"scopes": f"CLIENTS:{scope}"})))
     asked = TableAsked({"system": table or {}}, ())

@@ -1,7 +1,5 @@
 """User data held against the plan that was checked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Which instances are checked together, as the brokers of one cluster."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

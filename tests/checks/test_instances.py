@@ -1,7 +1,5 @@
 """Brokers on instances, one after the other: what their own inputs show, and what others hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -118,7 +116,7 @@ def test_what_kafka_refuses_is_said_once_and_as_lint_says_it() -> None:
     assert found == replace(wanted, node=1)
     zookeeper = written(**ZOOKEEPER, listener_security_protocol_map="")
     assert [text[:5] for text in reported(InstanceRun(), "a", zookeeper)] == ["KL002"]
-    # what stands before, or what the instance computes, may add the protocol
+    # earlier lines, or values that the instance computes, may add the protocol
     part = UserDataFile("f", zookeeper.settings, whole=False)
     assert reported(InstanceRun(), "a", part) == []
 
@@ -161,7 +159,7 @@ def test_what_kafka_takes_is_no_mistake(changed: dict[str, str]) -> None:
 def test_loopback_is_right_for_a_broker_that_is_alone(
     changed: dict[str, str], rules: list[str]
 ) -> None:
-    """PLAINTEXT says of itself nothing of whom it is for."""
+    """The name PLAINTEXT does not show the listener's clients."""
     alone = {
         "listener_security_protocol_map": "",
         "inter_broker_listener_name": "",

@@ -1,11 +1,9 @@
 """Clients that are found outside of plain variables, and what images and ports leave open."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes
-from tests.rules.deployment_examples import services
+from tests.rules.deployment_examples import observations, services
 
 BROKER = """
   kafka:
@@ -37,11 +35,6 @@ FILES = {
 }
 
 
-def found(text: str, files: dict[str, str] | None = None) -> list[tuple[str, str, str]]:
-    listed = mistakes(services(f"services:\n{text}\n", files))
-    return [(item.rule, item.container, item.observed) for item in listed]
-
-
 def client(*lines: str) -> str:
     return "\n".join(["  app:", "    image: registry.example.com/app:1", *lines])
 
@@ -50,7 +43,7 @@ def client(*lines: str) -> str:
 @pytest.mark.parametrize(("address", "well"), [("kafka:29092", True), ("kafka:9092", False)])
 def test_a_mounted_file_is_a_client(name: str, address: str, well: bool) -> None:
     mounted = client(f"    volumes: ['{name}:/etc/app/{name[2:]}']")
-    listed = found(BROKER + mounted, {name: FILES[name].format(address)})
+    listed = observations(BROKER + mounted, {name: FILES[name].format(address)})
     assert [item[:2] for item in listed] == ([] if well else [("KL015", "kafka")])
 
 
@@ -59,7 +52,10 @@ def test_what_a_variable_says_counts_before_a_mounted_file() -> None:
         "    volumes: ['./spring.yml:/etc/app/application.yml']",
         "    environment: {SPRING_KAFKA_BOOTSTRAP_SERVERS: 'kafka:29092'}",
     )
-    assert found(BROKER + app, {"./spring.yml": FILES["./spring.yml"].format("kafka:9092")}) == []
+    assert (
+        observations(BROKER + app, {"./spring.yml": FILES["./spring.yml"].format("kafka:9092")})
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,14 +82,14 @@ def test_what_a_variable_says_counts_before_a_mounted_file() -> None:
     ],
 )
 def test_arguments_pairs_and_inline_yaml(lines: list[str], rules: list[tuple[str, str]]) -> None:
-    assert [item[:2] for item in found(BROKER + client(*lines))] == rules
+    assert [item[:2] for item in observations(BROKER + client(*lines))] == rules
 
 
 def test_a_connector_is_its_worker_s_client() -> None:
     connector = r'{"config": {"database.history.kafka.bootstrap.servers": "kafka:9092"}}'
     setup = client(f"    command: >\n      curl -d '{connector}' http://connect:8083/connectors")
     connect = "\n  connect:\n    image: registry.example.com/connect:1\n"
-    ((rule, broker, observed),) = found(BROKER + setup + connect)
+    ((rule, broker, observed),) = observations(BROKER + setup + connect)
     assert (rule, broker) == ("KL015", "kafka")
     assert observed.startswith("connect bootstraps to HOST")
 
@@ -115,10 +111,12 @@ def test_a_client_without_tls_on_a_listener_with_tls(image: str, variables: str)
         "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS": "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL"
     }.get(variables, variables.replace("BOOTSTRAP_SERVERS", "SECURITY_PROTOCOL"))
     spoken = f"      {protocol}: SSL\n"
-    assert [item[:2] for item in found(TLS + text) if item[0] == "KL015"] == [("KL015", "app")]
-    assert found(TLS + text + spoken) == []
-    assert found(BROKER + text) == []
-    assert [item[:2] for item in found(BROKER + text + spoken)] == [("KL015", "app")]
+    assert [item[:2] for item in observations(TLS + text) if item[0] == "KL015"] == [
+        ("KL015", "app")
+    ]
+    assert observations(TLS + text + spoken) == []
+    assert observations(BROKER + text) == []
+    assert [item[:2] for item in observations(BROKER + text + spoken)] == [("KL015", "app")]
 
 
 CONNECT = "confluentinc/cp-kafka-connect:7.9.0"
@@ -187,7 +185,9 @@ def worker(image: str, **variables: str) -> str:
 def test_what_a_worker_of_connect_and_its_connectors_speak(
     broker: str, image: str, variables: dict[str, str], said: str
 ) -> None:
-    listed = [item for item in found(broker + worker(image, **variables)) if item[0] == "KL015"]
+    listed = [
+        item for item in observations(broker + worker(image, **variables)) if item[0] == "KL015"
+    ]
     assert len(listed) == bool(said)
     assert all(name == "app" and said in observed for _, name, observed in listed)
 
@@ -235,7 +235,7 @@ def test_a_client_with_a_protocol_as_mechanism(image: str, protocol: str, mechan
             f"  app:\n    image: {image}\n    environment:\n      {address}: kafka:29092\n"
             f"      {protocol}: {spoken}\n      {mechanism}: {used}\n"
         )
-        return [observed for _, name, observed in found(broker + text) if name == "app"]
+        return [observed for _, name, observed in observations(broker + text) if name == "app"]
 
     (observed,) = of_app(SASL, "SASL_PLAINTEXT", "SASL_PLAINTEXT")
     assert observed.startswith(f"{mechanism}: SASL_PLAINTEXT is a security protocol")
@@ -250,7 +250,7 @@ def test_a_worker_that_reaches_no_broker_is_reported_once() -> None:
         CONNECT_BOOTSTRAP_SERVERS="kafka:29999",
         CONNECT_PRODUCER_SECURITY_PROTOCOL="SSL",
     )
-    assert [item[:2] for item in found(BROKER + text)] == [("KL015", "app")]
+    assert [item[:2] for item in observations(BROKER + text)] == [("KL015", "app")]
 
 
 @pytest.mark.parametrize(
@@ -278,11 +278,11 @@ def test_schema_registry_ignores_addresses_of_another_protocol(
     )
     if protocol:
         text += f"      SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL: {protocol}\n"
-    assert [item[0] for item in found(broker + text) if item[1] == "app"] == rules
+    assert [item[0] for item in observations(broker + text) if item[1] == "app"] == rules
 
 
 def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
-    assert found(TLS + client("    environment: {KAFKA_BROKERS: 'kafka:29092'}")) == []
+    assert observations(TLS + client("    environment: {KAFKA_BROKERS: 'kafka:29092'}")) == []
 
 
 @pytest.mark.parametrize(
@@ -304,8 +304,8 @@ def test_a_client_of_an_unknown_image_may_speak_anything() -> None:
 def test_ports_of_the_machine_that_are_not_known(ports: str, advertised: str, level: str) -> None:
     text = BROKER.replace("'9092:9092'", ports).replace('"9092:9092"', ports)
     text = text.replace("HOST://localhost:9092", f"HOST://{advertised}")
-    listed = mistakes(services(f"services:\n{text}\n"))
-    assert [(item.rule, str(item.severity)) for item in listed] == (
+    findings = mistakes(services(f"services:\n{text}\n"))
+    assert [(finding.rule, str(finding.severity)) for finding in findings] == (
         [("KL017", level)] if level else []
     )
 
@@ -330,12 +330,12 @@ MAPPED = "      KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP: INNER:PLAINTEXT,CONTRO
 @pytest.mark.parametrize("image", ["bitnami/kafka:3.9", "bitnamilegacy/kafka:3.7.1-debian-12-r4"])
 def test_what_bitnami_s_new_script_is_not_given_is_not_set(image: str) -> None:
     text = BITNAMI.format(image=image)
-    assert [item[:2] for item in found(text)] == [("KL002", "kafka")]
-    assert found(text + MAPPED) == []
+    assert [item[:2] for item in observations(text)] == [("KL002", "kafka")]
+    assert observations(text + MAPPED) == []
     mounted = "    volumes: ['./conf:/bitnami/kafka/config']\n"
-    assert found(text + mounted) == []
+    assert observations(text + mounted) == []
 
 
 @pytest.mark.parametrize("image", ["bitnami/kafka:3.1.0", "bitnami/kafka:${TAG}"])
 def test_of_an_older_or_unknown_script_of_bitnami_it_is_not_known(image: str) -> None:
-    assert found(BITNAMI.format(image=image)) == []
+    assert observations(BITNAMI.format(image=image)) == []

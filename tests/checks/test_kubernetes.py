@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import textwrap
 
 import pytest
@@ -185,7 +183,7 @@ def test_what_is_set_elsewhere_may_be_right(more: str) -> None:
 
 def hostname(env: str = "", **more: str) -> list[tuple[str, tuple[str, ...]]]:
     text = broker(env=env, **more).replace("$(POD)", "$(HOSTNAME)")
-    return [(item.rule, item.inputs) for item in mistakes(read(text))]
+    return [(finding.rule, finding.inputs) for finding in mistakes(read(text))]
 
 
 def test_kubernetes_replaces_no_hostname_that_env_does_not_have() -> None:

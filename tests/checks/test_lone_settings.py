@@ -1,6 +1,4 @@
-"""Properties that others wrote, for a Kafka that nobody names."""
-
-from __future__ import annotations
+"""Properties files of other programs, for a Kafka of unknown release."""
 
 import re
 
@@ -145,8 +143,8 @@ MAPPED = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.l
 def test_what_kafka_refuses(
     text: str, observed: str, expected: str, remedy: str, inputs: str
 ) -> None:
-    (found,) = mistakes_in_properties(text)
-    assert (found.rule, found.observed, found.expected, found.remedy, found.inputs) == (
+    (finding,) = mistakes_in_properties(text)
+    assert (finding.rule, finding.observed, finding.expected, finding.remedy, finding.inputs) == (
         "KL002",
         observed,
         expected,
@@ -199,7 +197,7 @@ SERVERS = ALONE.replace(
 )
 def test_what_kafka_refuses_of_a_quorum(text: str, observed: str) -> None:
     assert is_of_broker(text)
-    assert [item.observed for item in mistakes_in_properties(text)] == [observed]
+    assert [finding.observed for finding in mistakes_in_properties(text)] == [observed]
 
 
 OUTSIDE = (
@@ -232,18 +230,18 @@ OUTSIDE = (
 )
 def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) -> None:
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,{entry}\n"
-    (found,) = mistakes_in_properties(text)
-    assert (found.rule, found.listener, found.inputs, found.severity) == (
+    (finding,) = mistakes_in_properties(text)
+    assert (finding.rule, finding.listener, finding.inputs, finding.severity) == (
         "KL002",
         "OUT",
         ("advertised.listeners",),
         "error",
     )
-    assert found.observed == (
+    assert finding.observed == (
         f"advertised.listeners: OUT {why}; Kafka hands it out, and no client can connect to it"
     )
     variables = {"KAFKA_ADVERTISED_LISTENERS": f"IN://k:9092,{entry}"}
-    assert [item.observed for item in mistakes_in_variables(variables)] == [found.observed]
+    assert [item.observed for item in mistakes_in_variables(variables)] == [finding.observed]
 
 
 @pytest.mark.parametrize(
@@ -265,15 +263,17 @@ def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) 
 def test_what_is_bound_and_where_voters_are(change: tuple[str, str], observed: str) -> None:
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://k:9094\n"
     assert mistakes_in_properties(text) == ()
-    assert [it.observed for it in mistakes_in_properties(text.replace(*change))] == [observed]
+    assert [finding.observed for finding in mistakes_in_properties(text.replace(*change))] == [
+        observed
+    ]
 
 
 @pytest.mark.parametrize(
     "more", ["", "group.id=g\n", "controller.quorum.bootstrap.servers=c:9093\n", "node.id=__ID__\n"]
 )
 def test_a_part_of_a_file_advertises_every_interface(more: str) -> None:
-    (found,) = mistakes_in_properties(f"{more}advertised.listeners=PLAINTEXT://0.0.0.0:9092\n")
-    assert (found.rule, found.listener) == ("KL002", "PLAINTEXT")
+    (finding,) = mistakes_in_properties(f"{more}advertised.listeners=PLAINTEXT://0.0.0.0:9092\n")
+    assert (finding.rule, finding.listener) == ("KL002", "PLAINTEXT")
 
 
 @pytest.mark.parametrize(
@@ -319,8 +319,8 @@ def test_any_text_is_checked(text: str) -> None:
 
 
 def test_a_file_that_java_does_not_load_is_one_mistake() -> None:
-    found = mistakes_in_properties("log.dirs=C:\\users\\kafka\n" + KRAFT.replace("1@", ""))
-    assert [(item.rule, item.observed, item.inputs) for item in found] == [
+    findings = mistakes_in_properties("log.dirs=C:\\users\\kafka\n" + KRAFT.replace("1@", ""))
+    assert [(finding.rule, finding.observed, finding.inputs) for finding in findings] == [
         (
             "KL002",
             "log.dirs: has a \\u without four hexadecimal digits; Java loads no such file",
@@ -332,9 +332,9 @@ def test_a_file_that_java_does_not_load_is_one_mistake() -> None:
 
 @pytest.mark.parametrize("mark", ["\ufeff", "\u00ef\u00bb\u00bf"], ids=["UTF-8", "ISO-8859-1"])
 def test_a_byte_order_mark_takes_the_first_key_away(mark: str) -> None:
-    (found,) = mistakes_in_properties(f"{mark}advertised.listeners=PLAINTEXT://k:9092\n{KRAFT}")
-    assert (found.rule, found.inputs) == ("KL002", ("advertised.listeners",))
-    assert found.observed == (
+    (finding,) = mistakes_in_properties(f"{mark}advertised.listeners=PLAINTEXT://k:9092\n{KRAFT}")
+    assert (finding.rule, finding.inputs) == ("KL002", ("advertised.listeners",))
+    assert finding.observed == (
         "advertised.listeners: begins with a byte order mark, which Java takes into the key: it is "
         "not set"
     )

@@ -1,7 +1,5 @@
 """KL016 on manifests: replicas, their ids and addresses, voters, cluster ids, readiness."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -68,7 +66,8 @@ def service(name: str = "kafka", app: str = "kafka", **spec: Any) -> dict[str, A
 
 def found(*documents: dict[str, Any]) -> list[tuple[str, str, str | None, tuple[str, ...]]]:
     return [
-        (it.rule, it.severity, it.listener, it.inputs) for it in mistakes(read_manifest(documents))
+        (finding.rule, finding.severity, finding.listener, finding.inputs)
+        for finding in mistakes(read_manifest(documents))
     ]
 
 
@@ -233,7 +232,7 @@ def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any])
             stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
             service(),
         ],
-        # CoreDNS has names by a Service that is not headless, the documentation says no
+        # CoreDNS has names by a Service that is not headless, the documentation excludes them
         [
             stateful(
                 serviceName="nodes",

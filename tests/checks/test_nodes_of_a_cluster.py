@@ -3,14 +3,11 @@
 Of each kind a file that is wrong at one node, and files that are right and look alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
 
-from earshot.checks.deployment import mistakes
-from tests.rules.deployment_examples import services
+from tests.rules.deployment_examples import observations
 
 ID = "MkU3OEVBNTcwNTJENDM2Qk"
 ALL = "1@k1:9093,2@k2:9093,3@k3:9093"
@@ -39,7 +36,7 @@ def node(name: str, id: int, voters: str, role: str = "broker,controller", **mor
 
 
 def three(**of_the_third: str) -> str:
-    """Three nodes of one cluster, the third with variables of its own."""
+    """Three nodes of one cluster, the third with other variables."""
     voters = of_the_third.pop("voters", ALL)
     nodes = [node("k1", 1, ALL), node("k2", 2, ALL), node("k3", 3, voters, **of_the_third)]
     return "\n".join(nodes)
@@ -143,18 +140,13 @@ RIGHT = {
 }
 
 
-def found(text: str) -> list[tuple[str, str, str]]:
-    listed = mistakes(services(f"services:\n{text}\n"))
-    return [(item.rule, item.container, item.observed) for item in listed]
-
-
 @pytest.mark.parametrize("kind", WRONG)
 def test_a_node_that_differs_is_named(kind: str) -> None:
     text, service, said = WRONG[kind]
-    listed = [item for item in found(text) if item[:2] == ("KL016", service)]
-    assert any(said in observed for _, _, observed in listed), found(text)
+    listed = [item for item in observations(text) if item[:2] == ("KL016", service)]
+    assert any(said in observed for _, _, observed in listed), observations(text)
 
 
 @pytest.mark.parametrize("kind", RIGHT)
 def test_nodes_that_agree_are_well(kind: str) -> None:
-    assert [item for item in found(RIGHT[kind]) if item[0] == "KL016"] == []
+    assert [item for item in observations(RIGHT[kind]) if item[0] == "KL016"] == []

@@ -1,7 +1,5 @@
 """The check of a whole plan: what a caller leaves out silences no rule."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -45,7 +43,7 @@ def plan(host: str = NAME, protocol: Protocol = Protocol.PLAINTEXT) -> ClusterPl
 def found(placement: str, made: ClusterPlan | None = None, **facts: Any) -> set[tuple[str, str]]:
     """Rule and state of each finding."""
     checked = check_plan(made or plan(), placement, POLICY, **facts)
-    return {(item.rule, str(item.state)) for item in checked.findings}
+    return {(finding.rule, str(finding.state)) for finding in checked.findings}
 
 
 @pytest.mark.parametrize("placement", ["local", "docker", "aws"])
@@ -102,7 +100,7 @@ def test_an_instance_that_is_left_out_beside_others_is_unknown() -> None:
     two = one.model_copy(update={"nodes": (*one.nodes, one.nodes[0].model_copy(update={"id": 2}))})
     cloud = Cloud({1: Instance((), ())}, Clients((), ()), {})
     checked = check_plan(two, "aws", POLICY, cloud=cloud)
-    texts = [it.observed for it in checked.findings if it.rule in ("KL007", "KL009")]
+    texts = [finding.observed for finding in checked.findings if finding.rule in ("KL007", "KL009")]
     expected = "what surrounds the instances of node 2: not known yet"
     assert texts.count(expected) == 2
 
@@ -116,5 +114,5 @@ def test_certificates_that_are_left_out_are_unknown() -> None:
 
 def test_unknown_is_no_violation() -> None:
     checked = check_plan(plan(), "docker", POLICY, containers=NotKnown.YET)
-    states = {it.state for it in checked.findings if it.rule == "KL006"}
+    states = {finding.state for finding in checked.findings if finding.rule == "KL006"}
     assert states == {FindingState.UNKNOWN}

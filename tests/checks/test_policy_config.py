@@ -1,7 +1,5 @@
 """The configuration of gate and pack: levels by rule, lookups, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

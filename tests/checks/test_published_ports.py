@@ -1,7 +1,5 @@
 """Published ports of bitnami's images before 2023, and ports that lead to no listener."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rules.deployment_examples import verdicts

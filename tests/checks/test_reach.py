@@ -1,7 +1,5 @@
 """Who reaches the brokers of a plan in containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

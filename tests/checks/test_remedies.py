@@ -1,9 +1,7 @@
 """The lines to write: exactly which, and that every one of them cures its finding and no more."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,38 +24,94 @@ from tests.goldens import is_golden
 from tests.rules.deployment_examples import services
 from tests.rules.examples import files
 
-KRAFT = """
-      KAFKA_NODE_ID: 1
-      KAFKA_PROCESS_ROLES: broker,controller
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093"""
 ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 MAP = "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"
+CONFLUENT = "confluentinc/cp-kafka:7.6.1"
+OWN_VOTER = "1@localhost:9093"
+PAIR = "PLAINTEXT://:9092,CONTROLLER://:9093"
+BOTH_PLAINTEXT = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+ONE_PORT = '"9092:9092"'
 EXAMPLES = [path for id in ("KL015", "KL016", "KL017") for path in files(id)]
 
 
-def reported(text: str) -> list[tuple[str, list[str], bool]]:
+def broker(name: str, image: str, ports: str, variables: Mapping[str, object]) -> str:
+    """A service with a broker; ``ports`` are the entries of its list, in quotes."""
+    env = "".join(f"      KAFKA_{key}: {value}\n" for key, value in variables.items() if value)
+    published = f"    ports: [{ports}]\n" if ports else ""
+    return f"  {name}:\n    image: {image}\n{published}    environment:\n{env}"
+
+
+def kraft(
+    listeners: str,
+    advertised: str,
+    protocols: str = "",
+    *,
+    name: str = "kafka",
+    ports: str = "",
+    id: int = 1,
+    roles: str = "broker,controller",
+    voters: str = OWN_VOTER,
+    **variables: str,
+) -> str:
+    return broker(
+        name,
+        "apache/kafka:4.1.1",
+        ports,
+        {
+            "NODE_ID": id,
+            "PROCESS_ROLES": roles,
+            "CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+            "CONTROLLER_QUORUM_VOTERS": voters,
+            "LISTENERS": listeners,
+            "ADVERTISED_LISTENERS": advertised,
+            "LISTENER_SECURITY_PROTOCOL_MAP": protocols,
+            **variables,
+        },
+    )
+
+
+def with_zookeeper(
+    advertised: str,
+    listeners: str = "PLAINTEXT://:9092",
+    *,
+    name: str = "kafka",
+    image: str = CONFLUENT,
+    ports: str = "",
+    zookeeper: str = "zookeeper",
+    **variables: object,
+) -> str:
+    env = {"ZOOKEEPER_CONNECT": f"{zookeeper}:2181", "LISTENERS": listeners}
+    return broker(name, image, ports, {**env, "ADVERTISED_LISTENERS": advertised, **variables})
+
+
+def client(servers: str, name: str = "ui", setting: str = "KAFKA_BROKERS") -> str:
+    return f'  {name}: {{image: {name}, environment: {{{setting}: "{servers}"}}}}\n'
+
+
+def reported(*brokers_and_clients: str) -> list[tuple[str, list[str], bool]]:
     """Each finding's remedy and lines, and whether it is the only way."""
     return [
-        (item.remedy, [str(line) for line in item.lines], item.is_only_way)
-        for item in mistakes(services(text))
+        (finding.remedy, [str(line) for line in finding.lines], finding.is_only_way)
+        for finding in mistakes(services(compose(*brokers_and_clients)))
     ]
+
+
+def compose(*texts: str) -> str:
+    """The text of a Compose file, from that of its services or of the whole file."""
+    text = "".join(texts)
+    return text if "services:" in text else f"services:\n{text}"
 
 
 # The commonest report: https://stackoverflow.com/questions/51630260
 def test_a_client_that_is_sent_to_localhost_gets_a_listener() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-      {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-  ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
-"""
-    assert reported(text) == [
+    kafka = kraft(
+        "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093",
+        "PLAINTEXT://localhost:9092",
+        BOTH_PLAINTEXT,
+        ports=ONE_PORT,
+    )
+    ui = client("kafka:9092", setting="KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS")
+    assert reported(kafka, ui) == [
         (
             "give clients in containers a listener of their own",
             [
@@ -78,19 +132,14 @@ services:
 
 
 def test_a_listener_for_the_machine_has_another_name_where_one_is_taken() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: EXTERNAL://0.0.0.0:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: EXTERNAL://kafka:9092
-      KAFKA_INTER_BROKER_LISTENER_NAME: EXTERNAL
-      {MAP}: EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
-  ui: {{image: ui, environment: {{KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka:9092"}}}}
-"""
-    ((_, lines, is_only_way),) = reported(text)
+    kafka = kraft(
+        "EXTERNAL://0.0.0.0:9092,CONTROLLER://:9093",
+        "EXTERNAL://kafka:9092",
+        "EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        ports=ONE_PORT,
+        INTER_BROKER_LISTENER_NAME="EXTERNAL",
+    )
+    ((_, lines, is_only_way),) = reported(kafka, client("kafka:9092"))
     assert not is_only_way
     assert lines == [
         "kafka: KAFKA_ADVERTISED_LISTENERS: EXTERNAL://kafka:9092,HOST://localhost:9092",
@@ -123,108 +172,82 @@ services:
     assert reported(text + other) == reported(text), "one that begins there already stays as it is"
 
 
-SEPARATE = """
-services:
-  controller:
-    image: apache/kafka:4.1.1
-    environment:
-      KAFKA_NODE_ID: 1
-      KAFKA_PROCESS_ROLES: controller
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@controller:9093
-      KAFKA_LISTENERS: CONTROLLER://:9093
-  kafka:
-    image: apache/kafka:4.1.1
-    environment:
-      KAFKA_NODE_ID: 2
-      KAFKA_PROCESS_ROLES: broker
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@controller:9093
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-  ui: {image: ui, environment: {KAFKA_BROKERS: "nobody:9092"}}
-"""
+CONTROLLER = kraft(
+    "CONTROLLER://:9093", "", name="controller", roles="controller", voters="1@controller:9093"
+)
+SEPARATE = CONTROLLER + kraft(
+    "PLAINTEXT://:9092", "PLAINTEXT://kafka:9092", id=2, roles="broker", voters="1@controller:9093"
+)
+
+
+TO_WORKING_LISTENER = "bootstrap to a listener whose advertised address works in this container"
 
 
 def test_a_client_that_knows_one_broker_by_name_begins_with_that_one() -> None:
     brokers = "".join(
-        f"""
-  kafka{id}:
-    image: apache/kafka:4.1.1
-    environment:
-      KAFKA_NODE_ID: {id}
-      KAFKA_PROCESS_ROLES: broker,controller
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093
-      KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka{id}:9092
-      {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"""
+        kraft(
+            "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093",
+            f"PLAINTEXT://kafka{id}:9092",
+            BOTH_PLAINTEXT,
+            name=f"kafka{id}",
+            id=id,
+            voters="1@kafka1:9093,2@kafka2:9093",
+        )
         for id in (1, 2)
     )
-    client = '  ui: {image: ui, environment: {KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "kafka2:9999"}}'
-    assert reported(f"services:{brokers}\n{client}\n") == [
-        ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka2:9092"], True)
+    assert reported(brokers, client("kafka2:9999")) == [
+        ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_BROKERS: kafka2:9092"], True)
     ]
 
 
 def test_a_client_begins_with_each_broker_at_that_brokers_port() -> None:
-    broker = """
-    image: confluentinc/cp-kafka:7.6.1
-    environment: {KAFKA_ZOOKEEPER_CONNECT: "z:2181", KAFKA_ADVERTISED_LISTENERS: "PLAINTEXT://"""
-    text = f"""
-services:
-  one: {broker}one:9094"}}
-  two: {broker}two:9095"}}
-  ui: {{image: ui, environment: {{KAFKA_BOOTSTRAP_SERVERS: "one:9092,two:9092"}}}}
-"""
-    ((_, lines, _),) = reported(text)
-    assert lines == ["ui: KAFKA_BOOTSTRAP_SERVERS: one:9094,two:9095"]
+    one, two = (
+        with_zookeeper(f"PLAINTEXT://{name}:{port}", "", name=name)
+        for name, port in (("one", 9094), ("two", 9095))
+    )
+    ((_, lines, _),) = reported(one, two, client("one:9092,two:9092"))
+    assert lines == ["ui: KAFKA_BROKERS: one:9094,two:9095"]
 
 
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
-    assert reported(SEPARATE) == [("bootstrap ui to PLAINTEXT", lines, True)]
+    assert reported(SEPARATE, client("nobody:9092")) == [("bootstrap ui to PLAINTEXT", lines, True)]
 
 
 def test_a_broker_with_unknown_listeners_gets_no_lines() -> None:
-    text = """
-services:
-  kafka: {image: apache/kafka:4.1.1, env_file: kafka.env, environment: {KAFKA_NODE_ID: 1}}
-  ui: {image: ui, environment: {KAFKA_BROKERS: "nobody:9092"}}
-"""
-    remedy = "bootstrap to a listener whose advertised address works in this container"
-    assert reported(text) == [(remedy, [], False)]
+    kafka = (
+        "  kafka: {image: apache/kafka:4.1.1, env_file: a.env, environment: {KAFKA_NODE_ID: 1}}\n"
+    )
+    assert reported(kafka, client("nobody:9092")) == [(TO_WORKING_LISTENER, [], False)]
 
 
 def test_of_two_clusters_the_one_a_client_means_is_unknown() -> None:
-    other = SEPARATE[SEPARATE.index("  controller:") : SEPARATE.index("  ui:")]
+    other = SEPARATE
     for name in ("controller", "kafka"):
         other = other.replace(f"  {name}:", f"  {name}2:").replace(f"@{name}:", f"@{name}2:")
     other = other.replace("//kafka:", "//kafka2:")
-    remedy = "bootstrap to a listener whose advertised address works in this container"
-    assert reported(SEPARATE + other) == [(remedy, [], False)]
+    remedies_shown = reported(SEPARATE, other, client("nobody:9092"))
+    assert remedies_shown == [(TO_WORKING_LISTENER, [], False)]
 
 
 def test_an_address_alone_does_not_lead_to_a_listener_with_another_protocol() -> None:
     listeners = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
     others = ",".join(f"{name}://kafka:{port}" for port, name in enumerate(listeners[1:], 9093))
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:3.9.1
-    ports: ["9092:9092"]
-    environment:
-      KAFKA_BROKER_ID: 1
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092,SSL://:9093,SASL_PLAINTEXT://:9094,SASL_SSL://:9095
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092,{others}
-      KAFKA_OPTS: -Djava.security.auth.login.config=/etc/kafka/jaas.conf
-      KAFKA_SSL_KEYSTORE_FILENAME: broker.jks
-      KAFKA_SSL_KEYSTORE_CREDENTIALS: password
-      KAFKA_SSL_KEY_CREDENTIALS: password
-      KAFKA_SSL_KEYSTORE_LOCATION: /etc/kafka/broker.jks
-  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-"""
+    settings = {
+        "BROKER_ID": "1",
+        "OPTS": "-Djava.security.auth.login.config=/etc/kafka/jaas.conf",
+        "SSL_KEYSTORE_FILENAME": "broker.jks",
+        "SSL_KEYSTORE_CREDENTIALS": "password",
+        "SSL_KEY_CREDENTIALS": "password",
+        "SSL_KEYSTORE_LOCATION": "/etc/kafka/broker.jks",
+    }
+    text = client("kafka:9092") + with_zookeeper(
+        f"PLAINTEXT://localhost:9092,{others}",
+        "PLAINTEXT://:9092,SSL://:9093,SASL_PLAINTEXT://:9094,SASL_SSL://:9095",
+        image="apache/kafka:3.9.1",
+        ports=ONE_PORT,
+        **settings,
+    )
     ((_, lines, _),) = reported(text)
     protocols = ",".join(f"{name}:{name}" for name in listeners)
     assert lines[2:] == [
@@ -236,44 +259,25 @@ services:
 
 
 def test_a_listener_with_tls_or_passwords_would_need_more_than_lines() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: SECURE://0.0.0.0:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: SECURE://localhost:9092
-      KAFKA_INTER_BROKER_LISTENER_NAME: SECURE
-      {MAP}: SECURE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
-  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-"""
-    assert [lines for _, lines, _ in reported(text)] == [[]]
+    kafka = kraft(
+        "SECURE://0.0.0.0:9092,CONTROLLER://:9093",
+        "SECURE://localhost:9092",
+        "SECURE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        ports=ONE_PORT,
+        INTER_BROKER_LISTENER_NAME="SECURE",
+    )
+    assert [lines for _, lines, _ in reported(kafka, client("kafka:9092"))] == [[]]
 
 
 def test_two_right_answers_are_no_only_way() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["9094:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-"""
+    kafka = kraft(PAIR, "PLAINTEXT://localhost:9092", ports='"9094:9092"')
     line = "kafka: KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9094"
     either = "publish 9092:9092, or advertise PLAINTEXT://localhost:9094"
-    assert reported(text) == [(either, [line], False)]
+    assert reported(kafka) == [(either, [line], False)]
 
 
 def test_of_a_configuration_in_one_variable_the_address_alone_is_shown() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    environment: {KRAFT}
-      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
+    ui = """
   ui:
     image: akhq
     environment:
@@ -282,24 +286,19 @@ services:
         sasl.jaas.config: hunter2
 """
     line = "ui: CONFIGURATION: kafka:9092 in place of localhost:9092"
-    assert reported(text) == [("bootstrap ui to PLAINTEXT", [line], True)]
+    assert reported(kraft(PAIR, "PLAINTEXT://kafka:9092"), ui) == [
+        ("bootstrap ui to PLAINTEXT", [line], True)
+    ]
 
 
 def test_a_list_over_several_lines_is_told_on_one() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["9092:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: |
-        PLAINTEXT://0.0.0.0:9092,
-        CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-      {MAP}: "PLAINTEXT:PLAINTEXT, CONTROLLER:PLAINTEXT"
-  ui: {{image: ui, environment: {{KAFKA_BROKERS: "kafka:9092"}}}}
-"""
-    (remedy, none, _), (_, lines, _) = reported(text)
+    kafka = kraft(
+        "|\n        PLAINTEXT://0.0.0.0:9092,\n        CONTROLLER://:9093",
+        "PLAINTEXT://localhost:9092",
+        '"PLAINTEXT:PLAINTEXT, CONTROLLER:PLAINTEXT"',
+        ports=ONE_PORT,
+    )
+    (remedy, none, _), (_, lines, _) = reported(kafka, client("kafka:9092"))
     assert (remedy, none) == ("fix KAFKA_LISTENERS", [])  # the image writes two lines
     assert lines[1:3] == [
         "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092",
@@ -323,29 +322,23 @@ advertised.listeners=PLAINTEXT://localhost:9092
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@localhost:9093
 """
-    (found,) = mistakes(services(text, {"./server.properties": properties}))
-    assert [str(item) for item in found.lines] == [
+    (finding,) = mistakes(services(text, {"./server.properties": properties}))
+    assert [str(item) for item in finding.lines] == [
         "kafka: advertised.listeners: PLAINTEXT://kafka:9092"
     ]
 
 
-TWO = """
-services:
-  kafka1:
-    image: apache/kafka:3.9.1
-    ports: ["9092:9092", "9093"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper1:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-  kafka2:
-    image: apache/kafka:3.9.1
-    ports: ["9092:9092", "9093"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper2:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-"""
+FIRST, SECOND = (
+    with_zookeeper(
+        "PLAINTEXT://localhost:9092",
+        name=f"kafka{id}",
+        image="apache/kafka:3.9.1",
+        ports='"9092:9092", "9093"',
+        zookeeper=f"zookeeper{id}",
+    )
+    for id in (1, 2)
+)
+TWO = FIRST + SECOND
 
 
 def test_of_two_that_publish_one_port_the_second_gets_the_next_that_is_free() -> None:
@@ -368,77 +361,44 @@ def test_above_the_last_port_is_none_that_is_free() -> None:
 
 
 def test_each_of_several_findings_has_its_own_lines() -> None:
-    clients = """
-  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111"}}
-  app: {image: app, environment: {KAFKA_BROKERS: "kafka:2222"}}
-"""
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    environment: {KRAFT}
-      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092
-{clients}"""
-    assert reported(text) == [
+    kafka = kraft(PAIR, "PLAINTEXT://kafka:9092")
+    ui, app = client("kafka:1111"), client("kafka:2222", "app")
+    assert reported(kafka, ui, app) == [
         ("bootstrap ui to PLAINTEXT", ["ui: KAFKA_BROKERS: kafka:9092"], True),
         ("bootstrap app to PLAINTEXT", ["app: KAFKA_BROKERS: kafka:9092"], True),
     ]
-    both = text[: text.index("  ui:")] + (
-        '  ui: {image: ui, environment: {KAFKA_BROKERS: "kafka:1111", KAFKA_SERVERS: "kafka:2222"}}'
-    )
+    both = kafka + client('kafka:1111", KAFKA_SERVERS: "kafka:2222')
     assert [lines for _, lines, _ in reported(both)] == [
         ["ui: KAFKA_BROKERS: kafka:9092"],
         ["ui: KAFKA_SERVERS: kafka:9092"],
     ]
-    alike = text.replace("kafka:2222", "kafka:1111")
-    assert [lines for _, lines, _ in reported(alike)] == [
+    assert [lines for _, lines, _ in reported(kafka, ui, client("kafka:1111", "app"))] == [
         ["ui: KAFKA_BROKERS: kafka:9092"],
         ["app: KAFKA_BROKERS: kafka:9092"],
     ]
 
 
 def test_a_voter_without_a_controller_listener_is_left_where_it_is() -> None:
-    text = f"""
-services:
-  kafka1:
-    image: apache/kafka:4.1.1
-    environment: {KRAFT.replace("1@localhost:9093", "1@kafka1:9999,2@kafka2:9093")}
-      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka1:9092
-  kafka2:
-    image: apache/kafka:4.1.1
-    environment:
-      KAFKA_NODE_ID: 2
-      KAFKA_PROCESS_ROLES: broker
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9999,2@kafka2:9093
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka2:9092
-"""
+    voters = "1@kafka1:9999,2@kafka2:9093"
+    kafka1 = kraft(PAIR, "PLAINTEXT://kafka1:9092", name="kafka1", voters=voters)
+    kafka2 = kraft(
+        "PLAINTEXT://:9092",
+        "PLAINTEXT://kafka2:9092",
+        name="kafka2",
+        id=2,
+        roles="broker",
+        voters=voters,
+    )
     remedy = "give node 2 the role controller, or take it off the voters"
-    voters = "KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093"
-    assert reported(text) == [
+    corrected = "KAFKA_CONTROLLER_QUORUM_VOTERS: 1@kafka1:9093,2@kafka2:9093"
+    assert reported(kafka1, kafka2) == [
         (remedy, [], False),
         (
             "list each voter where its controller listener is",
-            [f"{name}: {voters}" for name in ("kafka1", "kafka2")],
+            [f"{name}: {corrected}" for name in ("kafka1", "kafka2")],
             True,
         ),
     ]
-
-
-def node(name: str, id: int, voters: str) -> str:
-    return f"""
-  {name}:
-    image: apache/kafka:4.1.1
-    environment:
-      KAFKA_NODE_ID: {id}
-      KAFKA_PROCESS_ROLES: broker,controller
-      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
-      KAFKA_CONTROLLER_QUORUM_VOTERS: {voters}
-      KAFKA_LISTENERS: PLAINTEXT://:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{name}:9092"""
 
 
 @pytest.mark.parametrize(
@@ -463,23 +423,23 @@ def node(name: str, id: int, voters: str) -> str:
 def test_voters_are_listed_anew_on_the_nodes_of_their_cluster(
     nodes: list[tuple[str, int, str]], expected: list[str]
 ) -> None:
-    text = "services:" + "".join(node(*item) for item in nodes)
+    text = "".join(
+        kraft(PAIR, f"PLAINTEXT://{name}:9092", name=name, id=id, voters=voters)
+        for name, id, voters in nodes
+    )
     assert reported(text) == [("list each voter where its controller listener is", expected, True)]
 
 
 def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between_them() -> None:
-    text = "services:"
-    lines = []
+    text, lines = "", []
     for id, port in ((1, 9092), (2, 9094)):
-        text += f"""
-  kafka{id}:
-    image: apache/kafka:3.9.1
-    ports: ["{port}:9092"]
-    environment:
-      KAFKA_BROKER_ID: {id}
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:{port}"""
+        text += with_zookeeper(
+            f"PLAINTEXT://localhost:{port}",
+            name=f"kafka{id}",
+            image="apache/kafka:3.9.1",
+            ports=f'"{port}:9092"',
+            BROKER_ID=id,
+        )
         advertised = f"PLAINTEXT://localhost:{port},INTERNAL://kafka{id}:29092"
         lines += [
             f"kafka{id}: KAFKA_ADVERTISED_LISTENERS: {advertised}",
@@ -494,9 +454,8 @@ def test_brokers_that_advertise_the_machine_to_each_other_get_a_listener_between
 def test_of_a_large_file_so_many_lines_are_tried(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    second = TWO[TWO.index("  kafka2:") :]
-    all_services = services(TWO + second.replace("r2", "r3").replace("a2", "a3")
-                            + second.replace("r2", "r4").replace("a2", "a4"))  # fmt: skip
+    third, fourth = (SECOND.replace("r2", f"r{id}").replace("a2", f"a{id}") for id in (3, 4))
+    all_services = services(compose(TWO, third, fourth))
     findings = tuple(replace(item, lines=()) for item in mistakes(all_services))
     tried: list[int] = []
 
@@ -513,35 +472,18 @@ def test_of_a_large_file_so_many_lines_are_tried(
 
 def test_where_all_ports_are_published_none_is_left_for_another_listener() -> None:
     """Found by `make fuzz`."""
-    text = """
-services:
-  kafka:
-    image: confluentinc/cp-kafka:7.6.0
-    ports: ["1-65535:1-65535"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:29092
-"""
-    ((_, _, is_only_way),) = reported(text)
+    ((_, _, is_only_way),) = reported(
+        with_zookeeper("PLAINTEXT://localhost:29092", ports='"1-65535:1-65535"')
+    )
     assert not is_only_way
 
 
 @pytest.mark.parametrize("last", [65_000, 65_535])
 def test_where_thousands_of_ports_are_taken_twice_each_is_looked_up_once(last: int) -> None:
     """Found by `make fuzz`: it took minutes."""
-    text = f"""
-services:
-  other: {{image: other, ports: ["9092:9092"]}}
-  kafka:
-    image: confluentinc/cp-kafka:7.6.0
-    ports: ["1-{last}:1-{last}"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-"""
-    ((_, lines, is_only_way),) = reported(text)
+    other = "  other: {image: other, ports: ['9092:9092']}\n"
+    kafka = with_zookeeper("PLAINTEXT://localhost:9092", ports=f'"1-{last}:1-{last}"')
+    ((_, lines, is_only_way),) = reported(other, kafka)
     moved = [
         "kafka: ports: 65001:9092 in place of 9092:9092",
         f"kafka: {ADVERTISED}: PLAINTEXT://localhost:65001",
@@ -566,37 +508,20 @@ services:
     ],
 )
 def test_no_line_leaves_a_published_port_without_a_listener(host: str, lines: list[str]) -> None:
-    text = f"""
-services:
-  kafka:
-    image: confluentinc/cp-kafka:7.6.1
-    ports: ["29092:9092"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://{host}:9092
-"""
-    ((_, told_lines, is_only_way),) = reported(text)
+    kafka = with_zookeeper(f"PLAINTEXT://{host}:9092", "", ports='"29092:9092"')
+    ((_, told_lines, is_only_way),) = reported(kafka)
     assert (told_lines, is_only_way) == (lines, False)
 
 
 def test_lines_may_change_in_what_words_another_mistake_is_told() -> None:
-    text = """
-services:
-  kafka:
-    image: confluentinc/cp-kafka:7.6.1
-    ports: ["9292:9092"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092
-  ui: {image: ui, environment: {KAFKA_BOOTSTRAP_SERVERS: "kafka:9092"}}
-"""
-    lines = [lines for _, lines, _ in reported(text)]
+    kafka = with_zookeeper("PLAINTEXT://localhost:9092", ports='"9292:9092"')
+    ui = client("kafka:9092", setting="KAFKA_BOOTSTRAP_SERVERS")
+    lines = [lines for _, lines, _ in reported(kafka, ui)]
     assert lines[1] == [f"kafka: {ADVERTISED}: PLAINTEXT://localhost:9292"]
 
 
 def test_lines_that_cure_several_findings_are_tried_once() -> None:
-    all_services = services(TWO)
+    all_services = services(compose(TWO))
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[int] = []
 
@@ -613,8 +538,7 @@ def test_lines_that_cure_several_findings_are_tried_once() -> None:
 def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = TWO[: TWO.index("  kafka2:")].replace("9092:9092", "9094:9092")
-    all_services = services(text)
+    all_services = services(compose(FIRST.replace("9092:9092", "9094:9092")))
     (finding,) = (replace(item, lines=()) for item in mistakes(all_services))
     tried: list[Sequence[Service]] = []
 
@@ -671,18 +595,19 @@ def unusable_in(finding: Finding) -> Iterator[str]:
 
 def cures(all_services: tuple[Service, ...]) -> None:
     """Every remedy with lines cures its finding, makes no other, and brings its clients through."""
-    found = mistakes(all_services)
-    for item in found:
-        assert not [*unusable_in(item)], item
-        if not item.lines:
+    findings = mistakes(all_services)
+    for finding in findings:
+        assert not [*unusable_in(finding)], finding
+        if not finding.lines:
             continue
-        after = with_lines_written(all_services, item.lines)
-        elsewhere = {kind(it)[:3] for it in found} - {kind(item)[:3]}
-        come = {kind(it) for it in mistakes(after)} - ({kind(it) for it in found} - {kind(item)})
-        assert {it[:3] for it in come} <= elsewhere, "no more than other words for what was wrong"
-        if item.rule == "KL015":
-            whole = deployment(after)
-            moved = {(line.service, line.setting) for line in item.lines}
+        changed_services = with_lines_written(all_services, finding.lines)
+        remaining = {kind(other) for other in findings if kind(other) != kind(finding)}
+        added = {kind(other) for other in mistakes(changed_services)} - remaining
+        elsewhere = {kind(other)[:3] for other in findings} - {kind(finding)[:3]}
+        assert {cause[:3] for cause in added} <= elsewhere, "only other words for a known mistake"
+        if finding.rule == "KL015":
+            whole = deployment(changed_services)
+            moved = {(line.service, line.setting) for line in finding.lines}
             for client in whole.bootstraps:
                 if (client.service, client.setting) in moved:
                     way = whole.way(client.service, client.addresses[0])
@@ -723,22 +648,21 @@ def deployments(draw: st.DrawFn) -> str:
                  for n, p in zip(names, listened, strict=True)]  # fmt: skip
         advertised = [f"{n}://{draw(HOSTS)}:{draw(PORTS)}" for n in names]
         ports = draw(st.lists(st.tuples(PORTS, PORTS), max_size=2, unique=True))
-        brokers.append(f"""
-  {name}:
-    image: {draw(st.sampled_from(["apache/kafka:3.9.1", "confluentinc/cp-kafka:7.5.0"]))}
-    ports: {[f"{outer}:{inner}" for outer, inner in ports]}
-    environment:
-      KAFKA_BROKER_ID: {draw(st.integers(1, 2))}
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: {",".join(binds)}
-      KAFKA_ADVERTISED_LISTENERS: {",".join(advertised)}
-      {MAP}: PLAINTEXT:PLAINTEXT,OUTER:PLAINTEXT""")
-    client = f"{draw(HOSTS)}:{draw(PORTS)}"
-    return f"""
-services:
-  zookeeper: {{image: zookeeper}}
-  app: {{image: app, environment: {{KAFKA_BROKERS: "{client}"}}}}{"".join(brokers)}
-"""
+        quoted = ", ".join(f"'{outer}:{inner}'" for outer, inner in ports)
+        image = draw(st.sampled_from(["apache/kafka:3.9.1", "confluentinc/cp-kafka:7.5.0"]))
+        brokers.append(
+            with_zookeeper(
+                ",".join(advertised),
+                ",".join(binds),
+                name=name,
+                image=image,
+                ports=quoted,
+                BROKER_ID=draw(st.integers(1, 2)),
+                LISTENER_SECURITY_PROTOCOL_MAP="PLAINTEXT:PLAINTEXT,OUTER:PLAINTEXT",
+            )
+        )
+    app = client(f"{draw(HOSTS)}:{draw(PORTS)}", "app")
+    return compose("  zookeeper: {image: zookeeper}\n", app, *brokers)
 
 
 @settings(max_examples=30)
@@ -760,52 +684,44 @@ def test_no_remedy_is_nonsense(text: str, host: str, port: str, where: str) -> N
 
 
 def test_an_address_that_no_client_can_use_is_one_mistake_without_lines() -> None:
-    text = f"""
-services:
-  kafka:
-    image: apache/kafka:4.1.1
-    ports: ["30000:9092"]
-    environment: {KRAFT}
-      KAFKA_LISTENERS: HOST://0.0.0.0:9092,CONTROLLER://:9093
-      KAFKA_ADVERTISED_LISTENERS: HOST://my_domain:9094:30000
-      KAFKA_INTER_BROKER_LISTENER_NAME: HOST
-      {MAP}: HOST:PLAINTEXT,CONTROLLER:PLAINTEXT
-"""
-    (found,) = mistakes(services(text))
-    assert (found.rule, found.listener, found.lines) == ("KL002", "HOST", ())
-    assert found.observed == (
+    kafka = kraft(
+        "HOST://0.0.0.0:9092,CONTROLLER://:9093",
+        "HOST://my_domain:9094:30000",
+        "HOST:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        ports='"30000:9092"',
+        INTER_BROKER_LISTENER_NAME="HOST",
+    )
+    (finding,) = mistakes(services(compose(kafka)))
+    assert (finding.rule, finding.listener, finding.lines) == ("KL002", "HOST", ())
+    assert finding.observed == (
         "advertised.listeners: HOST has the host my_domain:9094, which holds a colon and is not an "
         "IPv6 address; Kafka hands it out, and no client can connect to it"
     )
 
 
-def secured(protocol: str, *more: str) -> str:
-    lines = "".join(f"\n      {line}" for line in more)
-    return f"""
-services:
-  kafka:
-    image: confluentinc/cp-kafka:7.6.0
-    ports: ["9092:9092"]
-    environment:
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_ADVERTISED_LISTENERS: CLIENTS://kafka:9092
-      {MAP}: CLIENTS:{protocol}
-      KAFKA_INTER_BROKER_LISTENER_NAME: CLIENTS
-      KAFKA_SASL_ENABLED_MECHANISMS: SCRAM-SHA-256
-      KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL: SCRAM-SHA-256{lines}
-"""
+def secured(protocol: str, **variables: str) -> str:
+    return with_zookeeper(
+        "CLIENTS://kafka:9092",
+        "",
+        ports=ONE_PORT,
+        LISTENER_SECURITY_PROTOCOL_MAP=f"CLIENTS:{protocol}",
+        INTER_BROKER_LISTENER_NAME="CLIENTS",
+        SASL_ENABLED_MECHANISMS="SCRAM-SHA-256",
+        SASL_MECHANISM_INTER_BROKER_PROTOCOL="SCRAM-SHA-256",
+        **variables,
+    )
 
 
-LOGIN = "KAFKA_LISTENER_NAME_CLIENTS_SCRAM___SHA___256_SASL_JAAS_CONFIG"
-SCRAM = f"{LOGIN}: ScramLoginModule required"
+LOGIN = "LISTENER_NAME_CLIENTS_SCRAM___SHA___256_SASL_JAAS_CONFIG"
+SCRAM = "ScramLoginModule required"
 
 
 def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
-    ((remedy, lines, _),) = reported(secured("SASL_PLAINTEXT", f"{SCRAM};"))
+    ((remedy, lines, _),) = reported(secured("SASL_PLAINTEXT", **{LOGIN: f"{SCRAM};"}))
     assert "no lines" not in remedy
     assert lines[2:4] == [
         f"kafka: {MAP}: CLIENTS:SASL_PLAINTEXT,EXTERNAL:SASL_PLAINTEXT",
-        f"kafka: {LOGIN.replace('CLIENTS', 'EXTERNAL')}: ScramLoginModule required;",
+        f"kafka: KAFKA_{LOGIN.replace('CLIENTS', 'EXTERNAL')}: ScramLoginModule required;",
     ]
 
 
@@ -813,16 +729,16 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
     ("text", "reason"),
     [
         (
-            secured("SASL_PLAINTEXT", SCRAM + ' username="a" password="planted";'),
+            secured("SASL_PLAINTEXT", **{LOGIN: SCRAM + ' username="a" password="planted";'}),
             "the settings of CLIENTS hold a secret",
         ),
         (
-            secured("SASL_PLAINTEXT", "KAFKA_OPTS: -Djava.security.auth.login.config=/jaas"),
+            secured("SASL_PLAINTEXT", OPTS="-Djava.security.auth.login.config=/jaas"),
             "the logins of CLIENTS are elsewhere, as in a JAAS file",
         ),
         (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
         (
-            secured("SASL_SSL", f"{SCRAM};"),
+            secured("SASL_SSL", **{LOGIN: f"{SCRAM};"}),
             "the certificate of CLIENTS has to be good for the new address, too",
         ),
     ],
@@ -841,16 +757,14 @@ MACHINE = "PLAINTEXT://host.docker.internal"
 
 def test_brokers_that_reach_each_other_by_way_of_the_machine_keep_doing_so() -> None:
     brokers = "".join(
-        f"""
-  kafka{id}:
-    image: confluentinc/cp-kafka:7.5.0
-    ports: ["{port}:9092"]
-    environment:
-      KAFKA_BROKER_ID: {id}
-      KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
-      KAFKA_LISTENERS: PLAINTEXT://:9092
-      KAFKA_ADVERTISED_LISTENERS: {MACHINE}:{advertised}"""
+        with_zookeeper(
+            f"{MACHINE}:{advertised}",
+            name=f"kafka{id}",
+            image="confluentinc/cp-kafka:7.5.0",
+            ports=f'"{port}:9092"',
+            BROKER_ID=id,
+        )
         for id, port, advertised in ((1, 29092, 29093), (2, 29093, 29093))
     )
     line = f"kafka1: KAFKA_ADVERTISED_LISTENERS: {MACHINE}:29092"
-    assert reported(f"services:{brokers}\n") == [(f"advertise {MACHINE}:29092", [line], True)]
+    assert reported(brokers) == [(f"advertise {MACHINE}:29092", [line], True)]

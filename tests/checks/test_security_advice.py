@@ -1,7 +1,5 @@
 """How secure the brokers of a file are: one piece of advice at most, and none of what is inside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -76,8 +74,8 @@ def test_who_is_far_away_sends_in_clear_text(host: str, clear: bool, with_passwo
 )
 def test_what_is_certain_is_told(changes: dict[str, str], reported: list[str]) -> None:
     found = advice_on_settings(BrokerSettings({**KRAFT, **changes}, True, None))
-    assert [item.rule for item in found] == reported
-    assert not any(item.is_certain_error for item in found)
+    assert [finding.rule for finding in found] == reported
+    assert not any(finding.is_certain_error for finding in found)
 
 
 def test_of_several_the_weightiest_is_told_and_the_others_are_named() -> None:

@@ -1,7 +1,5 @@
 """Brokers whose `zookeeper.connect` leads to no ZooKeeper of their file."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes
@@ -47,8 +45,8 @@ def found(
         kafka=kafka,
         more=more,
     )
-    listed = mistakes(services(text))
-    return [(item.rule, item.container, item.observed) for item in listed]
+    findings = mistakes(services(text))
+    return [(finding.rule, finding.container, finding.observed) for finding in findings]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +130,8 @@ def test_a_name_that_the_machine_may_have_is_a_warning(published: str, severity:
         kafka="confluentinc/cp-kafka:7.6.0",
         more="",
     ).replace("22181:2181", published)
-    listed = mistakes(services(text))
-    assert [(item.rule, str(item.severity)) for item in listed] == [("KL016", severity)]
+    findings = mistakes(services(text))
+    assert [(finding.rule, str(finding.severity)) for finding in findings] == [("KL016", severity)]
 
 
 def test_a_zookeeper_on_another_network() -> None:

@@ -1,7 +1,5 @@
 """What surrounds instances survives the way through the engine."""
 
-from __future__ import annotations
-
 import json
 
 from earshot.facts.cloud import Cloud, Instance

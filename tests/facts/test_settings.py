@@ -1,7 +1,5 @@
 """Settings that others wrote: what is known of them, and what is not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

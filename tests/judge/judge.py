@@ -149,7 +149,7 @@ def compared(judge: Judge, kafkas: Verdicts) -> Tally:
 
 
 def compared_in_files(judge: Judge, kafkas: Verdicts) -> Tally:
-    """What `earshot lint` says of a properties file with these settings, beside Kafka's verdict.
+    """The findings of `earshot lint` for a properties file with the settings, and Kafka's verdict.
 
     A part of a file, which something else completes, is left out where lint says nothing of it.
     """
@@ -189,20 +189,22 @@ def is_part(case: Case) -> bool:
 
 
 def lints_refusal(case: Case, release: tuple[int, int] | None) -> str:
-    """What `earshot lint` says Kafka refuses in a properties file with these settings."""
+    """The refusals that `earshot lint` predicts for a properties file with these settings."""
     text = write_properties(NodeSettings(case))
     if not is_of_broker(text):
         return ""
-    found = mistakes_in_properties(text, release)
+    findings = mistakes_in_properties(text, release)
     # addresses that no client can use are not refused
-    usable = {item.observed for item in unusable(settings_in(case, release, complete=True).read())}
-    return next((item.observed for item in found if item.observed not in usable), "")
+    usable = {
+        finding.observed for finding in unusable(settings_in(case, release, complete=True).read())
+    }
+    return next((finding.observed for finding in findings if finding.observed not in usable), "")
 
 
 def our_refusal(case: Case, release: tuple[int, int]) -> str:
-    """What earshot says of a node with these properties, all of which are known."""
-    found = startup_refusals(BrokerSettings(case, complete=True, release=release))
-    return found[0].observed if found else ""
+    """The findings for a node with these properties, all of which are known."""
+    findings = startup_refusals(BrokerSettings(case, complete=True, release=release))
+    return findings[0].observed if findings else ""
 
 
 def smallest(judge: Judge, found: Disagreement, ours: Callable[[Case], str]) -> Disagreement:

@@ -1,4 +1,4 @@
-"""What the model says of a manifest beside what its pods saw, hop by hop.
+"""Compares the model's prediction for a manifest with the observations of its pods, by hop.
 
 Twice: with every replica as a place of its own, and with each workload's template as one place, for
 which the model must be right about all of its replicas.
@@ -206,7 +206,7 @@ def _fits(trace: Trace, arrivals: set[str], greeted: set[str], tried: Tried) -> 
 
 
 def _resolved(running: Running, view: View, place: str, trace: Trace, tried: Tried) -> bool | None:
-    """Whether the name means something else than the model says; None where that is not known."""
+    """Whether the name differs from the model's prediction; None if unknown."""
     first, host = worst(it for it in trace.hops if it.stage is Stage.RESOLVE), trace.address.host
     if first is Answer.UNKNOWN or host == NODE:
         return None

@@ -170,7 +170,7 @@ class Judge:
 
 @contextlib.contextmanager
 def judge(mode: str) -> Iterator[Judge]:
-    """A judge with a cluster of its own, whose kube-proxy is in ``mode``."""
+    """A judge with its own cluster, whose kube-proxy is in ``mode``."""
     with cluster(mode) as made:
         kubelet = Kubelet(made)
         pods = [_pod("coredns", SYSTEM, "dns"), _pod("marker", SYSTEM, "marker")]

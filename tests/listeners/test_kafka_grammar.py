@@ -1,4 +1,4 @@
-"""Kafka's own reading of its lists; what Kafka itself says of a text is known from the oracle."""
+"""How Kafka reads its lists, compared with the oracle."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

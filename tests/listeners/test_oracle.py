@@ -13,7 +13,7 @@ from tests.listeners.oracle import Oracle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-# a controller's host stands among the voters, which Kafka looks up
+# the voters contain a controller's host, which Kafka looks up
 quick_hosts = st.sampled_from(["localhost", "127.0.0.1", "::1", "10.0.0.7", "192.0.2.1"])
 
 

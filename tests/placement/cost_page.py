@@ -58,7 +58,7 @@ PRICES = {
 LOOK_REQUESTS = 2
 """HEAD and GET, of the validator every minute."""
 FREE_IOPS, FREE_THROUGHPUT = 3000, 125
-"""What a gp3 volume has without a price of its own."""
+"""Features of a gp3 volume that have no separate price."""
 
 _HEAD = f"""\
 # What a stack on AWS costs

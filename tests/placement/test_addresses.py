@@ -93,7 +93,7 @@ def test_a_port_per_container_leads_to_its_published_port() -> None:
     published = [item.ports[0].host_port for item in made.containers.values()]
     assert published == [39092, 39093, 39094]
     found = check_planned(spec, made, ResolverPolicy(timeout=1)).findings
-    certain = {it.rule for it in found if it.is_certain_error}
+    certain = {finding.rule for finding in found if finding.is_certain_error}
     assert certain <= {"KL011"}  # no name of example.com resolves here
 
 

@@ -150,7 +150,7 @@ def checked(spec: AwsSpec, made: AwsPlan) -> list[tuple[str, FindingState]]:
         instances=made.instances,
         clients=made.clients,
     )
-    return sorted({(item.rule, item.state) for item in evaluate(facts)})
+    return sorted({(finding.rule, finding.state) for finding in evaluate(facts)})
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,9 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     before = aws.planned(spec, "mine", tmp_path / ".earshot" / "stacks" / "mine")
     ends = (datetime.now(UTC) - timedelta(minutes=5) + timedelta(days=90)).date()
     assert before.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
-    assert {it.rule for it in check_planned(spec, before, ResolverPolicy()).findings} >= {"KL011"}
+    assert {finding.rule for finding in check_planned(spec, before, ResolverPolicy()).findings} >= {
+        "KL011"
+    }
     root = tmp_path / ".earshot" / "stacks" / "mine" / "kafka"
     made = plan_aws(spec, given(spec), root=root)
     assert made.plan.security is not None
@@ -364,6 +366,6 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     hand_over(tmp_path / "certs", {2: [hosts[1]]})
     made = plan_aws(spec, given(spec), root=root)
     found = check_planned(spec, made, ResolverPolicy()).findings
-    assert [(it.rule, it.node, it.observed) for it in found] == [
+    assert [(finding.rule, finding.node, finding.observed) for finding in found] == [
         ("KL010", 2, f"advertises {hosts[2]}, and its certificate is for {hosts[1]}")
     ]

@@ -1,4 +1,4 @@
-"""The page about costs says what the templates make."""
+"""The page about costs lists the resources of the templates."""
 
 from typing import Any
 

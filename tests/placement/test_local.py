@@ -48,7 +48,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     root = made("CN=Root", now, authority=True, number=1)
     plain = plan_local(read_local(secured()), tmp_path)
     assert plain.certificates == {}
-    hosts = sorted({str(it.host) for node in plain.plan.nodes for it in node.listeners})
+    hosts = sorted({str(finding.host) for node in plain.plan.nodes for finding in node.listeners})
     node = made("CN=b1", now, root, hosts=hosts, number=2)
     (tmp_path / "certs").mkdir()
     (tmp_path / "certs" / "ca.pem").write_text(root.pem)
@@ -64,7 +64,9 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     ends = (now + timedelta(days=90)).date()
     assert local.notes[-1] == f"certificates of others: that of node 1 expires first, on {ends}"
     found = check_planned(spec, local, ResolverPolicy()).findings
-    assert {(it.rule, it.severity) for it in found} == {("KL010", Severity.WARNING)}  # one key
+    assert {(finding.rule, finding.severity) for finding in found} == {
+        ("KL010", Severity.WARNING)
+    }  # one key
 
 
 def test_nodes_with_certificates_of_a_private_ca_are_known_by_stack_and_ca(tmp_path: Path) -> None:

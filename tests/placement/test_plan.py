@@ -23,7 +23,7 @@ def spec_of(*listeners: dict[str, Any], **rest: Any) -> LocalSpec:
 
 
 def names_of(spec: LocalSpec, **rest: Any) -> dict[int, NodeNames]:
-    """A machine of its own for each node, with a name per scope."""
+    """One machine for each node, with a name per scope."""
     return {
         id: NodeNames(hosts={scope: f"b{id}.{scope}.example" for scope in Scope}, **rest)
         for id in spec.node_ids

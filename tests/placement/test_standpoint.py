@@ -1,4 +1,4 @@
-"""Where to stand for each scope, and the document that says so."""
+"""The place from which each scope is validated, and the document with the places."""
 
 from pathlib import Path
 

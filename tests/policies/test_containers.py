@@ -285,9 +285,10 @@ def test_how_secure_a_broker_is_is_advice_at_the_end(parents: str, said: set[str
 def test_what_is_said_beside_a_gate_is_about_others() -> None:
     advertised = "INTERNAL://203.0.113.9:19092,HOST://203.0.113.9:9092"
     gated = inputs({"KAFKA_ADVERTISED_LISTENERS": advertised})
-    other = second(ports=[{"internal": 9092, "external": 9093}])
+    ports = [{"internal": 9092, "external": 9093}, {"internal": 19092, "external": 29092}]
+    other = second(ports=ports)
     envs = [
-        f"KAFKA_ADVERTISED_LISTENERS={advertised.replace('113.9', '113.10')}"
+        "KAFKA_ADVERTISED_LISTENERS=INTERNAL://203.0.113.10:29092,HOST://203.0.113.10:9093"
         if item.startswith("KAFKA_ADVERTISED_LISTENERS=")
         else item
         for item in other["envs"]

@@ -1,7 +1,5 @@
 """Fixtures of this folder."""
 
-from __future__ import annotations
-
 from tests.listeners.oracle import kafkas_own_exceptions, oracle
 
 __all__ = ["kafkas_own_exceptions", "oracle"]

@@ -1,7 +1,5 @@
 """Examples on disk of rules about containers: the inputs of each, and what one rule finds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Examples on disk of rules about whole Compose files: the file itself, and what one rule finds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,9 +26,15 @@ def services(text: str, files: Mapping[str, str] | None = None) -> tuple[Service
 def verdicts(text: str) -> list[tuple[str, str, str]]:
     """Rule, container and severity of each finding about ``text``, the services of a file."""
     return [
-        (item.rule, item.container, str(item.severity))
-        for item in mistakes(services(f"services:\n{text}\n"))
+        (finding.rule, finding.container, str(finding.severity))
+        for finding in mistakes(services(f"services:\n{text}\n"))
     ]
+
+
+def observations(text: str, files: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
+    """Rule, container and observed text of each finding about ``text``, the services of a file."""
+    findings = mistakes(services(f"services:\n{text}\n", files))
+    return [(finding.rule, finding.container, finding.observed) for finding in findings]
 
 
 def facts(text: str) -> ClusterFacts:

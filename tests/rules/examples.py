@@ -1,7 +1,5 @@
 """Examples on disk: a cluster, what resolvers say of its names, and what one rule finds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from ipaddress import ip_network

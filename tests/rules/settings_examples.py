@@ -1,7 +1,5 @@
 """Examples on disk with raw settings by node id, and what one rule finds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import yaml

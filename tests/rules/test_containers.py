@@ -1,7 +1,5 @@
 """KL006 and KL014 of plans of earshot itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -47,8 +45,8 @@ def boxed(plan: ClusterPlan, host_port: int) -> ClusterFacts:
 @pytest.mark.parametrize(("port", "rules"), [(39092, []), (9092, ["KL006"])])
 def test_a_plan_of_earshot_itself_is_checked_alike(port: int, rules: list[str]) -> None:
     facts = boxed(plan_of("docker-host.example.com", port), 39092)
-    found = evaluate(facts, [RULE_OF["KL006"], RULE_OF["KL014"]])
-    assert [item.rule for item in found] == rules
+    findings = evaluate(facts, [RULE_OF["KL006"], RULE_OF["KL014"]])
+    assert [finding.rule for finding in findings] == rules
 
 
 def test_a_host_that_is_not_known_yet_is_no_violation() -> None:

@@ -1,7 +1,5 @@
 """The Compose files among the examples on disk have no other mistake than the one they show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ EXAMPLES = [path for id in IDS for path in files(id)]
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: "/".join(p.parts[-3:]))
 def test_an_example_has_the_one_mistake_that_it_is_about(path: Path) -> None:
-    found = {item.rule for item in mistakes(services(path.read_text()))}
+    found = {finding.rule for finding in mistakes(services(path.read_text()))}
     beside = {
         "second_broker": {"KL016"},  # what misleads its client misleads the other broker
         "anothers_address": {"KL016"},

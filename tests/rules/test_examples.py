@@ -3,8 +3,6 @@
 An example is the input of a rule, of any form. `EARSHOT_WRITE_GOLDENS=1` writes what is found.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -48,17 +46,17 @@ def load(path: Path) -> tuple[ClusterFacts, list[dict[str, str]]]:
 def test_an_example_gives_the_findings_it_states(path: Path) -> None:
     rule = RULE_OF[path.parts[-3]]
     facts, expected = load(path)
-    found = evaluate(facts, [rule])
-    listed = [described(item, rule) for item in found]
+    findings = evaluate(facts, [rule])
+    listed = [described(item, rule) for item in findings]
     if os.environ.get(VARIABLE) and listed != expected:
         written = yaml.safe_dump(listed, sort_keys=False, width=100, allow_unicode=True)
         text = _FOUND.sub(lambda m: f"{m[1] or ''}findings:\n{written}", path.read_text())
         is_golden(text, path)
     else:
         assert listed == expected
-    violated = any(item.state is FindingState.VIOLATED for item in found)
+    violated = any(item.state is FindingState.VIOLATED for item in findings)
     assert violated == (path.parts[-2] == "fail")
-    for item in found:
+    for item in findings:
         assert item.line.endswith(f"[{rule.id}] {item.source}")
         assert item.observed in item.line and item.expected in item.line
 

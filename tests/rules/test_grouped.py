@@ -1,7 +1,5 @@
 """What has one cause is one block of a few lines, at three brokers and at a hundred."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

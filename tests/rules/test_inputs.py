@@ -1,6 +1,4 @@
-"""What each rule says it has looked at, which every finding hands on."""
-
-from __future__ import annotations
+"""The inputs that each rule declares, which every finding contains."""
 
 import importlib
 import pkgutil

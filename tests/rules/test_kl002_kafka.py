@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -110,8 +108,10 @@ def test_a_controller_without_an_address_is_an_error_without_voters(
 
 
 def test_says_which_kafka_is_assumed_where_none_is_known() -> None:
-    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE])
-    assert found.observed.endswith("Kafka (taken for 4.1.1) does not start")
+    (finding,) = evaluate(
+        ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE]
+    )
+    assert finding.observed.endswith("Kafka (taken for 4.1.1) does not start")
 
 
 def test_a_broker_of_zookeeper_s_times_is_not_checked_as_one_of_kraft() -> None:
@@ -190,18 +190,20 @@ def test_a_hint_is_a_warning_and_the_rest_are_errors() -> None:
         "controller.listener.names": "CONTROLLER,OLD",
         "listener.security.protocol.map": BROKER["listener.security.protocol.map"] + ",OLD:SSL",
     }
-    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | names)}), [RULE])
-    assert found.severity is Severity.WARNING
-    (found,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE])
-    assert found.severity is Severity.ERROR
+    (finding,) = evaluate(ClusterFacts(None, {1: NodeSettings(BROKER | names)}), [RULE])
+    assert finding.severity is Severity.WARNING
+    (finding,) = evaluate(
+        ClusterFacts(None, {1: NodeSettings(BROKER | {"broker.id": "2"})}), [RULE]
+    )
+    assert finding.severity is Severity.ERROR
 
 
 def test_checks_for_the_version_that_the_settings_note() -> None:
     change = {"controller.quorum.auto.join.enable": "true"}
     for version, words in (("4.1.1", "does not know it"), ("4.3.1", "does not start")):
         noted = NodeSettings(BROKER | change, {"kafka_version": version})
-        (found,) = evaluate(ClusterFacts(None, {1: noted}), [RULE])
-        assert found.observed.endswith(f"Kafka {version} {words}")
+        (finding,) = evaluate(ClusterFacts(None, {1: noted}), [RULE])
+        assert finding.observed.endswith(f"Kafka {version} {words}")
 
 
 def test_asks_only_for_what_a_role_needs() -> None:
@@ -217,7 +219,7 @@ def test_has_nothing_against_a_plan_but_an_any_address(cluster: ClusterPlan) -> 
 
 
 def test_what_a_controller_advertises_is_not_for_clients() -> None:
-    """A1 is about brokers: for a controller A5c says it all."""
+    """A1 is about brokers: for a controller A5c reports everything."""
     found = checks(CONTROLLER | {"advertised.listeners": "CLIENTS://c:9092"})
     assert found == ["M4", "A5c", "C10"]
 

@@ -1,7 +1,5 @@
 """A security protocol's name in place of a SASL mechanism; other unknown names are accepted."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes

@@ -1,7 +1,5 @@
 """KL002, and the grammar in which earshot writes settings, against Kafka itself."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

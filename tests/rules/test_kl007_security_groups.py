@@ -1,7 +1,5 @@
 """KL007 over the groups that a plan gives: they pass, and with one thing changed they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import ip_network
@@ -70,9 +68,9 @@ def test_a_rule_less_is_found(made: ClusterPlan, clients: Clients, data: st.Data
     rules = ingress_of(made.nodes[0], security_groups(made, clients))
     lost = data.draw(st.sampled_from(rules))
     findings = found(made, clients, lambda all: tuple(rule for rule in all if rule != lost))
-    assert {item.state for item in findings} == {FindingState.VIOLATED}
-    assert all(str(lost.source) in item.observed for item in findings)
-    assert all(f"port {lost.first}" in item.observed for item in findings)
+    assert {finding.state for finding in findings} == {FindingState.VIOLATED}
+    assert all(str(lost.source) in finding.observed for finding in findings)
+    assert all(f"port {lost.first}" in finding.observed for finding in findings)
 
 
 @given(plans, clients, st.sampled_from(["0.0.0.0/0", "::/0", "198.51.100.0/24", "0.0.0.0/1"]))
@@ -96,7 +94,7 @@ def test_what_cannot_be_read_is_neither_violated_nor_passed(
 ) -> None:
     blank = Ingress(0, 65535, UnknownSource("the group's rules"))
     findings = found(made, clients, lambda all: (blank,))
-    assert {item.state for item in findings} == {FindingState.UNKNOWN}
+    assert {finding.state for finding in findings} == {FindingState.UNKNOWN}
     assert found(made, clients, lambda all: (*all, blank)) == ()
 
 

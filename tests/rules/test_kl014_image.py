@@ -1,7 +1,5 @@
 """What the start scripts of images refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.facts.settings import BrokerSettings
@@ -97,8 +95,8 @@ def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:
     env = {"KAFKA_CFG_NODE_ID": "1", "KAFKA_KRAFT_CLUSTER_ID": UUID}
     settings = BrokerSettings({"process.roles": "controller"}, False, (3, 6))
     container = Container("kafka", BITNAMI6, env=env)
-    (found,) = refusals(container, settings, plain=True)
-    assert found.line == (
+    (finding,) = refusals(container, settings, plain=True)
+    assert finding.line == (
         f"cluster: sets KAFKA_KRAFT_CLUSTER_ID to '{UUID}', and {BITNAMI6} refuses to start - "
         "expected a UUID as 22 characters of URL-safe base64; from Kafka 3.7 on, any text - set "
         "KAFKA_KRAFT_CLUSTER_ID to what `kafka-storage random-uuid` prints, on all nodes the same "
@@ -120,8 +118,8 @@ def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:
 def test_of_an_image_that_is_not_known_no_script_refuses(image: str, observed: list[str]) -> None:
     container = Container("kafka", image)
     settings = BrokerSettings({"zookeeper.connect": "z:2181"}, True, (4, 1))
-    found = refusals(container, settings, plain=False)
-    assert [item.observed for item in found] == observed
+    findings = refusals(container, settings, plain=False)
+    assert [finding.observed for finding in findings] == observed
 
 
 def test_wurstmeister_s_script_formats_no_storage() -> None:
@@ -144,5 +142,5 @@ def test_wurstmeister_s_script_formats_no_storage() -> None:
 def test_values_that_kafka_reads_otherwise_are_named(value: str, is_changed: bool) -> None:
     env = {"KAFKA_LOG_DIRS": value, "OTHER": "a\nb"}
     found = [*changed(Container("kafka", "apache/kafka:4.1.1", env=env))]
-    assert [item.inputs for item in found] == [("KAFKA_LOG_DIRS",)] * is_changed
+    assert [finding.inputs for finding in found] == [("KAFKA_LOG_DIRS",)] * is_changed
     assert [*changed(Container("kafka", "example/kafka:1", env=env))] == []

@@ -1,7 +1,5 @@
 """Variables that are nearly called like one for listeners."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.rules.kl014_misspelt import misspelt_variables

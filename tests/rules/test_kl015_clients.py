@@ -1,7 +1,5 @@
 """KL015: which clients fail where; whole files are in `examples/KL015`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +34,7 @@ def checked(
     advertised: Address | None, *addresses: Address, is_controller: bool = False
 ) -> list[str]:
     found = findings(advertised, *addresses, is_controller=is_controller)
-    return [item.observed for item in found]
+    return [finding.observed for finding in found]
 
 
 def test_the_first_step_has_to_fail_for_every_address() -> None:
@@ -55,8 +53,8 @@ def test_the_first_step_has_to_fail_for_every_address() -> None:
     ("is_controller", "expected"), [(False, "one of kafka:9092"), (True, "a listener of a broker")]
 )
 def test_where_a_client_may_begin_instead(is_controller: bool, expected: str) -> None:
-    (found,) = findings(ADDRESS, Address("gone", 1), is_controller=is_controller)
-    assert found.expected == expected
+    (finding,) = findings(ADDRESS, Address("gone", 1), is_controller=is_controller)
+    assert finding.expected == expected
 
 
 def test_two_addresses_of_one_listener_are_one_cause() -> None:
@@ -83,8 +81,8 @@ def test_of_many_clients_the_first_are_named() -> None:
         (Broker("kafka", kafka, 1, (endpoint,)),),
         tuple(Bootstrap(name, "BROKERS", (ADDRESS,)) for name in apps),
     )
-    (found,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
-    assert found.observed == (
+    (finding,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
+    assert finding.observed == (
         "app0, app1, app2 and 2 more bootstrap to A and are sent on to "
         "localhost:9092: it is the client itself, and nothing listens at port 9092"
     )
@@ -124,5 +122,5 @@ def test_the_remedy_names_the_listener_that_refuses_the_client(port: int, remedy
     )
     client = Bootstrap("app", "BROKERS", (Address("second", port),))
     deployment = Deployment(containers, brokers, (client,))
-    (found,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
-    assert found.remedy == remedy
+    (finding,) = RULE.findings(ClusterFacts(plan=None, deployment=deployment))
+    assert finding.remedy == remedy

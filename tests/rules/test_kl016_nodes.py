@@ -1,7 +1,5 @@
 """KL016: a cause is told once, and of many nodes the first; whole files are in `examples/KL016`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -48,22 +46,22 @@ def checked(*nodes: Broker) -> Iterator[Finding]:
 
 
 def test_of_brokers_that_all_advertise_localhost_each_is_told_once() -> None:
-    found = list(checked(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
-    assert [item.container for item in found] == [f"k{i}" for i in range(6)]
-    assert found[0].observed == (
+    findings = list(checked(*(node(f"k{i}", i, Address("localhost", 9092)) for i in range(6))))
+    assert [item.container for item in findings] == [f"k{i}" for i in range(6)]
+    assert findings[0].observed == (
         "advertises localhost:9092 to other brokers, and for k1, k2, k3 and 2 more: "
         "it is the client itself and not k0"
     )
-    assert found[0].remedy == "advertise A://k0:9092"
+    assert findings[0].remedy == "advertise A://k0:9092"
 
 
 def test_localhost_with_a_port_on_which_the_others_do_not_listen() -> None:
-    found = list(
+    findings = list(
         checked(
             node("k1", 1, Address("localhost", 1), listens=1), node("k2", 2, Address("k2", 9092))
         )
     )
-    assert [(item.container, item.observed) for item in found] == [
+    assert [(finding.container, finding.observed) for finding in findings] == [
         (
             "k1",
             (
@@ -83,8 +81,8 @@ def test_ids_that_are_not_known_are_not_compared(id: int | None) -> None:
 def test_a_voter_that_all_nodes_list_wrongly_is_told_once() -> None:
     voters = {1: Address("k1", 9093), 2: Address("k2", 9099)}
     nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
-    (found,) = checked(*nodes)
-    assert (found.container, found.observed, found.remedy) == (
+    (finding,) = checked(*nodes)
+    assert (finding.container, finding.observed, finding.remedy) == (
         "k1",
         "controller.quorum.voters places voter 2 at k2:9099: nothing listens at port 9099 of k2",
         "write 2@k2:9093, on every node",
@@ -97,14 +95,14 @@ def test_a_voter_whose_controller_listener_is_not_known() -> None:
         list(checked(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))) == []
     )
     voters = {1: Address("k1", 1)}
-    (found,) = checked(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))
-    assert found.remedy == "write 1@k1:PORT, on every node"
+    (finding,) = checked(node("k1", 1, Address("k1", 9092), voters=voters, has_controller=False))
+    assert finding.remedy == "write 1@k1:PORT, on every node"
 
 
 def test_a_voter_at_the_container_of_another() -> None:
     voters = {2: Address("localhost", 1)}
     nodes = [node(f"k{i}", i, Address(f"k{i}", 9092), voters=voters) for i in (1, 2)]
-    assert [item.observed for item in checked(*nodes)] == [
+    assert [finding.observed for finding in checked(*nodes)] == [
         (
             "controller.quorum.voters places voter 2 at localhost:1: it is the client "
             "itself, and nothing listens at port 1"
@@ -132,7 +130,9 @@ def test_without_the_listener_between_brokers_no_way_between_them_is_known() -> 
 def test_what_brokers_advertise_alike_fails_for_each_of_the_others() -> None:
     local, other = Address("localhost", 9092), Address("localhost", 9099)
     nodes = [node(f"k{i}", i, it) for i, it in enumerate((local, local, other, local), 1)]
-    assert [(item.container, item.observed.partition("for ")[2]) for item in checked(*nodes)] == [
+    assert [
+        (finding.container, finding.observed.partition("for ")[2]) for finding in checked(*nodes)
+    ] == [
         ("k1", "k2, k3, k4: it is the client itself and not k1"),
         ("k2", "k1, k3, k4: it is the client itself and not k2"),
         ("k3", "k1, k2, k4: it is the client itself, and nothing listens at port 9099"),

@@ -1,7 +1,5 @@
 """KL017: localhost and ports, in every combination; whole files are in `examples/KL017`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,20 +58,20 @@ def checked(
 def test_localhost_with_a_port_that_leads_elsewhere(
     advertised: int, published: PublishedPort, observed: str, remedy: str
 ) -> None:
-    (found,) = checked(Address("localhost", advertised), published)
-    assert (found.observed, found.remedy) == (observed, remedy)
-    assert found.expected == "a published port that leads to 9092, advertised unchanged"
+    (finding,) = checked(Address("localhost", advertised), published)
+    assert (finding.observed, finding.remedy) == (observed, remedy)
+    assert finding.expected == "a published port that leads to 9092, advertised unchanged"
 
 
 @pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])
 def test_a_published_port_of_a_listener_on_loopback_is_closed(host: str) -> None:
     port = PublishedPort(9092, 9093)
-    (found,) = checked(Address(host, 9093), port, bind="127.0.0.1")
-    assert found.observed == (
+    (finding,) = checked(Address(host, 9093), port, bind="127.0.0.1")
+    assert finding.observed == (
         "publishes 9093->9092, and A listens on 127.0.0.1:9092, which is the container alone: "
         "no client connects there"
     )
-    assert found.remedy == "write A://0.0.0.0:9092 into listeners, and keep what it advertises"
+    assert finding.remedy == "write A://0.0.0.0:9092 into listeners, and keep what it advertises"
     assert not checked(Address(host, 9092), bind="127.0.0.1")
 
 
@@ -88,10 +86,10 @@ def test_a_published_port_of_a_listener_on_loopback_is_closed(host: str) -> None
 def test_a_name_of_the_machine_with_a_port_that_is_not_published(
     host: str, severity: Severity
 ) -> None:
-    (found,) = checked(Address(host, 1), PublishedPort(9092, 2))
-    assert found.severity is severity
-    assert found.observed == f"advertises {host}:1, and the published port is 2->9092"
-    assert found.remedy == (
+    (finding,) = checked(Address(host, 1), PublishedPort(9092, 2))
+    assert finding.severity is severity
+    assert finding.observed == f"advertises {host}:1, and the published port is 2->9092"
+    assert finding.remedy == (
         f"publish 1:9092, or advertise A://{host}:2, unless a proxy or router translates the port"
     )
     assert not checked(Address(host, 2), PublishedPort(9092, 2))
@@ -113,12 +111,12 @@ def test_a_name_of_the_machine_with_a_port_that_is_not_published(
 def test_localhost_leads_to_no_other_address_of_the_machine(
     host: str, ips: tuple[str, ...], said: bool
 ) -> None:
-    found = checked(Address(host, 9092), *(PublishedPort(9092, 9092, ip) for ip in ips))
+    findings = checked(Address(host, 9092), *(PublishedPort(9092, 9092, ip) for ip in ips))
     text = (
         "advertises localhost:9092, and the port is published on 192.0.2.7 alone "
         "(192.0.2.7:9092->9092), where localhost does not lead"
     )
-    assert [item.observed for item in found] == [text] * said
+    assert [finding.observed for finding in findings] == [text] * said
 
 
 @pytest.mark.parametrize(
@@ -175,8 +173,10 @@ def test_of_an_image_that_is_not_known_its_clients_may_be_all(
     is_image_known: bool, clients: int, severity: Severity
 ) -> None:
     port = PublishedPort(9092, 9092)
-    (found,) = checked(Address("kafka", 9092), port, is_image_known=is_image_known, clients=clients)
-    assert (found.severity, found.inputs) == (severity, ("advertised.listeners", "ports"))
+    (finding,) = checked(
+        Address("kafka", 9092), port, is_image_known=is_image_known, clients=clients
+    )
+    assert (finding.severity, finding.inputs) == (severity, ("advertised.listeners", "ports"))
 
 
 ports = st.integers(1, 4)
@@ -191,22 +191,22 @@ ports = st.integers(1, 4)
 def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
     host: str, port: int, listens: int, published: list[PublishedPort]
 ) -> None:
-    found = checked(Address(host, port), *published, listens=listens)
+    findings = checked(Address(host, port), *published, listens=listens)
     behind = [item.container_port for item in published if item.host_port == port]
     is_open = [item for item in published if item.container_port == listens]
     to_nobody = bool(behind) and not is_open
     if not published:
-        assert found == []
+        assert findings == []
     elif host in ("machine", "kafka.example.com"):
         sure = any(item.host_port for item in is_open)
         said = to_nobody or (sure and not behind)
-        assert [item.severity for item in found] == [Severity.WARNING] * said
+        assert [item.severity for item in findings] == [Severity.WARNING] * said
     elif host == "kafka":
         sure = to_nobody or any(item.host_port for item in is_open)
         expected = [Severity.ERROR] if sure else [Severity.WARNING] * bool(is_open)
-        assert [item.severity for item in found] == expected
+        assert [item.severity for item in findings] == expected
     elif behind and behind[0] == listens:
-        assert found == []
+        assert findings == []
 
 
 @pytest.mark.parametrize(
@@ -231,5 +231,5 @@ def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
 def test_beside_a_port_that_docker_chooses_a_fixed_one_counts(
     advertised: Address, observed: list[str]
 ) -> None:
-    found = checked(advertised, PublishedPort(9092, None), PublishedPort(9092, 2))
-    assert [item.observed for item in found] == observed
+    findings = checked(advertised, PublishedPort(9092, None), PublishedPort(9092, 2))
+    assert [finding.observed for finding in findings] == observed

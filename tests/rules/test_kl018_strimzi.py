@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from earshot.facts.cluster import ClusterFacts
 from earshot.rules.kl018_strimzi import RULE
 

@@ -1,8 +1,10 @@
-from __future__ import annotations
+"""The page of the rules, and the reports that it lists."""
 
+import re
 from pathlib import Path
 
 from earshot.rules.evaluate import RULES
+from earshot.rules.reports import REPORTS, link
 from tests.goldens import is_golden
 from tests.rules.page import page
 
@@ -25,3 +27,22 @@ def test_links_lead_to_headings() -> None:
     text = page([rule])
     anchor = text.split("](#", 1)[1].split(")", 1)[0]
     assert anchor == f"{rule.id} {rule.title}".lower().replace(" ", "-").replace(",", "")
+
+
+def test_every_rule_that_is_named_is_there_and_every_report_has_a_place() -> None:
+    known = [rule.id for rule in RULES]
+    for report in REPORTS:
+        assert report.rules and set(report.rules) <= set(known), report.title
+        assert list(report.rules) == sorted(report.rules)
+        assert report.reported
+        for text in report.reported:
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+#[0-9]+", text), text
+
+
+def test_no_report_stands_twice() -> None:
+    texts = [text for report in REPORTS for text in report.reported]
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_link_leads_to_the_report() -> None:
+    assert link("owner/name#12") == "https://github.com/owner/name/issues/12"

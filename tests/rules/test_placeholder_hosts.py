@@ -1,7 +1,5 @@
 """KL002: words that stand in place of an advertised host."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.deployment import mistakes
@@ -49,8 +47,12 @@ advertised.listeners=PLAINTEXT://{host}:9092
 
 @pytest.mark.parametrize("host", PLACEHOLDERS)
 def test_a_placeholder_is_a_warning(host: str) -> None:
-    (found,) = mistakes_in_properties(properties(host))
-    assert (found.rule, found.listener, found.severity) == ("KL002", "PLAINTEXT", Severity.WARNING)
+    (finding,) = mistakes_in_properties(properties(host))
+    assert (finding.rule, finding.listener, finding.severity) == (
+        "KL002",
+        "PLAINTEXT",
+        Severity.WARNING,
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -69,5 +71,9 @@ services:
       KAFKA_ZOOKEEPER_CONNECT: zookeeper:2181
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://your-public-ip:9092
 """
-    (found,) = mistakes(services(text))
-    assert (found.rule, found.container, found.severity) == ("KL002", "kafka", Severity.WARNING)
+    (finding,) = mistakes(services(text))
+    assert (finding.rule, finding.container, finding.severity) == (
+        "KL002",
+        "kafka",
+        Severity.WARNING,
+    )

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -112,9 +110,9 @@ def test_rules_about_hosts_say_which_are_not_known_yet(rule: Rule) -> None:
         min_insync_replicas=1,
         nodes=(Node(id=1, roles=(Role.BROKER,), listeners=(listener,)),),
     )
-    found = evaluate(ClusterFacts.of(plan, "aws"), [rule])
+    findings = evaluate(ClusterFacts.of(plan, "aws"), [rule])
     about_hosts = rule.reads_hosts and rule.applies(ClusterFacts.of(plan, "aws"))
-    said = [item.observed for item in found if item.state is FindingState.UNKNOWN]
+    said = [finding.observed for finding in findings if finding.state is FindingState.UNKNOWN]
     assert ("hosts are not known yet: broker 1 OUT" in said) is about_hosts
 
 
@@ -166,7 +164,7 @@ def test_the_first_of_many_hosts_that_are_not_known_yet_are_named() -> None:
                 Node(id=id, roles=(Role.BROKER,), listeners=(listener,)) for id in range(count)
             ),
         )
-        return [item.observed for item in RULES[0].pending(ClusterFacts(plan), only)]
+        return [finding.observed for finding in RULES[0].pending(ClusterFacts(plan), only)]
 
     three = "hosts are not known yet: broker 0 OUT, broker 1 OUT, broker 2 OUT"
     assert reported(3) == reported(3, "OUT") == [three]

@@ -1,7 +1,5 @@
 """The examples that `earshot rules` and docs/rules.md show, checked where their rule is applied."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -42,7 +40,9 @@ POLICY = ResolverPolicy(resolvers={Scope.INTERNAL: (SERVER,), Scope.EXTERNAL: (S
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_the_bad_one_breaks_its_rule_and_no_other(rule: Rule, tmp_path: Path) -> None:
     shown = example_of(rule.id)
-    assert {item.rule for item in violated(rule, shown.bad, shown.form, tmp_path)} == {rule.id}
+    assert {finding.rule for finding in violated(rule, shown.bad, shown.form, tmp_path)} == {
+        rule.id
+    }
 
 
 @pytest.mark.parametrize("rule", OF_A_PLAN, ids=lambda rule: rule.id)
@@ -177,7 +177,7 @@ PATHS: dict[str, dict[str, Any]] = {
 
 
 def forwarded(node: Node, text: str) -> Node:
-    """``node`` with what a comment says of the forwarder of its listener EXTERNAL."""
+    """``node`` with the forwarder of its listener EXTERNAL that a comment describes."""
     stated = said(text, "what forwards the connections of EXTERNAL")
     if not stated:
         return node
@@ -191,6 +191,6 @@ def forwarded(node: Node, text: str) -> Node:
 
 
 def said(text: str, what: str) -> list[str]:
-    """What a comment of an example says, a list; empty where it has no such comment."""
+    """The list in a comment of an example; empty without such a comment."""
     found = re.search(rf"^# {what}: (.+)$", text, re.MULTILINE)
     return found[1].split(", ") if found else []

@@ -1,11 +1,9 @@
-"""Settings whose verdict is known: what Kafka of three versions says, and which rule of ours.
+"""Settings with a known verdict: the answer of Kafka of three versions, and the rule.
 
 ``kafka`` has one sign per version of the oracle (3.9, 4.1, the newest): `x` refuses, `.` takes.
 ``ours`` is what must object: `GRAMMAR`, in which earshot writes settings, or KL002; an empty text
 where neither does.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What the model says of a topology beside what its places saw, hop by hop."""
+"""Compares the model's prediction for a topology with the observations of its places, by hop."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def outcome_of(
 
 
 def end_of(trace: Trace, place: str, resolved: bool | None, tried: Tried, outcome: Outcome) -> None:
-    """Compare what ``trace`` predicts; ``resolved`` says whether its first hop is as predicted."""
+    """Compare what ``trace`` predicts; ``resolved``: its first hop is as predicted."""
     where = f"{place or 'HOST'} -> {trace.address}"
     said = f"model {[f'{it.stage} {it.answer}: {it.because}' for it in trace.hops]}"
     saw = f"saw {tried.error or dict(tried.greetings)}"

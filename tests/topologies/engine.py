@@ -238,7 +238,7 @@ def _hosts(service: Document) -> dict[str, str] | None:
 
 
 def bindings(service: Document) -> dict[int, Any]:
-    """By port of the container, where the machine publishes it; written anew, not by the model."""
+    """The published ports of the machine by container port, computed without the model."""
     found: dict[int, Any] = {}
     for item in service.get("ports", []):
         if isinstance(item, dict):

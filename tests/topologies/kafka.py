@@ -24,7 +24,7 @@ REPLICATION_PORT, CONTROLLER_PORT = 19092, 19093
 TOPIC = "judge"
 MESSAGE_SECONDS = 6
 AT_ONCE = 6
-"""Clients that run at a time: each is given up after a time of its own."""
+"""Clients that run at a time; each has its own time limit."""
 ALL_DOWN = "All broker connections are down"
 ATTEMPTS = 8
 SUBNET = 110

@@ -88,7 +88,7 @@ def answer(connection: socket.socket) -> None:
 
 
 def main(folder: str, service: str) -> None:
-    """Listen as KAFKA_LISTENERS says, then answer requests until the process is ended."""
+    """Listen at KAFKA_LISTENERS, then answer requests until the process is ended."""
     for text in filter(None, os.environ.get("KAFKA_LISTENERS", "").split(",")):
         match = re.fullmatch(r"(\w+)://(.*):(\d+)", text)
         assert match is not None, text

@@ -1,4 +1,4 @@
-"""Topologies on two Docker hosts: brokers and clients on both, each host with a file of its own.
+"""Topologies on two Docker hosts: brokers and clients on both, each host with its own file.
 
 A place on one host comes to the other as from any other machine: the model's place `OUTSIDE`.
 """

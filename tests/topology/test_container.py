@@ -1,7 +1,5 @@
 """What is said of a container's ports."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.topology.container import PublishedPort

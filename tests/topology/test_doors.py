@@ -1,7 +1,5 @@
 """The same topology gives the same walks as a Compose file and as `docker.Container` resources."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which port of a broker of Amazon MSK is meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.listeners.address import Address

@@ -1,7 +1,5 @@
 """Where addresses lead from pods and from beyond the cluster."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
