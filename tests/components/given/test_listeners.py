@@ -8,7 +8,7 @@ from earshot_pulumi.given import listeners as component
 from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_words
 from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown as unknown_output
-from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, has_unknown
+from earshot_pulumi.provider.kind import InvalidInputs, has_unknown
 from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers
@@ -50,8 +50,8 @@ def registered(nodes: Any, *, preview: bool = False, **inputs: Any) -> Engine:
     answers = Answers(preview=preview)
     engine = Engine(answers)
     mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
-    args = {"vantage": "network", "listeners": LISTENERS, "nodes": nodes, **inputs}
-    args = with_outputs(args)
+    known = {"vantage": "network", "listeners": LISTENERS, "nodes": nodes}
+    args = with_outputs({**known, **inputs})
     pulumi.runtime.test(lambda: Listeners("kafka", args).approved)()  # type: ignore[no-untyped-call]
     return engine
 
@@ -113,11 +113,12 @@ def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> No
     assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
 
-def test_node_ids_may_be_numbers() -> None:
+def test_node_ids_may_be_numbers_and_a_container_null() -> None:
     container = {"names": ["kafka-1"], "ports": {9092: 9092}}
     engine = registered({1: {**NODE, "container": container}})
     (node,) = engine.gate["plan"]["nodes"]
     assert node["id"] == 1
+    registered({1: {**NODE, "container": None}}, vantage="machine")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ UNKNOWN_INPUTS: Any = [
 def test_an_unknown_value_fails_no_preview(inputs: Any) -> None:
     levels = {"KL011": "advisory"}  # the names are fictional
     args = {"nodes": {"1": NODE}, "policy": {"levels": levels}, **inputs}
-    approval(registered(preview=True, **args))
+    judge(registered(preview=True, **args).gate, lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -244,29 +245,20 @@ def test_addresses_are_those_of_nodes_that_the_plan_takes(
     node: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All errors of a program are reported: a second one hides the first."""
-    raised: list[BaseException] = []
+    errors: list[BaseException] = []
     addresses = component._addresses
 
-    def observed(*given: Any) -> dict[str, list[str]]:
+    def observed(*values: Any) -> dict[str, list[str]]:
         try:
-            return addresses(*given)
+            return addresses(*values)
         except Exception as error:
-            raised.append(error)
+            errors.append(error)
             raise
 
     monkeypatch.setattr(component, "_addresses", observed)
     with pytest.raises(pulumi.RunError):
         registered({"1": node})
-    assert not raised
-
-
-def test_a_null_container_is_none() -> None:
-    registered({"1": {**NODE, "container": None}}, vantage="machine")
-
-
-def approval(engine: Engine) -> Any:
-    """The gate's approval. Raises InvalidInputs."""
-    return judge(engine.gate, lambda *_: None)["approved"]
+    assert not errors
 
 
 def judged(**node: Any) -> list[str]:
@@ -287,16 +279,13 @@ def test_without_its_container_a_listener_is_unknown_and_the_remedy_names_the_in
 
 
 def test_a_stated_container_is_compared_with_its_listeners() -> None:
-    fitting = {"names": ["kafka-1"], "ports": {"9092": 9092}}
-    assert all(
-        "is taken on its declaration: container" in text for text in judged(container=fitting)
-    )
-    wrong = {"names": ["kafka-1"], "ports": {"9092": 39092}}
-    assert (
-        "advertises localhost:9092, and the published port is 39092" in judged(container=wrong)[-1]
-    )
-    other = judged(container={**fitting, "names": ["other"]})[-1]
-    assert "advertises kafka-1:19092, and the container publishes no port for 19092" in other
+    container = {"names": ["kafka-1"], "ports": {"9092": 9092}}
+    lines = judged(container=container)
+    assert all("is taken on its declaration: container" in text for text in lines)
+    *_, refusal = judged(container={**container, "ports": {"9092": 39092}})
+    assert "advertises localhost:9092, and the published port is 39092" in refusal
+    *_, refusal = judged(container={**container, "names": ["other"]})
+    assert "advertises kafka-1:19092, and the container publishes no port for 19092" in refusal
 
 
 @pytest.mark.parametrize("preview", [False, True])
