@@ -124,7 +124,7 @@ def test_a_docker_provider_that_earshot_cannot_follow_is_refused(
 ) -> None:
     def program() -> DockerCluster:
         own = docker.Provider("own", **provider)
-        return DockerCluster("kafka", {**ONE, **inputs}, pulumi.ResourceOptions(provider=own))
+        return DockerCluster("kafka", ONE | inputs, pulumi.ResourceOptions(provider=own))
 
     error = raised(pulumi.RunError, run, program)
     assert str(error).startswith(message)

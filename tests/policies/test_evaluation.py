@@ -46,14 +46,14 @@ def test_what_is_not_known_is_a_host_that_is_still_to_be_made_unless_said_otherw
 def test_plain_values_and_missing_parts() -> None:
     for value in ("text", 1, 1.5, True, None):
         assert plain(value) == value
-    for key, value in {
+    parts: dict[str, Any] = {
         "text": "a",
         "nothing": {},
         "elsewhere": {},
         "unknown": None,
         "map": {"d": {"e": None}, "f": []},
-    }.items():
-        assert part(PROPS, key, None) == value
+    }
+    assert {key: part(PROPS, key, None) for key in parts} == parts
 
 
 def test_a_configuration_is_read_as_a_policy() -> None:

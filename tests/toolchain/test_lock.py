@@ -39,9 +39,7 @@ def test_extras_that_packages_ask_for_are_pinned_with_them() -> None:
     }
     assert ("coverage", "toml") in extras
     assert not [
-        extra_of
-        for pair in extras
-        if pair[1] not in Requirement(first_line(locked[pair[0]])).extras
+        pair for pair in extras if pair[1] not in Requirement(first_line(locked[pair[0]])).extras
     ]
 
 

@@ -338,8 +338,8 @@ def _known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
 def _known_parts(value: Any) -> Any:
     """``value`` without its unknown parts; unknown if nothing is left."""
     if isinstance(value, Mapping):
-        known = {key: _known_parts(part) for key, part in value.items()}
-        parts: Any = {key: part for key, part in known.items() if not _is_unknown(part)}
+        known_parts = {key: _known_parts(part) for key, part in value.items()}
+        parts: Any = {key: part for key, part in known_parts.items() if not _is_unknown(part)}
     elif isinstance(value, list | tuple):
         parts = [part for part in map(_known_parts, value) if not _is_unknown(part)]
     else:
@@ -395,11 +395,11 @@ def _addresses(values: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[s
     if _is_unknown(plan):
         return {}
     return {
-        id: list(own)
+        id: list(addresses)
         for id, node in values["nodes"].items()
         if not _is_unknown(node)
-        and (own := node.get("addresses"))
-        and not pulumi.contains_unknowns(own)
+        and (addresses := node.get("addresses"))
+        and not pulumi.contains_unknowns(addresses)
     }
 
 
