@@ -113,7 +113,7 @@ def _tracked() -> list[str]:
 
 def in_wheel(name: str) -> str:
     """The name in the wheel of a file of the checkout."""
-    package = next(it for it in PACKAGES if name.startswith(it))
+    package = next(name for name in PACKAGES if name.startswith(name))
     return name.removeprefix(PACKAGES[package])
 
 
@@ -129,9 +129,9 @@ def dated(changelog: str, version: str) -> None:
         )
 
 
-def complete(archive: Path, held: Iterable[str], tracked: Iterable[str]) -> None:
+def complete(archive: Path, names: Iterable[str], tracked: Iterable[str]) -> None:
     """Raises EarshotError for what git tracks and ``archive`` lacks."""
-    if missing := sorted(set(tracked) - set(held)):
+    if missing := sorted(set(tracked) - set(names)):
         raise EarshotError(
             archive.name,
             observed=f"lacks {len(missing)} files, {missing[0]} first",
@@ -182,13 +182,13 @@ def _check_missing(python: str, packages: Iterable[str], cwd: Path) -> None:
 
 def _fails_for_lack_of(extra: str, home: Path, program: str, cwd: Path) -> None:
     name, *arguments = program.split()
-    done = subprocess.run(
+    process = subprocess.run(
         [home / "bin" / name, *arguments], cwd=cwd, capture_output=True, text=True, check=False
     )
-    if done.returncode == 0 or f"pip install 'earshot[{extra}]'" not in done.stderr:
+    if process.returncode == 0 or f"pip install 'earshot[{extra}]'" not in process.stderr:
         raise EarshotError(
             program,
-            observed=f"ended with {done.returncode}: {done.stderr[-2000:]}",
+            observed=f"ended with {process.returncode}: {process.stderr[-2000:]}",
             allowed=f"a failure that names the extra {extra}",
         )
     print(f"  {program}, without the extra: named")
@@ -197,8 +197,8 @@ def _fails_for_lack_of(extra: str, home: Path, program: str, cwd: Path) -> None:
 def _try_pulumi(home: Path, empty: Path) -> None:
     plugin = home / "bin" / "pulumi-resource-earshot"
     text = _run("pulumi", "package", "get-schema", str(plugin), cwd=empty)
-    described = json.loads(text)["resources"]
-    if missing := [it for it in RESOURCES if f"earshot:index:{it}" not in described]:
+    resources = json.loads(text)["resources"]
+    if missing := [name for name in RESOURCES if f"earshot:index:{name}" not in resources]:
         raise EarshotError("the schema of the wheel's plugin", observed=f"lacks {missing[0]}")
     print("  pulumi package get-schema: well")
     state = empty / "state.json"
@@ -221,15 +221,16 @@ def _check_metadata(archives: Iterable[Path], folder: Path) -> None:
 def _run(*command: str, cwd: Path) -> str:
     environment = {**os.environ, **variables("release-check"), "XDG_CACHE_HOME": str(cwd / "cache")}
     # what `make` sets for the checkout's own stacks
-    environment = {it: environment[it] for it in environment if "POLICY_PACK" not in it}
-    done = subprocess.run(
+    environment = {name: environment[name] for name in environment if "POLICY_PACK" not in name}
+    process = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if process.returncode:
         raise EarshotError(
-            " ".join(command[:6]), observed=f"ended with {done.returncode}: {done.stderr[-2000:]}"
+            " ".join(command[:6]),
+            observed=f"ended with {process.returncode}: {process.stderr[-2000:]}",
         )
-    return done.stdout
+    return process.stdout
 
 
 def main() -> int:

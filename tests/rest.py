@@ -27,14 +27,14 @@ ALL_SECONDS = 3300.0
 LEAST_SECONDS = 120.0
 
 
-def with_combinations(kept: str, values: Iterable[str]) -> list[ParameterSet]:
-    """Parameters of a test, of which `make test` has ``kept`` alone.
+def with_combinations(proof: str, values: Iterable[str]) -> list[ParameterSet]:
+    """Parameters of a test, of which `make test` has ``proof`` only.
 
     A file that calls this has the word by which `collected` finds it.
     """
-    assert kept in values
-    others = pytest.mark.combination
-    return [pytest.param(value, marks=() if value == kept else others) for value in values]
+    assert proof in values
+    combination = pytest.mark.combination
+    return [pytest.param(value, marks=() if value == proof else combination) for value in values]
 
 
 def seconds_left(took: float) -> float:
@@ -58,13 +58,13 @@ def groups(lengths: Mapping[str, float], limit: float) -> list[list[str]]:
 
 
 def _balanced(lengths: Mapping[str, float], count: int) -> list[list[str]]:
-    made: list[list[str]] = [[] for _ in range(count)]
+    shares: list[list[str]] = [[] for _ in range(count)]
     loads = [0.0] * count
     for file in sorted(lengths, key=lambda file: (-lengths[file], file)):
         shortest = loads.index(min(loads))
-        made[shortest].append(file)
+        shares[shortest].append(file)
         loads[shortest] += lengths[file]
-    return made
+    return shares
 
 
 def commit_hash(text: str) -> str:
@@ -79,22 +79,24 @@ def chosen(commit: str, count: int) -> int:
 
 def collected() -> dict[str, list[str]]:
     """The tests, by file, that `make test` leaves out."""
-    marked = [it for it in (ROOT / "tests").rglob("test_*.py") if COMBINATION in it.read_text()]
+    marked = [
+        path for path in (ROOT / "tests").rglob("test_*.py") if COMBINATION in path.read_text()
+    ]
     options = ("--collect-only", "-q", "-m", COMBINATION)
     command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if done.returncode not in (0, 5):  # 5: there are none
-        sys.exit(done.stdout)
-    return by_file(done.stdout.splitlines())
+    process = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if process.returncode not in (0, 5):  # 5: there are none
+        sys.exit(process.stdout)
+    return by_file(process.stdout.splitlines())
 
 
 def by_file(lines: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    tests: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         file, separator, test = line.partition("::")
         if separator and file.endswith(".py"):
-            found[file].append(test)
-    return dict(found)
+            tests[file].append(test)
+    return dict(tests)
 
 
 def main(arguments: list[str]) -> int:
@@ -107,15 +109,15 @@ def main(arguments: list[str]) -> int:
     table = read_table()
     rest = collected()
     lengths = {file: seconds(file, tests, table) for file, tests in rest.items()}
-    made = groups(lengths, seconds_left(options.took))
-    if not made:
+    shares = groups(lengths, seconds_left(options.took))
+    if not shares:
         print(f"No test is marked `{COMBINATION}`.")
         return 0
-    number = chosen(options.commit, len(made))
-    files = sorted(made[number])
+    number = chosen(options.commit, len(shares))
+    files = sorted(shares[number])
     minutes = makespan(lengths[file] for file in files) / 60
     print(
-        f"Share {number + 1} of {len(made)} of what `make test` leaves out"
+        f"Share {number + 1} of {len(shares)} of what `make test` leaves out"
         f" (estimated: {minutes:.0f} minutes on two quiet cores; to repeat it:"
         f" make test-share COMMIT={options.commit} TOOK={options.took:g}):"
     )

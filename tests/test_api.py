@@ -32,8 +32,8 @@ def example() -> str:
 def test_the_example_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[earshot.Contract] = []
-    monkeypatch.setattr("earshot.api.examine", asked.append)
+    contracts: list[earshot.Contract] = []
+    monkeypatch.setattr("earshot.api.examine", contracts.append)
     resolver = "earshot.names.policy.SystemResolvers.resolver"
     monkeypatch.setattr(resolver, lambda *_: None)  # no network
     exec(compile(example(), "library.md", "exec"), {})
@@ -42,15 +42,15 @@ def test_the_example_runs(
         output
     )
     assert "listener EXTERNAL (scope external): " in output and "[KL011]" in output
-    assert [broker.id for broker in asked[0].brokers] == [1, 2, 3]
+    assert [broker.id for broker in contracts[0].brokers] == [1, 2, 3]
 
 
 def test_all_that_is_promised_is_there_and_nothing_heavy_comes_with_the_name() -> None:
     assert all(getattr(earshot, name) is not None for name in earshot.__all__)
     heavy = "{'pydantic', 'confluent_kafka'} & set(sys.modules)"
     program = f"import earshot, sys; sys.exit(' '.join({heavy}) or None)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr
     with pytest.raises(AttributeError, match=r"^module 'earshot' has no attribute 'nothing'$"):
         earshot.nothing  # noqa: B018
 
@@ -73,7 +73,7 @@ def test_names_are_checked_by_the_policy_that_is_handed_in() -> None:
     waived = read_policy({"waived": {"kafka.invalid": "made elsewhere"}})
     assert earshot.evaluate(cluster, policy=waived) == ()
     policy = ResolverPolicy.model_validate({"resolvers": {"external": "system"}})
-    assert {item.rule for item in earshot.evaluate(cluster, policy=policy)} == {"KL011"}
+    assert {finding.rule for finding in earshot.evaluate(cluster, policy=policy)} == {"KL011"}
 
 
 def test_a_contract_of_the_plan_can_be_examined() -> None:

@@ -27,22 +27,26 @@ def test_root(monkeypatch: pytest.MonkeyPatch, value: str, expected: str) -> Non
     assert cache.root() == Path(expected).expanduser()
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("home", "message"),
+    [
+        (None, "XDG_CACHE_HOME"),
+        # the cache would be in another place for each working directory
+        ("home", "HOME is 'home', which is not an absolute path"),
+    ],
+)
+def test_a_user_without_an_absolute_home_is_refused(
+    monkeypatch: pytest.MonkeyPatch, home: str | None, message: str
+) -> None:
     def unknown(_: int) -> None:
         raise KeyError
 
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(EarshotError, match="XDG_CACHE_HOME"):
-        cache.root()
-
-
-def test_a_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache would be in another place for each working directory."""
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", "home")
-    with pytest.raises(EarshotError, match="HOME is 'home', which is not an absolute path"):
+    if home:
+        monkeypatch.setenv("HOME", home)
+    with pytest.raises(EarshotError, match=message):
         cache.root()
 
 
@@ -58,7 +62,7 @@ def _stranger(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cache_that_another_user_has_made_is_refused(
     planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is cached is run: jars, archives of classes, the policy pack."""
+    """earshot runs cached files: jars, archives of classes, the policy pack."""
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -79,7 +83,7 @@ def test_a_cache_that_another_user_has_made_is_refused(
 def test_a_link_to_a_cache_that_another_user_has_made_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of ~/.cache to /tmp, where the folder is gone after a restart."""
+    """For example ~/.cache links to /tmp, which is empty after a restart."""
     shared = tmp_path / "shared"
     (shared / "mine").mkdir(parents=True)
     shared.chmod(0o1777)
@@ -94,7 +98,7 @@ def test_a_link_to_a_cache_that_another_user_has_made_is_refused(
 def test_a_cache_in_another_users_own_folder_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for root in a container, whose HOME is mounted from the host."""
+    """For example root in a container, whose HOME is mounted from the host."""
     home = tmp_path / "home"
     (home / "earshot").mkdir(parents=True)
     home.chmod(0o755)
@@ -125,20 +129,14 @@ def test_failure_leaves_nothing_and_passes_through(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["entry.lock"]
 
 
-def test_invalid_entry_is_made_anew(tmp_path: Path) -> None:
+def test_an_invalid_entry_is_replaced_and_leftovers_of_a_killed_process_are_removed(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "entry").mkdir()
     (tmp_path / "entry" / "old").touch()
-
-    cache.ensure(tmp_path / "entry", lambda f: (f / "new").touch(), lambda f: (f / "new").exists())
-
-    assert [path.name for path in (tmp_path / "entry").iterdir()] == ["new"]
-
-
-def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".entry.dead").mkdir()
-
-    cache.ensure(tmp_path / "entry", lambda folder: None)
-
+    cache.ensure(tmp_path / "entry", lambda f: (f / "new").touch(), lambda f: (f / "new").exists())
+    assert [path.name for path in (tmp_path / "entry").iterdir()] == ["new"]
     assert not (tmp_path / ".entry.dead").exists()
 
 
@@ -168,7 +166,7 @@ with cache.exclusive(pathlib.Path(sys.argv[1]), lambda: print("waiting", flush=T
     print("got it")
 """
     lock = tmp_path / "folder" / "in it" / "lock"
-    with cache.exclusive(lock, lambda: pytest.fail("nobody else has it")):
+    with cache.exclusive(lock, lambda: pytest.fail("no other process has it")):
         process = start(code, lock)
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
@@ -228,38 +226,29 @@ def test_a_write_that_fails_keeps_the_old_content(
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_write_replaces_as_a_whole(tmp_path: Path) -> None:
+def test_a_write_replaces_content_and_mode_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "in it" / "file"
-    cache.write(path, "one")
-    cache.write(path, "two")
-    assert path.read_text() == "two"
+    for text, mode in (("for all", 0o644), ("for me", 0o600)):
+        cache.write(path, text, mode=mode)
+        assert path.read_text() == text and path.stat().st_mode & 0o777 == mode
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
-def test_a_file_for_its_owner_alone_is_never_readable_by_others(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    cache.write(path, "for all")
-    assert path.stat().st_mode & 0o777 == 0o644
-    cache.write(path, "for me", mode=0o600)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.read_text() == "for me"
-
-
-def test_what_another_program_writes_meanwhile_is_not_lost(tmp_path: Path) -> None:
-    kept, link = tmp_path / "kept", tmp_path / "link"
-    kept.write_bytes(b"salt\n")
-    kept.chmod(0o600)
-    link.symlink_to(kept)
+def test_an_edit_by_another_program_is_not_lost(tmp_path: Path) -> None:
+    target, link = tmp_path / "kept", tmp_path / "link"
+    target.write_bytes(b"salt\n")
+    target.chmod(0o600)
+    link.symlink_to(target)
     edits = [b"salt\nedited\n"]
 
     def change(content: bytes) -> bytes | None:
         if edits:
-            kept.write_bytes(edits.pop())
+            target.write_bytes(edits.pop())
         return content.replace(b"salt\n", b"")
 
     cache.rewrite(link, change)
-    assert link.is_symlink() and kept.read_bytes() == b"edited\n"
-    assert kept.stat().st_mode & 0o777 == 0o600
-    cache.rewrite(kept, lambda _: None)
-    assert kept.read_bytes() == b"edited\n"
-    assert sorted(tmp_path.iterdir()) == [kept, link]
+    assert link.is_symlink() and target.read_bytes() == b"edited\n"
+    assert target.stat().st_mode & 0o777 == 0o600
+    cache.rewrite(target, lambda _: None)
+    assert target.read_bytes() == b"edited\n"
+    assert sorted(tmp_path.iterdir()) == [target, link]

@@ -11,10 +11,10 @@ from earshot.cluster_id import check_cluster_id, new_cluster_id, of_stack_name
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-_.", min_size=1, max_size=100)
 
 
-def test_each_new_one_is_another_uuid() -> None:
-    found = {check_cluster_id(new_cluster_id()) for _ in range(1000)}
-    assert len(found) == 1000
-    assert all(len(base64.urlsafe_b64decode(f"{id}==")) == 16 for id in found)
+def test_each_new_id_is_another_uuid() -> None:
+    ids = {check_cluster_id(new_cluster_id()) for _ in range(1000)}
+    assert len(ids) == 1000
+    assert all(len(base64.urlsafe_b64decode(f"{id}==")) == 16 for id in ids)
 
 
 @given(NAMES)
@@ -31,6 +31,6 @@ def test_data_of_earlier_releases_holds_it() -> None:
     "text",
     ["", "short", "-L6g3nShT-eMCtK-X86swQ", "5L6g3nShT-eMCtK-X86swQ=", "5L6g3nShT+eMCtK-X86swQ"],
 )
-def test_anything_else_is_no_id(text: str) -> None:
+def test_any_other_text_is_not_an_id(text: str) -> None:
     with pytest.raises(ValueError, match="allowed: a UUID as 22 characters of URL-safe base64"):
         check_cluster_id(text)

@@ -1,4 +1,4 @@
-"""Where an engine is looked for, and what is said where none answers."""
+"""The address of an engine, and the errors if it does not answer."""
 
 import shutil
 import socket
@@ -90,7 +90,7 @@ def test_a_user_who_may_not_is_told_how_to_be_allowed(
     assert "usermod --append --groups docker" in error.remedy
 
 
-def test_a_port_that_refuses_is_no_engine() -> None:
+def test_a_port_that_refuses_is_not_an_engine() -> None:
     with closed_port() as address:
         error = refused(CandidateEngine(engine=f"tcp://{address}"))
     assert error.observed == "does not answer (Connection refused)"
@@ -113,48 +113,49 @@ def answering(text: bytes) -> Iterator[int]:
         thread.join(60)
 
 
-@pytest.fixture
-def stranger() -> Iterator[int]:
-    """A port where something answers that is no engine."""
-    with answering(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") as port:
-        yield port
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+ENDLESS = b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS += (b"10000\r\n" + b"x" * 65536 + b"\r\n") * 40
 
 
-def test_no_proxy_is_asked_for_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def document(text: bytes, status: bytes = b"200 OK") -> bytes:
+    """An answer of HTTP with this body."""
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(text), text)
+
+
+def refusal_of(text: bytes) -> EarshotError:
+    """The error of a connection to a port that answers ``text``."""
+    with answering(text) as port:
+        return refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+
+
+def test_an_engine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with answering(b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"ApiVersion": "1.10"}') as port:
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    error = refusal_of(document(b'{"ApiVersion": "1.10"}'))
     assert "API versions below" in error.observed, "it has read the engine's own answer"
 
 
-def test_a_stranger_at_the_address_is_no_engine(stranger: int) -> None:
-    error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{stranger}"))
-    assert error.observed.startswith("does not answer (404 Client Error")
-
-
-def test_an_answer_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "observed"),
+    [
+        (NOT_FOUND, "does not answer (404 Client Error"),
+        (ENDLESS, "does not answer (answers with more than 1 MiB)"),
+        (document(b'{"ApiVersion": "x.y"}'), "does not answer (invalid literal for int()"),
+        (document(b"x" * 100_000, b"500 Internal Server Error"), "does not answer (xxx"),
+    ],
+    ids=["another server", "endless", "no number", "a long refusal"],
+)
+def test_an_odd_answer_is_one_short_error(
+    text: bytes, observed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "MOST_BYTES", 2**20)
-    head = b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with answering(head + (b"10000\r\n" + b"x" * 65536 + b"\r\n") * 40) as port:
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
-    assert "does not answer (answers with more than 1 MiB)" in str(error)
-
-
-def test_a_version_that_is_no_number_is_one_error() -> None:
-    with answering(b'HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{"ApiVersion": "x.y"}') as port:
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
-    assert error.observed.startswith("does not answer (invalid literal for int()")
-
-
-def test_a_long_refusal_is_shown_short() -> None:
-    head = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100000\r\n\r\n"
-    with answering(head + b"x" * 100_000) as port:
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
-    assert error.observed.endswith("x...")
+    error = refusal_of(text)
+    assert error.observed.startswith(observed)
     assert len(error.observed) < 1_100
+    assert error.observed.endswith("x...") or "xxx" not in observed
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,8 @@ def test_certificates_that_are_missing_are_named(by_variable: bool, tmp_path: Pa
 
 @pytest.fixture
 def behind_tls(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """What answers pings like an engine to whoever shows a certificate, and its certificates."""
+    """The address of a server that answers like an engine to clients with a certificate, and the
+    folder of its certificates."""
     self_signed(tmp_path, "IP:127.0.0.1")
     shutil.copy(tmp_path / "cert.pem", tmp_path / "ca.pem")
 
@@ -201,7 +203,7 @@ def behind_tls(tmp_path: Path) -> Iterator[tuple[str, Path]]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: pytest is not interested."""
+            """Writes nothing."""
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tmp_path / "ca.pem")
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
@@ -219,14 +221,14 @@ def test_the_folders_authority_counts_whatever_others_this_machine_trusts(
     behind_tls: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, folder = behind_tls
-    other = tmp_path / "other"
-    other.mkdir()
-    self_signed(other, "IP:127.0.0.1")
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other / "cert.pem"))
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    self_signed(other_folder, "IP:127.0.0.1")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other_folder / "cert.pem"))
     with connect(CandidateEngine(engine=engine, cert_path=str(folder)), {}) as client:
         assert client.version()["ApiVersion"] == "1.41"
 
-    shutil.copy(other / "cert.pem", folder / "ca.pem")
+    shutil.copy(other_folder / "cert.pem", folder / "ca.pem")
     error = refused(CandidateEngine(engine=engine, cert_path=str(folder)))
     assert "certificate verify failed" in error.observed
     assert f"signed the engine's certificate into {folder}/ca.pem" in error.remedy
@@ -237,32 +239,28 @@ def test_a_key_of_another_certificate_is_said_to_be_one(
     behind_tls: tuple[str, Path], tmp_path: Path
 ) -> None:
     engine, folder = behind_tls
-    other = tmp_path / "other"
-    other.mkdir()
-    self_signed(other, "IP:127.0.0.1")
-    shutil.copy(other / "key.pem", folder / "key.pem")
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    self_signed(other_folder, "IP:127.0.0.1")
+    shutil.copy(other_folder / "key.pem", folder / "key.pem")
     error = refused(CandidateEngine(engine=engine, cert_path=str(folder)))
     assert f"see that {folder} holds PEM files, that key.pem is the key of cert.pem" in error.remedy
 
 
-def test_certificates_for_an_engine_that_takes_no_tls(stranger: int, tmp_path: Path) -> None:
+def test_certificates_for_an_engine_without_tls_and_none_for_one_with_it(tmp_path: Path) -> None:
     self_signed(tmp_path, "IP:127.0.0.1")
     shutil.copy(tmp_path / "cert.pem", tmp_path / "ca.pem")
-    address = f"tcp://127.0.0.1:{stranger}"
     variables = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(tmp_path)}
-    error = refused(CandidateEngine(), {"DOCKER_HOST": address, **variables})
+    with answering(NOT_FOUND) as port:
+        variables["DOCKER_HOST"] = f"tcp://127.0.0.1:{port}"
+        error = refused(CandidateEngine(), variables)
     assert "name the port on which the engine takes TLS" in error.remedy
-
-
-def test_an_engine_that_takes_tls_alone_is_said_to_need_certificates() -> None:
     body = b"Client sent an HTTP request to an HTTPS server.\n"
-    head = f"HTTP/1.0 400 Bad Request\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    with answering(head + body) as port:
-        error = refused(CandidateEngine(engine=f"tcp://127.0.0.1:{port}"))
+    error = refusal_of(document(body, b"400 Bad Request"))
     assert error.remedy.startswith("say where its certificates are: `hosts[].cert_path`")
 
 
-def test_what_an_error_says_is_what_lies_at_its_bottom() -> None:
+def test_the_root_cause_of_an_error_is_shown() -> None:
     inner = OSError(111, "Connection refused")
     outer = RuntimeError("while connecting", ConnectionError("aborted", inner))
     assert root_cause(outer) == "Connection refused"

@@ -35,7 +35,7 @@ def test_users_and_passwords_are_removed_before_a_host(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("https://me:secret@host/x", "https://***@host/x"),
         ("https://4711:secret@host/x", "https://***@host/x"),
@@ -44,8 +44,8 @@ def test_users_and_passwords_are_removed_before_a_host(text: str) -> None:
         ("1@host:9093,2@host:9093", "1@host:9093,2@host:9093"),
     ],
 )
-def test_a_user_has_a_name_or_stands_in_a_url(text: str, shown: str) -> None:
-    assert without_users(text) == shown
+def test_a_user_has_a_name_or_is_part_of_a_url(text: str, expected: str) -> None:
+    assert without_users(text) == expected
 
 
 def test_a_huge_word_is_shown_by_its_beginning() -> None:
@@ -67,7 +67,7 @@ def test_an_error_survives_a_process_boundary() -> None:
         assert (type(copy), str(copy)) == (type(error), str(error))
 
 
-def test_several_problems_stand_in_one_message() -> None:
+def test_several_problems_are_one_message() -> None:
     assert str(SpecError.of("file", ["one: x"])) == "file: one: x"
     assert str(SpecError.of("file", ["one: x", "two: y"])) == "file:\n  - one: x\n  - two: y"
 
@@ -117,32 +117,29 @@ def test_a_limit_is_found_below_the_error_that_it_caused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "remedy"),
+    ("limits", "hard_limit"),
     [
-        ((24, 4096), "raise this process's limit on open files from 24: `ulimit -n 1024`"),
+        ((24, 4096), ""),
         (
             (24, 30),
             (
-                "raise this process's limit on open files from 24: `ulimit -n 1024`, for which its "
-                "hard limit, 30, has to be raised first (/etc/security/limits.conf; in a container "
-                "`--ulimit nofile=1024`)"
+                ", for which its hard limit, 30, has to be raised first "
+                "(/etc/security/limits.conf; in a container `--ulimit nofile=1024`)"
             ),
         ),
-        (
-            (24, resource.RLIM_INFINITY),
-            "raise this process's limit on open files from 24: `ulimit -n 1024`",
-        ),
+        ((24, resource.RLIM_INFINITY), ""),
     ],
 )
 def test_the_limit_on_open_files_is_named(
-    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], remedy: str
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], hard_limit: str
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    assert remedy_of(OSError(errno.EMFILE, os.strerror(errno.EMFILE))) == remedy
+    remedy = "raise this process's limit on open files from 24: `ulimit -n 1024`"
+    assert remedy_of(OSError(errno.EMFILE, os.strerror(errno.EMFILE))) == remedy + hard_limit
 
 
 def test_a_command_that_may_open_too_few_files_names_the_limit() -> None:
-    """Of a real process, whose limit is reached where nothing expects that."""
+    """A real process, which reaches its limit at an unexpected place."""
     program = """
 import resource, sys, threading
 from earshot import cli
@@ -154,7 +151,7 @@ def opens_much(*_, **__):
 commands.app = opens_much
 sys.exit(cli.run(["rules"]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("error: /dev/null: Too many open files\n  fix: raise this")
-    assert "from 24: `ulimit -n 1024`, for which its hard limit, 24," in done.stderr
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.returncode == 2, process.stderr
+    assert process.stderr.startswith("error: /dev/null: Too many open files\n  fix: raise this")
+    assert "from 24: `ulimit -n 1024`, for which its hard limit, 24," in process.stderr

@@ -22,19 +22,15 @@ def test_another_text_fails(tmp_path: Path) -> None:
     assert path.read_text() == "as it was\n"
 
 
-def test_it_is_written_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_golden_is_written_on_request_but_not_in_ci(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "of" / "golden.txt"
     monkeypatch.setenv(VARIABLE, "1")
-    is_golden("new", tmp_path / "of" / "golden.txt")
-    assert (tmp_path / "of" / "golden.txt").read_text() == "new"
-
-
-def test_ci_writes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "golden.txt"
-    path.write_text("as it was")
-    monkeypatch.setenv(VARIABLE, "1")
+    is_golden("new", path)
+    assert path.read_text() == "new"
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match=VARIABLE):
-        is_golden("as it was", path)
-    with pytest.raises(pytest.fail.Exception, match=VARIABLE):
-        is_golden("new", path)
-    assert path.read_text() == "as it was"
+    for text in ("new", "newer"):
+        with pytest.raises(pytest.fail.Exception, match=VARIABLE):
+            is_golden(text, path)
+    assert path.read_text() == "new"

@@ -4,7 +4,7 @@ from tests.e2e.ports import consecutive_ports, free_ports, kept_ports, own_range
 
 
 def test_no_port_is_given_twice_while_there_are_others() -> None:
-    found = [*free_ports(2), *consecutive_ports(2, 3), *kept_ports(2, 1), *free_ports(30)]
-    runs = {port + offset for port in found[2:6] for offset in range(3)}
-    assert len(runs) == 12 and runs.isdisjoint({*found[:2], *found[6:]})
-    assert len(set(found)) == len(found) and set(found) <= set(own_range())
+    ports = [*free_ports(2), *consecutive_ports(2, 3), *kept_ports(2, 1), *free_ports(30)]
+    runs = {port + offset for port in ports[2:6] for offset in range(3)}
+    assert len(runs) == 12 and runs.isdisjoint({*ports[:2], *ports[6:]})
+    assert len(set(ports)) == len(ports) and set(ports) <= set(own_range())

@@ -34,21 +34,20 @@ def test_is_found_from_a_folder_below(project: Project) -> None:
 
 
 def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError, match=r"neither it nor a folder above.*Pulumi\.yaml") as found:
+    with pytest.raises(
+        EarshotError, match=r"neither it nor a folder above.*Pulumi\.yaml"
+    ) as caught:
         Project.find(tmp_path)
-    assert str(tmp_path) in str(found.value)
+    assert str(tmp_path) in str(caught.value)
 
 
-def test_paths(project: Project) -> None:
+def test_paths(project: Project, tmp_path: Path) -> None:
     assert project.stack_file("dev") == project.root / "stacks" / "Pulumi.dev.yaml"
     assert project.state_dir("dev") == project.root / ".earshot" / "stacks" / "dev"
     assert project.contract_file("dev").parent == project.state_dir("dev")
     assert project.report_file("dev").parent == project.state_dir("dev")
-
-
-def test_stack_files_lie_beside_the_project_file_by_default(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    assert Project(tmp_path).stack_file("dev") == tmp_path / "Pulumi.dev.yaml"
+    assert Project(tmp_path).stack_file("dev") == tmp_path / "Pulumi.dev.yaml", "the default"
 
 
 @pytest.mark.parametrize(
@@ -89,17 +88,13 @@ def test_a_missing_stack_lists_those_that_exist(project: Project) -> None:
     )
 
 
-def test_where_there_is_no_stack_yet_none_is_listed(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    error = raised(EarshotError, Project(tmp_path).read_cluster, "prod")
-    assert error.allowed == "stacks with a file: none yet"
-
-
-def test_a_folder_of_stacks_elsewhere_is_shown_in_full(tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "Pulumi.yaml").write_text(f"stackConfigDir: {tmp_path / 'there'}\n")
-    error = raised(EarshotError, Project(tmp_path / "here").read_cluster, "prod")
+def test_a_missing_stack_of_another_folder_and_without_others(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text(f"stackConfigDir: {tmp_path / 'there'}\n")
+    error = raised(EarshotError, Project(folder).read_cluster, "prod")
     assert error.observed == f"{tmp_path}/there/Pulumi.prod.yaml does not exist"
+    assert error.allowed == "stacks with a file: none yet"
 
 
 @pytest.mark.parametrize(
@@ -131,9 +126,9 @@ def test_each_broken_file_gets_one_clear_message(
     project: Project, content: bytes, observed: str
 ) -> None:
     project.stack_file("bad").write_bytes(content)
-    with pytest.raises(EarshotError, match=observed) as found:
+    with pytest.raises(EarshotError, match=observed) as caught:
         project.read_cluster("bad")
-    assert str(found.value).startswith("stacks/Pulumi.bad.yaml: ")
+    assert str(caught.value).startswith("stacks/Pulumi.bad.yaml: ")
 
 
 def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
@@ -151,25 +146,21 @@ def test_a_missing_cluster_points_to_an_example(project: Project) -> None:
     ("name", "shown"),
     [(f"-{'x' * 119}", f"'-{'x' * 119}'"), (f"-{'x' * 120}", f"'-{'x' * 99}'...")],
 )
-def test_of_a_long_name_only_the_beginning_is_shown(name: str, shown: str) -> None:
-    assert raised(EarshotError, stack_name, name).object == f"stack {shown}"
-
-
-def test_a_name_of_a_hundred_letters_is_one() -> None:
+def test_a_name_of_a_hundred_letters_is_valid_and_the_beginning_of_a_longer_one_shown(
+    name: str, shown: str
+) -> None:
     assert stack_name("x" * 100) == "x" * 100
     assert stack_name("organization/project/x") == stack_name("project/x") == "x"
+    assert raised(EarshotError, stack_name, name).object == f"stack {shown}"
 
 
 def test_problems_of_the_cluster_name_file_and_key(project: Project) -> None:
     project.stack_file("bad").write_text(GOOD + "    brokerz: 3\n")
     with pytest.raises(EarshotError, match=r"stacks/Pulumi\.bad\.yaml, earshot:cluster: brokerz"):
         project.read_cluster("bad")
-
-
-def test_a_folder_instead_of_a_file_cannot_be_read(project: Project) -> None:
-    project.stack_file("bad").mkdir()
+    project.stack_file("folder").mkdir()
     with pytest.raises(EarshotError, match="cannot be read"):
-        project.read_cluster("bad")
+        project.read_cluster("folder")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ PROMISES: dict[str, list[str]] = {
     ],
     "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
     "copies the template `local` (the name begins with it)": [
-        "toolchain/test_stack.py::test_a_stack_is_made_from_the_template_that_its_name_begins_with",
+        "toolchain/test_stack.py::test_a_stack_without_a_file_gets_the_template_that_its_name_begins_with",
     ],
     "`stacks/`, for [containers]": [
         "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
@@ -96,7 +96,7 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_local_broker.py::test_a_broker_keeps_its_data_wherever_its_directory_is",
     ],
     "`make up` removes the one that its own run wrote": [
-        "toolchain/test_stack.py::test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place",
+        "toolchain/test_stack.py::test_a_salt_is_removed_and_the_file_keeps_its_mode_and_link",
     ],
     "looks the names up and applies the rules, as the gate will": [
         "cli/test_plan.py::test_a_name_that_does_not_resolve_ends_with_1",
@@ -146,32 +146,34 @@ def test_a_page_promises_it(words: str) -> None:
     assert any(words in " ".join((ROOT / page).read_text().split()) for page in PAGES)
 
 
-@pytest.mark.parametrize("test", sorted({it for tests in PROMISES.values() for it in tests}))
-def test_what_proves_it_is_in_make_test(test: str) -> None:
+@pytest.mark.parametrize("test", sorted({test for tests in PROMISES.values() for test in tests}))
+def test_the_proof_is_in_make_test(test: str) -> None:
     file, _, name = test.partition("::")
     tree = ast.parse((ROOT / "tests" / file).read_text())
-    there = {found: marks for found, marks in marked_tests(tree) if name in ("", found)}
-    assert there, f"tests/{file} has no test {name}"
-    assert any(COMBINATION not in marks for marks in there.values())
+    tests = {test_name: marks for test_name, marks in marked_tests(tree) if name in ("", test_name)}
+    assert tests, f"tests/{file} has no test {name}"
+    assert any(COMBINATION not in marks for marks in tests.values())
 
 
 def marked_tests(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each test and what marks it, as text; of parametrized ones, the parameters do not count."""
+    """Each test and its marks, as text, without parameters."""
     whole = "".join(
-        ast.unparse(it.value)
-        for it in tree.body
-        if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "pytestmark"
+        ast.unparse(statement.value)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "pytestmark"
     )
     scopes: list[tuple[str, list[ast.stmt]]] = [(whole, tree.body)]
     for outer, body in scopes:
-        for item in body:
-            if isinstance(item, ast.ClassDef):
-                scopes.append((outer + _marks(item), item.body))
-            elif isinstance(item, ast.FunctionDef) and item.name.startswith("test_"):
-                yield item.name, outer + _marks(item)
+        for statement in body:
+            if isinstance(statement, ast.ClassDef):
+                scopes.append((outer + _marks(statement), statement.body))
+            elif isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+                yield statement.name, outer + _marks(statement)
 
 
-def _marks(item: ast.ClassDef | ast.FunctionDef) -> str:
+def _marks(node: ast.ClassDef | ast.FunctionDef) -> str:
     return "".join(
-        ast.unparse(it) for it in item.decorator_list if "parametrize" not in ast.unparse(it)
+        ast.unparse(decorator)
+        for decorator in node.decorator_list
+        if "parametrize" not in ast.unparse(decorator)
     )

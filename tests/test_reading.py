@@ -1,4 +1,4 @@
-"""What users name is read to its end, or not at all: a device has none."""
+"""Files that users name: read to their end, or refused, as a device has no end."""
 
 import contextlib
 import os

@@ -46,8 +46,8 @@ def test_the_overview_names_every_resource() -> None:
 
 def test_the_installation_names_every_extra() -> None:
     page = (ROOT / "docs" / "installation-configuration.md").read_text()
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for extra in known["optional-dependencies"].keys() - {"dev"}:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for extra in project["optional-dependencies"].keys() - {"dev"}:
         assert f"| `{extra}` |" in page
 
 
@@ -56,7 +56,7 @@ def test_the_installation_names_every_extra() -> None:
 )
 def test_every_extra_that_a_page_installs_exists(page: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = re.findall(r"earshot\[([a-z,]+)\]", page.read_text())
-    assert {extra for names in named for extra in names.split(",")} <= {
+    extras = re.findall(r"earshot\[([a-z,]+)\]", page.read_text())
+    assert {extra for names in extras for extra in names.split(",")} <= {
         *project["optional-dependencies"]
     }

@@ -1,6 +1,6 @@
 """``requires``: a missing tool skips a test, but fails it in CI."""
 
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -20,27 +20,21 @@ def set_up() -> None:
     pytest_runtest_setup(cast(pytest.Item, ItemDouble()))
 
 
-@pytest.fixture
-def present(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_packages.Tool, "is_there", lambda tool: request.param)
-
-
-@pytest.mark.parametrize("present", [True], indirect=True)
-def test_tool_that_is_there(present: None) -> None:
-    set_up()
-
-
-@pytest.mark.parametrize("present", [False], indirect=True)
-def test_missing_tool_skips_with_the_command(
-    present: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("is_there", "ci", "outcome"),
+    [
+        (True, "true", None),
+        (False, "", pytest.skip.Exception),
+        (False, "true", pytest.fail.Exception),
+    ],
+)
+def test_a_missing_tool_skips_with_the_command_and_fails_in_ci(
+    is_there: bool, ci: str, outcome: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="apt-get install --yes kcat"):
+    monkeypatch.setattr(system_packages.Tool, "is_there", lambda tool: is_there)
+    monkeypatch.setenv("CI", ci)
+    if outcome is None:
         set_up()
-
-
-@pytest.mark.parametrize("present", [False], indirect=True)
-def test_missing_tool_fails_in_ci(present: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match="kcat"):
-        set_up()
+    else:
+        with pytest.raises(outcome, match="apt-get install --yes kcat"):
+            set_up()

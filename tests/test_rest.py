@@ -25,11 +25,11 @@ LENGTHS = st.dictionaries(st.text("abcdef", min_size=1), st.floats(0, 400), max_
 
 @given(LENGTHS)
 def test_every_file_is_in_one_group_and_every_group_fits(lengths: dict[str, float]) -> None:
-    made = groups(lengths, 900)
-    assert sorted(file for group in made for file in group) == sorted(lengths)
-    assert all(makespan(lengths[file] for file in group) <= 900 for group in made)
-    assert len(made) <= sum(lengths.values()) // 900 + 1, "half of what two workers could take"
-    assert groups(dict(reversed(lengths.items())), 900) == made
+    shares = groups(lengths, 900)
+    assert sorted(file for group in shares for file in group) == sorted(lengths)
+    assert all(makespan(lengths[file] for file in group) <= 900 for group in shares)
+    assert len(shares) <= sum(lengths.values()) // 900 + 1, "half of what two workers could take"
+    assert groups(dict(reversed(lengths.items())), 900) == shares
 
 
 def test_a_file_that_is_too_long_is_run_all_the_same() -> None:
@@ -45,11 +45,11 @@ def test_commits_choose_every_group_within_a_few() -> None:
 
 
 @pytest.mark.parametrize(
-    ("took", "left"),
+    ("took", "expected"),
     [(0, SHARE_SECONDS), (1000, SHARE_SECONDS), (2160, 570), (3600, LEAST_SECONDS)],
 )
-def test_a_busy_machine_gets_a_smaller_share(took: float, left: float) -> None:
-    assert seconds_left(took) == left
+def test_a_busy_machine_gets_a_smaller_share(took: float, expected: float) -> None:
+    assert seconds_left(took) == expected
 
 
 @given(st.floats(0, 2900))

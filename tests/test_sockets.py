@@ -1,4 +1,4 @@
-"""Which binds conflict: computed, and held against what this machine's kernel says."""
+"""Conflicts of binds: computed, and compared with this machine's kernel."""
 
 import os
 import socket
@@ -53,33 +53,33 @@ def listening_at(bound: Bound) -> socket.socket:
 
 
 @given(BOUNDS, BOUNDS)
-def test_the_kernel_agrees(wanted: Bound, there: Bound) -> None:
-    with listening_at(there) as listening:
+def test_the_kernel_agrees(wanted: Bound, running: Bound) -> None:
+    with listening_at(running) as listening:
         port = listening.getsockname()[1]
         wanted = Bound(wanted.host, port, wanted.ipv6_only)
-        assert conflict(wanted, Bound(there.host, port, there.ipv6_only)) is not free(wanted)
+        assert conflict(wanted, Bound(running.host, port, running.ipv6_only)) is not free(wanted)
 
 
 def test_a_port_is_free_though_a_connection_to_it_has_just_ended() -> None:
-    """Linux keeps it in TIME_WAIT for a minute; the JVM binds beside that."""
+    """Linux keeps it in TIME_WAIT for a minute, but a JVM can bind it."""
     (port,) = free_ports(1)
     with (
         socket.create_server(("127.0.0.1", port)) as server,  # may be bound again, as a JVM's
         socket.create_connection(("127.0.0.1", port)) as client,
     ):
-        server.accept()[0].close()  # who closes first waits
+        server.accept()[0].close()  # the side that closes first waits
         assert client.recv(1) == b""
     assert free(Bound("127.0.0.1", port))
 
 
 @given(ALL, ALL)
-def test_a_conflict_has_no_direction(one: Bound, other: Bound) -> None:
-    assert conflict(one, other) is conflict(other, one)
+def test_a_conflict_has_no_direction(first: Bound, second: Bound) -> None:
+    assert conflict(first, second) is conflict(second, first)
 
 
 @given(ALL)
-def test_a_socket_conflicts_with_itself(one: Bound) -> None:
-    assert conflict(one, one) is True
+def test_a_socket_conflicts_with_itself(bound: Bound) -> None:
+    assert conflict(bound, bound) is True
 
 
 def test_a_socket_on_another_port_does_not_conflict() -> None:
@@ -87,12 +87,12 @@ def test_a_socket_on_another_port_does_not_conflict() -> None:
 
 
 @given(ALL, ALL)
-def test_what_is_not_known_is_decided_by_ipv6_only_alone(one: Bound, other: Bound) -> None:
-    verdict = conflict(one, other)
+def test_what_is_not_known_is_decided_by_ipv6_only_alone(first: Bound, second: Bound) -> None:
+    verdict = conflict(first, second)
     settled = {
-        conflict(Bound(one.host, one.port, a), Bound(other.host, other.port, b))
-        for a in ([one.ipv6_only] if one.ipv6_only is not None else [False, True])
-        for b in ([other.ipv6_only] if other.ipv6_only is not None else [False, True])
+        conflict(Bound(first.host, first.port, a), Bound(second.host, second.port, b))
+        for a in ([first.ipv6_only] if first.ipv6_only is not None else [False, True])
+        for b in ([second.ipv6_only] if second.ipv6_only is not None else [False, True])
     }
     assert settled == ({False, True} if verdict is None else {verdict})
 
@@ -101,10 +101,10 @@ def test_what_is_not_known_is_decided_by_ipv6_only_alone(one: Bound, other: Boun
 def test_where_it_is_not_known_the_kernel_decides(only: bool) -> None:
     with listening_at(Bound("::", 0, ipv6_only=only)) as listening:
         port = listening.getsockname()[1]
-        wanted, other = Bound("127.0.0.1", port), Bound("127.0.0.1", port + 1)
+        wanted, elsewhere = Bound("127.0.0.1", port), Bound("127.0.0.1", port + 1)
         assert clash(wanted, Bound("::", port)) is not only
         assert clash(wanted, Bound("::", port, ipv6_only=only)) is not only
-        assert clash(other, Bound("::", port)) is False
+        assert clash(elsewhere, Bound("::", port)) is False
 
 
 @pytest.mark.parametrize(
@@ -146,29 +146,29 @@ def test_a_socket_of_another_user_has_no_process_name() -> None:
 
 
 def test_only_what_listens_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(ip="127.0.0.1", port=9092)
-    found = [
+    address = SimpleNamespace(ip="127.0.0.1", port=9092)
+    sockets = [
         SimpleNamespace(status=status, laddr=laddr, pid=None)
         for status in (psutil.CONN_LISTEN, psutil.CONN_ESTABLISHED)
-        for laddr in (here, ())
+        for laddr in (address, ())
     ]
-    monkeypatch.setattr(psutil, "net_connections", lambda kind: found)
+    monkeypatch.setattr(psutil, "net_connections", lambda kind: sockets)
     assert listening() == [Listening(Bound("127.0.0.1", 9092))]
 
 
 def test_a_listening_socket_is_listed_with_its_process() -> None:
     with listening_at(Bound("::ffff:127.0.0.1", 0, ipv6_only=False)) as mine:
         port = mine.getsockname()[1]
-        (found,) = (item for item in listening() if item.bound.port == port)
-        assert found.pid == os.getpid()
-        assert conflict(of_java("127.0.0.1", port), found.bound)
-        assert f"port {port} is in use by pid {os.getpid()} (" in str(found)
+        (socket_of_port,) = (entry for entry in listening() if entry.bound.port == port)
+        assert socket_of_port.pid == os.getpid()
+        assert conflict(of_java("127.0.0.1", port), socket_of_port.bound)
+        assert f"port {port} is in use by pid {os.getpid()} (" in str(socket_of_port)
 
 
 def test_a_port_may_be_kept_by_a_socket_that_does_not_listen() -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        wanted = Bound(*other.getsockname())
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        wanted = Bound(*silent.getsockname())
         assert kept(wanted) == Holder(
             f"port {wanted.port} is in use by a socket that does not listen"
         )
@@ -176,7 +176,7 @@ def test_a_port_may_be_kept_by_a_socket_that_does_not_listen() -> None:
 
 
 def test_a_connection_that_has_just_ended_keeps_its_port_for_a_while() -> None:
-    """Of a client, which gets its port from the kernel and has no SO_REUSEADDR."""
+    """The port of a client comes from the kernel, and has no SO_REUSEADDR."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         client = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
@@ -185,27 +185,31 @@ def test_a_connection_that_has_just_ended_keeps_its_port_for_a_while() -> None:
         accepted.recv(1)
         accepted.close()
         client.close()
-    found = kept(Bound("0.0.0.0", port))
-    assert found is not None and found.passing
-    assert str(found) == (
+    holder = kept(Bound("0.0.0.0", port))
+    assert holder is not None and holder.passing
+    assert str(holder) == (
         f"port {port} is held by a connection from this machine that has just ended"
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "reserved", "inside", "outside"),
+    ("range_of_ports", "reserved", "inside", "outside"),
     [
         ("32768\t60999\n", "\n", (32768, 39092, 60999), (9092, 32767, 61000)),
         ("1024 65535", "9092,39000-39100\n", (9093, 38999, 39101), (1023, 9092, 39000, 39100)),
     ],
 )
 def test_the_ports_of_own_connections_are_the_kernels(
-    tmp_path: Path, given: str, reserved: str, inside: tuple[int, ...], outside: tuple[int, ...]
+    tmp_path: Path,
+    range_of_ports: str,
+    reserved: str,
+    inside: tuple[int, ...],
+    outside: tuple[int, ...],
 ) -> None:
-    (tmp_path / "ip_local_port_range").write_text(given)
+    (tmp_path / "ip_local_port_range").write_text(range_of_ports)
     (tmp_path / "ip_local_reserved_ports").write_text(reserved)
     ports = outgoing_ports(tmp_path)
-    assert ports is not None and str(ports) == "-".join(given.split())
+    assert ports is not None and str(ports) == "-".join(range_of_ports.split())
     assert all(port in ports for port in inside) and not any(port in ports for port in outside)
 
 
@@ -224,21 +228,25 @@ def test_where_not_all_may_be_listed_those_of_this_user_are(
     monkeypatch.setattr(psutil, "net_connections", denied)
     with listening_at(Bound("127.0.0.1", 0)) as mine:
         port = mine.getsockname()[1]
-        (found,) = (item for item in listening() if item.bound.port == port)
-        assert found.pid == os.getpid()
+        (socket_of_port,) = (entry for entry in listening() if entry.bound.port == port)
+        assert socket_of_port.pid == os.getpid()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
 def test_who_is_connected_is_listed_with_its_process(host: str) -> None:
     with listening_at(Bound(host, 0, ipv6_only=False)) as mine:
-        port, own = mine.getsockname()[1], os.getpid()
-        assert connected(own, [port]) == []
+        port, pid = mine.getsockname()[1], os.getpid()
+        assert connected(pid, [port]) == []
         with socket.create_connection((host, port)), mine.accept()[0]:
-            (found,) = connected(own, [port])
-            assert (found.port, found.host, found.pid) == (port, host.removeprefix("::ffff:"), own)
-            assert found.origin == f"{found.host} (pid {own}, {found.name})"
-            assert connected(own, [port + 1]) == [] == connected(1, [port])
-        assert connected(own, [port]) == []
+            (client,) = connected(pid, [port])
+            assert (client.port, client.host, client.pid) == (
+                port,
+                host.removeprefix("::ffff:"),
+                pid,
+            )
+            assert client.origin == f"{client.host} (pid {pid}, {client.name})"
+            assert connected(pid, [port + 1]) == [] == connected(1, [port])
+        assert connected(pid, [port]) == []
 
 
 def test_of_another_machines_client_the_address_is_known() -> None:
@@ -250,9 +258,9 @@ def test_the_kernels_own_table_is_read(host: str) -> None:
     with listening_at(Bound(host, 0, ipv6_only=False)) as mine:
         port = mine.getsockname()[1]
         text = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
-        (found,) = (item for item in from_proc(text) if item.port == port)
-        assert conflict(found, Bound(host, port, ipv6_only=False))
-        assert found.ipv6_only is None
+        (bound,) = (entry for entry in from_proc(text) if entry.port == port)
+        assert conflict(bound, Bound(host, port, ipv6_only=False))
+        assert bound.ipv6_only is None
 
 
 TABLE = """\
@@ -281,16 +289,16 @@ def test_only_what_listens_is_taken_from_the_table() -> None:
 
 
 def test_connections_are_taken_from_the_table_with_both_ends() -> None:
-    found = [(own.port, peer) for own, peer in connections(TABLE + "   6: 0:0 0 01\n")]
-    assert found == [(9093, Bound("127.0.0.1", 54321))]
+    ends = [(own.port, peer) for own, peer in connections(TABLE + "   6: 0:0 0 01\n")]
+    assert ends == [(9093, Bound("127.0.0.1", 54321))]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_connection_is_in_the_kernels_own_table(host: str) -> None:
     with (
         listening_at(Bound(host, 0)) as mine,
-        socket.create_connection((host, mine.getsockname()[1])) as it,
+        socket.create_connection((host, mine.getsockname()[1])) as client,
     ):
-        own, peer = (Bound(*end[:2]) for end in (it.getsockname(), it.getpeername()))
+        own, peer = (Bound(*end[:2]) for end in (client.getsockname(), client.getpeername()))
         text = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
         assert {(own, peer), (peer, own)} <= set(connections(text))

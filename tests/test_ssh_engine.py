@@ -68,9 +68,7 @@ def test_a_path_too_long_for_a_socket_is_one_error(
         pass
 
 
-def test_what_ssh_complains_of_is_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_of_ssh_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_ssh(tmp_path, monkeypatch, 'echo "Permission denied (publickey)." >&2; exit 255')
     with pytest.raises(EarshotError) as caught, connect(CandidateEngine(engine="ssh://me@devbox")):
         pass
@@ -78,17 +76,17 @@ def test_what_ssh_complains_of_is_the_reason(
     assert caught.value.observed == "does not answer (Permission denied (publickey).)"
 
 
-def test_what_is_said_arrives_and_nothing_is_left(
+def test_bytes_arrive_and_no_process_remains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_ssh(tmp_path, monkeypatch, "exec cat")
-    before = {child.pid for child in psutil.Process().children()}
+    children = {child.pid for child in psutil.Process().children()}
     with tunnel("ssh://devbox") as way, socket.socket(socket.AF_UNIX) as client:
         path = way.address.removeprefix("unix://")
         client.connect(path)
         client.sendall(b"ping")
         assert client.recv(4) == b"ping"
-    assert {child.pid for child in psutil.Process().children()} == before
+    assert {child.pid for child in psutil.Process().children()} == children
     assert not Path(path).parent.exists()
     assert "docker system dial-stdio" in (tmp_path / "calls").read_text()
 
@@ -98,11 +96,11 @@ def test_an_ssh_that_does_not_end_is_killed(
 ) -> None:
     with_ssh(tmp_path, monkeypatch, "trap '' TERM; echo up; exec sleep 600")
     monkeypatch.setattr("earshot.ssh_engine.END_SECONDS", 0.1)
-    before = {child.pid for child in psutil.Process().children()}
+    children = {child.pid for child in psutil.Process().children()}
     with tunnel("ssh://devbox") as way, socket.socket(socket.AF_UNIX) as client:
         client.connect(way.address.removeprefix("unix://"))
         assert client.recv(2) == b"up"
-    assert {child.pid for child in psutil.Process().children()} == before
+    assert {child.pid for child in psutil.Process().children()} == children
 
 
 @pytest.mark.e2e

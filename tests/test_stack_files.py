@@ -25,5 +25,5 @@ def test_the_longest_beginning_that_has_a_file(
 ) -> None:
     for name in ("local", "aws-prod"):
         (tmp_path / f"{name}.json").write_text("{}")
-    found = own_or_templates(stack, tmp_path, "{}.json")
-    assert found == (tmp_path / expected if expected else None)
+    file = own_or_templates(stack, tmp_path, "{}.json")
+    assert file == (tmp_path / expected if expected else None)

@@ -22,13 +22,13 @@ def test_no_file_gets_the_number_of_a_closed_stream(closed: str, lost: str, tmp_
         "print(file.fileno() > 2, sys.stdin.read(), file=file)\n"
     )
     file = tmp_path / "file"
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", f'"$0" -c "$1" "$2" {closed}', sys.executable, code, str(file)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
     assert file.read_text() == "True \n"
-    assert done.stdout == ("" if lost in ("stdout", "both") else "printed\nchild\n")
-    assert done.stderr == ("" if lost in ("stderr", "both") else "complained\nchild\n")
+    assert process.stdout == ("" if lost in ("stdout", "both") else "printed\nchild\n")
+    assert process.stderr == ("" if lost in ("stderr", "both") else "complained\nchild\n")

@@ -15,15 +15,15 @@ from toolchain import command, environment, stack
 
 @pytest.fixture(autouse=True)
 def _own_umask() -> Iterator[None]:
-    before = os.umask(0)
+    mask = os.umask(0)
     yield
-    os.umask(before)
+    os.umask(mask)
 
 
 def current() -> int:
-    found = os.umask(0)
-    os.umask(found)
-    return found
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_the_plugin_restricts_it() -> None:
         "plugin.needed_for = lambda name: print(oct(os.umask(0))) or exit()\n"
         "plugin.run()\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "0o22\n", done.stderr
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stdout == "0o22\n", process.stderr
 
 
 def test_the_command_creates_folders_that_others_cannot_write(tmp_path: Path) -> None:

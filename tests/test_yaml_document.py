@@ -86,28 +86,29 @@ def test_size_is_refused(read: Reader) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 401, "1" + ":59" * 200_000, "1" + ":59" * 200_000 + ".5"])
 def test_a_number_without_end_is_refused_and_a_text_is_not(text: str) -> None:
-    said = f"a value of {len(text):,} characters is no text"
-    assert said in refused(read_yaml, f"k: {text}")
-    assert said in refused(read_cloud_config, f"k: {text}")
+    message = f"a value of {len(text):,} characters is no text"
+    assert message in refused(read_yaml, f"k: {text}")
+    assert message in refused(read_cloud_config, f"k: {text}")
     assert read_yaml_texts(f"k: {text}", "x.yaml") == {"k": text}
     assert read_yaml(f"k: '{text}'", "x.yaml") == {"k": text}
 
 
 def test_a_key_that_stands_twice() -> None:
     text = "a: 1\nb: {c: 1, c: 2}\n"
-    said = "x.yaml: is no YAML; line 2, column 11: the key 'c' occurs twice"
-    assert refused(read_yaml, text).startswith(said)
-    assert refused(read_yaml_texts, text).startswith(said)
+    message = "x.yaml: is no YAML; line 2, column 11: the key 'c' occurs twice"
+    assert refused(read_yaml, text).startswith(message)
+    assert refused(read_yaml_texts, text).startswith(message)
     assert read_cloud_config(text, "x.yaml") == {"a": 1, "b": {"c": 2}}
+    assert read_yaml_texts("a: 1\nb: 2\na: 3", "x.yaml", unique=False) == {"a": "3", "b": "2"}
 
 
 @pytest.mark.parametrize("read", READERS)
 def test_merge_keys_that_override_are_no_repetition(read: Reader) -> None:
     # the map that is merged stands deeper than the one that merges it, and is made later
     text = "base: &b {a: x, c: x}\nin: {deep: &d {<<: *b, a: y}}\ntop: {<<: [*d, *b], c: z}\n"
-    found: Any = read(text, "x.yaml")
-    assert found["top"] == {"a": "y", "c": "z"}
-    assert found["in"] == {"deep": {"a": "y", "c": "x"}}
+    document: Any = read(text, "x.yaml")
+    assert document["top"] == {"a": "y", "c": "z"}
+    assert document["in"] == {"deep": {"a": "y", "c": "x"}}
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -141,40 +142,36 @@ PIECES = st.sampled_from(
 def test_any_text_is_read_or_refused_in_one_clear_error(text: str) -> None:
     for read in READERS:
         try:
-            found = read(text, "x.yaml")
+            document = read(text, "x.yaml")
         except EarshotError as error:
             assert str(error).startswith("x.yaml: ")
         else:
-            yaml.safe_dump(found)  # a tree without end would not come back
+            yaml.safe_dump(document)  # a tree without end would not come back
 
 
 def test_several_merge_keys_in_one_map_are_no_key_that_stands_twice() -> None:
     text = "a: &a {x: one, z: one}\nb: &b {y: two}\nc:\n  <<: *a\n  <<: *b\n  z: own\n"
     for read in (read_yaml, read_yaml_texts):
-        found = read(text, "f.yml")
-        assert isinstance(found, dict)
-        assert found["c"] == {"x": "one", "y": "two", "z": "own"}
+        document = read(text, "f.yml")
+        assert isinstance(document, dict)
+        assert document["c"] == {"x": "one", "y": "two", "z": "own"}
 
 
 def test_a_large_file_of_many_services_that_share_anchors_is_read() -> None:
     shared = ", ".join(f"KAFKA_{number}: v" for number in range(60))
     services = "".join(f"  k{id}:\n    <<: *base\n    hostname: k{id}\n" for id in range(300))
     text = f"x-base: &base\n  image: i\n  environment: {{{shared}}}\nservices:\n{services}"
-    found = read_yaml_texts(text, "compose.yml")
-    assert isinstance(found, dict)
-    assert len(found["services"]) == 300 and len(found["services"]["k7"]["environment"]) == 60
-
-
-def test_of_a_key_that_stands_twice_the_last_may_count() -> None:
-    assert read_yaml_texts("a: 1\nb: 2\na: 3", "x.yaml", unique=False) == {"a": "3", "b": "2"}
+    document = read_yaml_texts(text, "compose.yml")
+    assert isinstance(document, dict)
+    assert len(document["services"]) == 300 and len(document["services"]["k7"]["environment"]) == 60
 
 
 def test_nodes_have_their_places() -> None:
     root = yaml_nodes("a:\n  - &b {c: d}\n  - *b\n", "x.yaml")
     assert isinstance(root, yaml.MappingNode)
-    (key, listed) = root.value[0]
+    (key, sequence) = root.value[0]
     assert (key.value, key.start_mark.line, key.start_mark.column) == ("a", 0, 0)
-    first, second = listed.value
+    first, second = sequence.value
     assert first is second, "an alias is the node that it stands for"
     assert (first.start_mark.line, first.start_mark.column) == (1, 4)
 
@@ -212,7 +209,7 @@ def documents(text: str) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("", []),
         ("# nothing\n", []),
@@ -225,8 +222,8 @@ def documents(text: str) -> list[object]:
         ("a: !secret name\nb: !Sub [x]\n", [{"a": "${secret}", "b": "${Sub}"}]),
     ],
 )
-def test_documents(text: str, found: list[object]) -> None:
-    assert documents(text) == found
+def test_documents(text: str, expected: list[object]) -> None:
+    assert documents(text) == expected
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
@@ -260,15 +257,15 @@ def test_an_alias_ends_with_its_document() -> None:
 
 
 def test_nodes_of_documents_have_their_places() -> None:
-    found = yaml_nodes_of_documents("# c\n---\na: 1\n---\n---\nb: 2\n", "x.yaml")
-    assert [node.start_mark.line for node in found] == [2, 4, 5]
+    nodes = yaml_nodes_of_documents("# c\n---\na: 1\n---\n---\nb: 2\n", "x.yaml")
+    assert [node.start_mark.line for node in nodes] == [2, 4, 5]
     assert yaml_nodes("{E:, F:}", "x.yaml") is not None, "as compose reads it"
 
 
 @given(st.text(alphabet="ab:-{}[]&*<! \n'\"|>#%", max_size=80))
 def test_documents_of_any_text_are_read_or_refused(text: str) -> None:
     try:
-        found = documents(text)
-        assert len(yaml_nodes_of_documents(text, "x.yaml")) == len(found)
+        values = documents(text)
+        assert len(yaml_nodes_of_documents(text, "x.yaml")) == len(values)
     except EarshotError:
         pass

@@ -47,14 +47,15 @@ def source() -> str:
     }
     maps: dict[type[BaseModel], _Map] = {}
     kinds = [
-        {key: str(it.annotation) for key, it in m.model_fields.items()} for m in models.values()
+        {key: str(entry.annotation) for key, entry in m.model_fields.items()}
+        for m in models.values()
     ]
-    shared = [key for key in ClusterSpec.model_fields if len({it[key] for it in kinds}) == 1]
+    shared = [key for key in ClusterSpec.model_fields if len({entry[key] for entry in kinds}) == 1]
     _write(ClusterSpec, "ClusterArgs", maps, "What all clusters are made from.", shared)
     for name, model in models.items():
         keys = [key for key in model.model_fields if key not in LEFT_OUT]
         _write(model, name, maps, f"A cluster: {_about(model, lower=True)}", keys)
-    body = "\n\n".join(it.text for it in maps.values())
+    body = "\n\n".join(entry.text for entry in maps.values())
     head = _HEAD if "Any]" in body else _HEAD.replace("import Any, ", "import ")
     return head + "\n" + body
 
@@ -73,10 +74,13 @@ def _write(
     keys: Iterable[str],
 ) -> None:
     """Adds the map of ``model``, after those that it needs; it inherits the keys of its base's."""
-    texts, base = descriptions(model), next((it for it in model.__mro__ if it in maps), None)
+    texts, base = (
+        descriptions(model),
+        next((candidate for candidate in model.__mro__ if candidate in maps), None),
+    )
     inherited = maps[base].keys if base else frozenset[str]()
     lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", *_docstring(about), ""]
-    for key in (it for it in keys if it not in inherited):
+    for key in (candidate for candidate in keys if candidate not in inherited):
         field = model.model_fields[key]
         kind = f"pulumi.Input[{_kind(field.annotation, maps)}]"
         if not field.is_required():
@@ -93,9 +97,9 @@ def _about(model: type[BaseModel], *, lower: bool = False) -> str:
 
 
 def _docstring(text: str) -> Iterator[str]:
-    shown = "\n    ".join(textwrap.wrap('"""' + text, 96))
-    end = '"""' if len(shown.rpartition("\n")[2]) <= 93 else '\n    """'
-    yield f"    {shown}{end}"
+    lines = "\n    ".join(textwrap.wrap('"""' + text, 96))
+    end = '"""' if len(lines.rpartition("\n")[2]) <= 93 else '\n    """'
+    yield f"    {lines}{end}"
 
 
 def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
@@ -104,9 +108,13 @@ def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
     if origin is Annotated:
         return _kind(arguments[0], maps)
     if origin in (Union, types.UnionType):
-        known = [it for it in arguments if it is not types.NoneType]
-        models = [it for it in known if isinstance(it, type) and issubclass(it, BaseModel)]
-        return _kind((models or known)[0], maps)
+        types_without_none = [argument for argument in arguments if argument is not types.NoneType]
+        models = [
+            argument
+            for argument in types_without_none
+            if isinstance(argument, type) and issubclass(argument, BaseModel)
+        ]
+        return _kind((models or types_without_none)[0], maps)
     if origin is Literal or (isinstance(annotation, type) and issubclass(annotation, StrEnum)):
         return "str"
     if origin in (tuple, list):

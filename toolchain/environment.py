@@ -29,35 +29,35 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
     this checkout. Raises EarshotError where the set-up has not run.
     """
     cli = installation.recorded()
-    found = {"PATH": _path(cli, base.get("PATH", os.defpath))}
+    exported = {"PATH": _path(cli, base.get("PATH", os.defpath))}
     # A run starts six or so Python processes. Many container images switch bytecode off, and then
     # each process compiles all its imports: a preview takes twice the time.
-    found["PYTHONDONTWRITEBYTECODE"] = ""
-    # Pulumi's processes speak to each other by gRPC, which else asks the proxy in http_proxy for
+    exported["PYTHONDONTWRITEBYTECODE"] = ""
+    # Pulumi's processes speak to each other by gRPC, which would use the proxy in http_proxy for
     # addresses of this machine, too.
-    found["no_grpc_proxy"] = "127.0.0.1,localhost"
+    exported["no_grpc_proxy"] = "127.0.0.1,localhost"
     # Without this, the engine would download a plugin for every installed Pulumi package, even for
     # a stack that needs none, and fail where it cannot.
-    known = PLACEMENTS.get(placement(stack))
-    wanted = cli.origin is not Origin.BUILT and (known is None or known.plugin)
-    found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if wanted else "true"
+    kind = PLACEMENTS.get(placement(stack))
+    may_download = cli.origin is not Origin.BUILT and (kind is None or kind.plugin)
+    exported["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if may_download else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
         if STATE.stat().st_mode & 0o077:
-            STATE.chmod(0o700)  # the passphrase below is known to everybody
-        found |= {
+            STATE.chmod(0o700)  # the passphrase below is public
+        exported |= {
             "PULUMI_BACKEND_URL": STATE.as_uri(),
             "PULUMI_HOME": str(PULUMI_HOME),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
         }
         if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & base.keys():
-            found["PULUMI_CONFIG_PASSPHRASE"] = DEFAULT_PASSPHRASE
+            exported["PULUMI_CONFIG_PASSPHRASE"] = DEFAULT_PASSPHRASE
     if cli.origin is Origin.BUILT:
         # It was built because Pulumi's own sites are out of reach: do not wait for them.
-        found["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
+        exported["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
     with contextlib.suppress(EarshotError):  # commands that need Java report it
-        found["JAVA_HOME"] = str(find_java().home)
-    return found
+        exported["JAVA_HOME"] = str(find_java().home)
+    return exported
 
 
 def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
@@ -92,12 +92,12 @@ def placement(stack: str, folder: Path = STACKS) -> str:
     Regular expressions find it: there may be no YAML parser yet.
     """
     path = own_or_templates(stack, folder, "Pulumi.{}.yaml")
-    seen: list[Path] = []
-    while path is not None and path not in seen and path.is_file():
-        seen.append(path)
+    visited: list[Path] = []
+    while path is not None and path not in visited and path.is_file():
+        visited.append(path)
         text = path.read_text(errors="replace")
-        if found := _PLACEMENT.search(text):
-            return found[1]
+        if match := _PLACEMENT.search(text):
+            return match[1]
         base = _EXTENDS.search(text)
         path = folder / f"Pulumi.{base[1]}.yaml" if base else None
     return "local"
@@ -106,5 +106,5 @@ def placement(stack: str, folder: Path = STACKS) -> str:
 def _path(cli: Installation, path: str) -> str:
     """``path`` with our directories first, each once: the exports may be evaluated repeatedly."""
     ours = [str(cli.directory), str(VENV / "bin")]
-    others = [entry for entry in path.split(os.pathsep) if entry and entry not in ours]
-    return os.pathsep.join([*ours, *others])
+    rest = [entry for entry in path.split(os.pathsep) if entry and entry not in ours]
+    return os.pathsep.join([*ours, *rest])

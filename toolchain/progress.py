@@ -232,13 +232,17 @@ def _interrupts_held_back() -> Iterator[None]:
     received: list[int] = []
     in_main_thread = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in STOPS}
-    held = {number: it for number, it in handlers.items() if in_main_thread and callable(it)}
-    for number in held:
+    replaced = {
+        number: handler
+        for number, handler in handlers.items()
+        if in_main_thread and callable(handler)
+    }
+    for number in replaced:
         signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        for number, handler in held.items():
+        for number, handler in replaced.items():
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
@@ -249,7 +253,7 @@ def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
 
     Raises Cancelled where another job's end ends it.
     """
-    begin = shown = time.monotonic()
+    begin = shown_at = time.monotonic()
     width = 0
     is_shared = bool(_label.get())
     redrawn = sys.stdout.isatty() and not is_shared
@@ -261,9 +265,9 @@ def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
         except subprocess.TimeoutExpired:
             if _ending.is_set():
                 raise Cancelled from None
-            if (now := time.monotonic()) - shown < tick:
+            if (now := time.monotonic()) - shown_at < tick:
                 continue
-            shown = now
+            shown_at = now
             last = (_tail(log, 1) or [""])[0]
             line = f"  {now - begin:.0f} s  {last}"[:100]
             if redrawn:

@@ -65,24 +65,24 @@ class Stack:
         say(f"Checking {self.file.relative_to(ROOT)} ...")
         if code := self._earshot("plan"):
             return code
-        before = self._run_id()
+        former_run = self._run_id()
         say(f"Updating stack {self.name} ...")
         self._select()
-        left: tuple[str, ...] = ()
+        steps: tuple[str, ...] = ()
         while True:
             if code := self._update():
                 return code
-            before_that, left = left, self._steps_left()
-            if not left:
+            former_steps, steps = steps, self._steps_left()
+            if not steps:
                 break
-            if before_that and len(left) >= len(before_that):
+            if former_steps and len(steps) >= len(former_steps):
                 raise EarshotError(
-                    f"stack {self.name}, {left[0]}",
+                    f"stack {self.name}, {steps[0]}",
                     observed="is still to be made, although the update ended well",
                     remedy="run the same command again",
                 )
-            say(f"Updating stack {self.name}, {left[0]} ...")
-        if self._run_id() != before:
+            say(f"Updating stack {self.name}, {steps[0]} ...")
+        if self._run_id() != former_run:
             return self._earshot("report")
         say("Nothing changed; validating what runs ...")
         return self._earshot("validate")
@@ -203,24 +203,27 @@ class Stack:
     def _pulumi(self, *words: str, quiet: bool = False) -> int:
         command = ["pulumi", *words, "--non-interactive", "--stack", self.name]
         recover(self.environment, self.name)
-        before = self.file.read_bytes().decode() if self.file.exists() else None
+        content = self.file.read_bytes().decode() if self.file.exists() else None
         try:
             code = _run(command, self.environment, quiet)
         finally:
-            self._take_salt_out(before)
-        if code < 0:  # it was killed
+            self._take_salt_out(content)
+        if code < 0:  # a signal ended it
             end_orphans(self.environment, say)
         return code
 
-    def _take_salt_out(self, before: str | None) -> None:
-        """Undo what Pulumi does to the stack file unasked: it adds a salt and reformats the file,
-        or makes one where there was none ``before``."""
+    def _take_salt_out(self, content: str | None) -> None:
+        """Reverts the salt and the formatting that Pulumi has written to the stack file.
 
-        def without(after: bytes) -> bytes | None:
-            text = _without_salt(before or "", after.decode())
+        ``content`` is that of the file before Pulumi ran; None if there was no file, and Pulumi's
+        is removed.
+        """
+
+        def without(written: bytes) -> bytes | None:
+            text = _without_salt(content or "", written.decode())
             return None if text is None else text.encode()
 
-        if before is not None:
+        if content is not None:
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
                 cache.rewrite(self.file, without)
         elif self.file.exists() and _without_salt("", self.file.read_text(errors="replace")) == "":
@@ -259,7 +262,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
         child.send_signal(signal.SIGINT)
 
     numbers = (signal.SIGTERM, signal.SIGHUP) if hangs_up else (signal.SIGTERM,)
-    before = {number: signal.signal(number, end) for number in numbers}
+    handlers = {number: signal.signal(number, end) for number in numbers}
     try:
         while True:
             try:
@@ -269,7 +272,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
                 # the terminal signals the whole group: the child cleans up and ends
                 interrupted = True
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
     if interrupted:
         raise KeyboardInterrupt

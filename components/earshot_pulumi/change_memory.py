@@ -67,8 +67,10 @@ class RecordedChanges:
     def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> RecordedChanges:
         """The records of the cluster with the full ``name``; ``resources`` are the stack's by
         URN."""
-        own = (resource for urn, resource in resources.items() if urn.rpartition("::")[2] == name)
-        outputs = {resource["type"]: resource["outputs"] for resource in own}
+        records = (
+            resource for urn, resource in resources.items() if urn.rpartition("::")[2] == name
+        )
+        outputs = {resource["type"]: resource["outputs"] for resource in records}
         begun_outputs = _first(outputs, "BegunChange") or {}
         begun = tuple(map(AppliedPlan.from_props, begun_outputs.get("begun", ())))
         if (proved := _first(outputs, "ProvedChange")) is None:

@@ -110,12 +110,12 @@ class Cluster(pulumi.ComponentResource):
         provider: GivenProvider | None = None,
     ) -> Mapping[str, Any]:
         """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
-        own = {key: value for key, value in args.items() if key != "policy"}
+        settings = {key: value for key, value in args.items() if key != "policy"}
         policy = with_run_errors(policy_document)(args, name)
         at = with_run_errors(ClusterContext.of)(name, opts, policy)
         if provider is not None:
             at = self._provided(at, provider)
-        spec = with_run_errors(read_spec)({**own, "placement": self._placement}, name)
+        spec = with_run_errors(read_spec)({**settings, "placement": self._placement}, name)
         return self._made(spec, at, f"{name}: ")
 
     def _provided_inputs(

@@ -76,17 +76,17 @@ class ClusterContext:
     ) -> ClusterContext:
         """The context of the cluster that the program calls ``name``. Raises EarshotError."""
         full = full_name_of(name)
-        own = Project.find().state_dir(pulumi.get_stack())
-        folder = own if is_of_stack_file(full) else own / "clusters" / full
+        state_dir = Project.find().state_dir(pulumi.get_stack())
+        folder = state_dir if is_of_stack_file(full) else state_dir / "clusters" / full
         return cls(full, parent, folder, gate)
 
     def options(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child that earlier releases registered without a parent."""
-        own = pulumi.ResourceOptions.merge(self.parent, pulumi.ResourceOptions(**options))
+        merged = pulumi.ResourceOptions.merge(self.parent, pulumi.ResourceOptions(**options))
         if not is_of_stack_file(self.name):
-            return own
-        before = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
-        return pulumi.ResourceOptions.merge(own, before)
+            return merged
+        alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)])
+        return pulumi.ResourceOptions.merge(merged, alias)
 
     def changed_by(self, transformation: pulumi.ResourceTransformation) -> ClusterContext:
         """This context with a ``transformation`` of the inputs of every resource."""

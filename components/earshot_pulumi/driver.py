@@ -99,14 +99,14 @@ class ListeningNode(NodeDriver):
         if failure.error != UNKNOWN_TO_BROKER:
             return short(failure)
         is_answered = True
-        for other in self.other_logins(listener):
-            if other is None:
+        for other_failure in self.other_logins(listener):
+            if other_failure is None:
                 if not self._has_reset_passwords:
                     self._has_reset_passwords = True
                     self.say(f"{self.name} has lost its users: earshot sets their passwords again")
                     self.reset_passwords()
                 return f"refuses a user that other brokers accept ({failure.text})"
-            is_answered = is_answered and other.error in NO_USERS
+            is_answered = is_answered and other_failure.error in NO_USERS
         if not is_answered:
             return f"refuses a user, and another broker gives no answer ({failure.text})"
         return ""  # the end of this update may create the users
@@ -137,14 +137,14 @@ def wait_for(
     began = shown = time.monotonic()
     waiting, missing = list(nodes), dict[NodeDriver, str]()
     while True:
-        before, missing = missing, {}
+        former_reasons, missing = missing, {}
         ask_all = time.monotonic() - shown > SAY_SECONDS
         begin_round(waiting)
         for node in nodes:
             node.check_alive()
         for node in waiting:
             # one node that is not ready is enough to wait, and requests slow down starting brokers
-            former_reason = before.get(node, "") if missing and not ask_all else ""
+            former_reason = former_reasons.get(node, "") if missing and not ask_all else ""
             if reason := former_reason or node.lacks():
                 missing[node] = reason
         waiting = list(missing)

@@ -49,9 +49,9 @@ class Gate(pulumi.ProviderResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``inputs``: `plan`, `placement`, and the optional inputs that `judge.py` names."""
-        own = pulumi.ResourceOptions(version=__version__)
+        version = pulumi.ResourceOptions(version=__version__)
         super().__init__(
-            PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(own, opts)
+            PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(version, opts)
         )
         self.digest: pulumi.Output[str] = self.approved.apply(_given)
         """`approved`. Raises pulumi.RunError for a plugin without a gate."""
@@ -91,7 +91,9 @@ class AdvertisedListeners(pulumi.ComponentResource):
             "plan": applied(plan, plan_input),
             "addresses": applied(
                 addresses,
-                lambda known_addresses: {str(id): list(own) for id, own in known_addresses.items()},
+                lambda known_addresses: {
+                    str(id): list(gate_inputs) for id, gate_inputs in known_addresses.items()
+                },
             ),
             "containers": pulumi.Output.all(**by_id).apply(_kept) if by_id else {},
         }
@@ -108,11 +110,13 @@ class AdvertisedListeners(pulumi.ComponentResource):
         if policy is None:
             pulumi.log.warn(UNGATED, self)
         else:
-            own = {  # the gate's parent has the dependencies
+            gate_inputs = {  # the gate's parent has the dependencies
                 key: without_dependencies(value) if isinstance(value, pulumi.Output) else value
                 for key, value in inputs.items()
             }
-            gate = Gate(name, {**own, "policy": policy}, pulumi.ResourceOptions(parent=self))
+            gate = Gate(
+                name, {**gate_inputs, "policy": policy}, pulumi.ResourceOptions(parent=self)
+            )
             self.before, self.approved = [gate], gate.digest
         self.register_outputs({"placement": placement})
 

@@ -102,7 +102,7 @@ class GateInputs:
     @classmethod
     def _read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
         plan = ClusterPlan.model_validate(inputs["plan"])
-        addresses = {int(id): tuple(own) for id, own in inputs.get("addresses", {}).items()}
+        addresses = {int(id): tuple(texts) for id, texts in inputs.get("addresses", {}).items()}
         return cls(
             plan,
             str(inputs["placement"]),

@@ -24,21 +24,21 @@ def refuse(problems: Iterable[str]) -> None:
 
 def other_voters(present: Iterable[int], planned: Iterable[int], removal: str) -> str:
     """The message that a static quorum keeps its voters; ``removal`` is how to remove the data."""
-    before, after = sorted(present), sorted(planned)
-    keep = f"`controllers.count: {len(before)}`"
-    if (mode := _mode(before)) != _mode(after):
+    present_ids, planned_ids = sorted(present), sorted(planned)
+    keep = f"`controllers.count: {len(present_ids)}`"
+    if (mode := _mode(present_ids)) != _mode(planned_ids):
         keep = f"`controllers.mode: {mode}` and {keep}"
     return (
-        f"the quorum has the voters {listed(before)} and would get {listed(after)}: "
+        f"the quorum has the voters {listed(present_ids)} and would get {listed(planned_ids)}: "
         "voters are written into every node's data when it is formatted, and a static "
         f"quorum cannot change them. Set {keep} to keep them, or remove the data with {removal}"
     )
 
 
-def moving_controllers(before: str, after: str, remedy: str) -> str:
+def moving_controllers(current: str, planned: str, remedy: str) -> str:
     """The message that running controllers cannot get other addresses."""
     return (
-        f"the controllers would move from {before} to {after} while they run: no majority would "
+        f"the controllers would move from {current} to {planned} while they run: no majority would "
         f"find each other during a rolling change. {remedy}"
     )
 

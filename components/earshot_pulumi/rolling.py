@@ -49,14 +49,14 @@ class Links:
             {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs},
         )
 
-    def meets_brokers_of(self, other: Links) -> bool:
+    def meets_brokers_of(self, links: Links) -> bool:
         """True if brokers with these links and brokers with ``other`` links reach each other."""
-        if not self.inter_broker or not other.inter_broker:
+        if not self.inter_broker or not links.inter_broker:
             return True
         # each connects to the listener in its own settings, which the other must have
         return all(
-            name in self.protocols and self.protocols[name] == other.protocols.get(name)
-            for name in (self.inter_broker, other.inter_broker)
+            name in self.protocols and self.protocols[name] == links.protocols.get(name)
+            for name in (self.inter_broker, links.inter_broker)
         )
 
     def through(self, name: str) -> str:

@@ -86,7 +86,7 @@ class Markers:
 
     def text(self, path: str) -> str:
         """The marker of the input at ``path``, one of `paths`."""
-        return next(text for text, own in self._made.items() if own == path)
+        return next(text for text, marked_path in self._made.items() if marked_path == path)
 
     def placed(self, value: Any, path: str = "") -> Any:
         """``value`` with its unknown parts replaced with markers."""

@@ -130,11 +130,11 @@ def remember(store: Store, users: UserPrefixes) -> None:
         cache.write(store.folder / MADE, json.dumps(users, indent=2) + "\n", 0o600)
 
 
-def merged(one: UserPrefixes, other: UserPrefixes) -> UserPrefixes:
+def merged(first: UserPrefixes, second: UserPrefixes) -> UserPrefixes:
     """The union of both users' maps, each user with all of its prefixes."""
     return {
-        name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ()))))
-        for name in (*one, *other)
+        name: list(dict.fromkeys((*first.get(name, ()), *second.get(name, ()))))
+        for name in (*first, *second)
     }
 
 

@@ -24,22 +24,22 @@ class Takeover:
     new: str
 
 
-def rolls(before: Iterable[ClusterPlan], after: ClusterPlan) -> bool:
-    """True if brokers that run any of the plans ``before`` can be restarted with ``after``.
+def rolls(running: Iterable[ClusterPlan], target: ClusterPlan) -> bool:
+    """True if brokers that run any of the plans ``running`` can be restarted with ``target``.
 
     A step must not both add and remove listeners, as clients need a time in which every broker
     serves both.
     """
-    return not clashes(after) and all(_rolls(plan, after) for plan in before)
+    return not clashes(target) and all(_rolls(plan, target) for plan in running)
 
 
-def _rolls(before: ClusterPlan, after: ClusterPlan) -> bool:
-    old_names, new_names = set(before.listener_names), set(after.listener_names)
+def _rolls(current: ClusterPlan, target: ClusterPlan) -> bool:
+    old_names, new_names = set(current.listener_names), set(target.listener_names)
     return (
-        reaches(before, after)
-        and reaches(after, before)
+        reaches(current, target)
+        and reaches(target, current)
         and not (new_names - old_names and old_names - new_names)
-        and not any(takeovers(before, after))
+        and not any(takeovers(current, target))
     )
 
 
@@ -75,14 +75,14 @@ def of_brokers(plan: ClusterPlan) -> Iterator[Listener]:
         yield from (listener for listener in node.listeners if listener.name != plan.controller)
 
 
-def takeovers(before: ClusterPlan, after: ClusterPlan) -> Iterator[Takeover]:
+def takeovers(current: ClusterPlan, target: ClusterPlan) -> Iterator[Takeover]:
     """Ports that another listener of the same node gets.
 
     A client with the old address would reach the new listener, and get addresses that are not meant
     for it.
     """
-    nodes = {node.id: node for node in before.nodes}
-    for node in after.nodes:
+    nodes = {node.id: node for node in current.nodes}
+    for node in target.nodes:
         if node.id in nodes:
             old_ports, new_ports = _ports(nodes[node.id]), _ports(node)
             takeovers_of_node = (

@@ -13,27 +13,23 @@ def start(children: Children, script: str, cwd: Path) -> subprocess.Popen[bytes]
     return children.start(["sh", "-c", script], cwd=cwd, environment=os.environ, piped=True)
 
 
-def test_stop_reaches_what_a_child_has_started(tmp_path: Path) -> None:
+def test_stop_reaches_grandchildren(tmp_path: Path) -> None:
     children = Children()
-    child = start(children, "sleep 60 & echo $!; wait", tmp_path)
-    assert child.stdout is not None and child.stderr is not None
-    grandchild = int(child.stdout.readline())
-    children.stop(child)
-    assert child.returncode is not None
+    with start(children, "sleep 60 & echo $!; wait", tmp_path) as child:
+        assert child.stdout is not None
+        grandchild = int(child.stdout.readline())
+        children.stop(child)
+        assert child.returncode is not None
     await_end(grandchild)
-    child.stdout.close()
-    child.stderr.close()
 
 
-def test_deaf_child_is_killed(tmp_path: Path) -> None:
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     children = Children()
-    child = start(children, "trap '' TERM; echo ready; while :; do sleep 1; done", tmp_path)
-    assert child.stdout is not None and child.stderr is not None
-    child.stdout.readline()
-    children.stop(child, grace=0.1)
-    assert child.returncode == -9
-    child.stdout.close()
-    child.stderr.close()
+    with start(children, "trap '' TERM; echo ready; while :; do sleep 1; done", tmp_path) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        children.stop(child, grace=0.1)
+        assert child.returncode == -9
 
 
 def test_nothing_starts_after_the_end(tmp_path: Path) -> None:
@@ -54,4 +50,4 @@ def await_end(pid: int) -> None:
         if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z":
             return
         time.sleep(0.05)
-    raise AssertionError(f"process {pid} goes on")
+    raise AssertionError(f"process {pid} still runs")

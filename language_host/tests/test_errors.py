@@ -1,4 +1,4 @@
-"""What users see of their own mistakes: their error once, and nothing of the host."""
+"""Errors of programs and packs: shown once, without frames of the host."""
 
 import pytest
 
@@ -7,31 +7,28 @@ from language_host.tests.workspace import Workspace
 pytestmark = pytest.mark.e2e
 
 
-def test_unhandled_exception_is_shown_once_with_the_users_frames(workspace: Workspace) -> None:
-    project = workspace.stack("user_error")
+@pytest.mark.parametrize(
+    ("name", "message", "frame", "unwanted"),
+    [
+        ("user_error", "ZeroDivisionError: division by zero", "in divide", "exit code"),
+        ("run_error", "the cellar is flooded", "", "Traceback"),
+    ],
+)
+def test_an_error_is_shown_once_and_a_trace_only_of_other_exceptions(
+    workspace: Workspace, name: str, message: str, frame: str, unwanted: str
+) -> None:
+    project = workspace.stack(name)
 
     result = workspace.run(project, "preview", "--suppress-progress")
 
     assert result.returncode != 0
     _, diagnostics = result.stdout.split("Diagnostics:")
-    assert diagnostics.count("ZeroDivisionError: division by zero") == 1
-    assert "in divide" in diagnostics
-    assert "language_host" not in result.stdout
-    assert "exit code" not in result.stdout
+    assert diagnostics.count(message) == 1
+    assert frame in diagnostics
+    assert "language_host" not in result.stdout and unwanted not in result.stdout
 
 
-def test_run_error_is_shown_without_a_trace(workspace: Workspace) -> None:
-    project = workspace.stack("run_error")
-
-    result = workspace.run(project, "preview", "--suppress-progress")
-
-    assert result.returncode != 0
-    _, diagnostics = result.stdout.split("Diagnostics:")
-    assert diagnostics.count("the cellar is flooded") == 1
-    assert "Traceback" not in result.stdout
-
-
-def test_missing_virtual_environment_says_what_to_do(workspace: Workspace) -> None:
+def test_a_missing_virtual_environment_names_the_fix(workspace: Workspace) -> None:
     project = workspace.stack("plain")
     (project / "venv").unlink()
 
@@ -43,24 +40,18 @@ def test_missing_virtual_environment_says_what_to_do(workspace: Workspace) -> No
     assert "Traceback" not in result.stdout
 
 
-def test_pack_that_prints_before_its_port(workspace: Workspace) -> None:
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [("noisy_pack", "good morning"), ("broken_pack", "No module named 'no_such_module'")],
+)
+def test_a_pack_without_a_port_on_its_first_line(
+    workspace: Workspace, name: str, output: str
+) -> None:
     project = workspace.stack("plain")
-    pack = workspace.add("noisy_pack")
+    pack = workspace.add(name)
 
     result = workspace.run(project, "preview", "--policy-pack", str(pack))
 
     assert result.returncode != 0
     assert "could not read policy pack port" in result.stdout
-    assert "good morning" in result.stdout
-
-
-def test_pack_that_does_not_start(workspace: Workspace) -> None:
-    project = workspace.stack("plain")
-    pack = workspace.add("broken_pack")
-
-    result = workspace.run(project, "preview", "--policy-pack", str(pack))
-
-    assert result.returncode != 0
-    assert "could not read policy pack port" in result.stdout
-    assert "No module named 'no_such_module'" in result.stdout
-    assert "language_host" not in result.stdout
+    assert output in result.stdout and "language_host" not in result.stdout

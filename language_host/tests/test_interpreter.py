@@ -1,4 +1,4 @@
-"""Which Python a request names."""
+"""The Python of a request."""
 
 import sys
 from pathlib import Path
@@ -24,16 +24,16 @@ def test_without_option_it_is_python3(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["../env", "{parent}/env"])
 def test_relative_option_counts_from_the_projects_file(tmp_path: Path, option: str) -> None:
     option = option.format(parent=tmp_path)
-    found = Interpreter.of(info(tmp_path / "project", virtualenv=option))
-    assert found.executable == str(tmp_path / "env" / "bin" / "python")
-    problem = found.problem()
+    interpreter = Interpreter.of(info(tmp_path / "project", virtualenv=option))
+    assert interpreter.executable == str(tmp_path / "env" / "bin" / "python")
+    problem = interpreter.problem()
     assert problem is not None
     assert str(tmp_path / "env") in problem
 
 
 def test_activation(tmp_path: Path) -> None:
-    found = Interpreter.of(info(tmp_path, virtualenv="env"))
-    environment = found.activated({"PATH": "/bin", "PYTHONHOME": "/else", "A": "b"})
+    interpreter = Interpreter.of(info(tmp_path, virtualenv="env"))
+    environment = interpreter.activated({"PATH": "/bin", "PYTHONHOME": "/else", "A": "b"})
     assert environment == {
         "PATH": f"{tmp_path}/env/bin:/bin",
         "VIRTUAL_ENV": f"{tmp_path}/env",

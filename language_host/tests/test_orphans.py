@@ -44,15 +44,15 @@ class Machine:
         return child
 
     def plugins(self) -> list[psutil.Process]:
-        """Running ones of this machine."""
-        found = []
+        """The running plugins of this machine."""
+        processes = []
         for process in psutil.process_iter():
             try:
                 if str(self.plugin) in process.cmdline():
-                    found.append(process)
+                    processes.append(process)
             except psutil.Error:
                 continue
-        return found
+        return processes
 
     def end(self) -> None:
         end_orphans(self.environment, self.reported.append)
@@ -60,19 +60,19 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    made = Machine(tmp_path)
-    yield made
-    for child in made.started:
+    machine = Machine(tmp_path)
+    yield machine
+    for child in machine.started:
         child.kill()
         child.wait()
-    for process in made.plugins():
+    for process in machine.plugins():
         process.kill()
 
 
 def test_a_plugin_outlives_a_killed_cli_and_is_ended(machine: Machine) -> None:
     cli = machine.start(machine.cli)
     machine.end()
-    assert len(machine.plugins()) == 1, "its CLI is there"
+    assert len(machine.plugins()) == 1, "its CLI still runs"
     cli.kill()
     cli.wait()
     (plugin,) = machine.plugins()
@@ -81,7 +81,7 @@ def test_a_plugin_outlives_a_killed_cli_and_is_ended(machine: Machine) -> None:
     assert machine.reported == [f"Ending plugin process {plugin.pid}, whose pulumi is gone ..."]
 
 
-def test_one_that_ignores_the_first_signal_is_killed(machine: Machine) -> None:
+def test_a_plugin_that_ignores_sigterm_is_killed(machine: Machine) -> None:
     machine.plugin.write_text(f"#!/bin/sh\ntrap '' TERM\nwhile :; do\n{machine.idle}done\n")
     child = machine.start(machine.plugin)
     machine.end()
@@ -89,7 +89,7 @@ def test_one_that_ignores_the_first_signal_is_killed(machine: Machine) -> None:
     assert machine.plugins() == []
 
 
-def test_plugins_of_another_home_are_left_alone(machine: Machine, tmp_path: Path) -> None:
+def test_plugins_of_another_home_are_not_ended(machine: Machine, tmp_path: Path) -> None:
     machine.start(machine.plugin)
     end_orphans({"PULUMI_HOME": str(tmp_path / "another"), "PATH": ""}, machine.reported.append)
     assert machine.reported == [] and len(machine.plugins()) == 1

@@ -1,9 +1,10 @@
-"""What a child prints, on its way to the engine."""
+"""The output of a child, on its way to the engine."""
 
 import os
 import threading
 from pathlib import Path
 
+import pytest
 from pulumi_python_host.children import Children
 from pulumi_python_host.output import Output
 
@@ -12,8 +13,7 @@ def follow(script: str, tmp_path: Path, lines: list[bytes] | None = None) -> lis
     children, output = Children(), Output()
     child = children.start(["sh", "-c", script], cwd=tmp_path, environment=os.environ, piped=True)
     output.follow(child, children, None if lines is None else lines.append)
-    chunks = [str(chunk.WhichOneof("output")) for chunk in output]
-    return chunks
+    return [str(chunk.WhichOneof("output")) for chunk in output]
 
 
 def test_exit_code_comes_last(tmp_path: Path) -> None:
@@ -22,17 +22,16 @@ def test_exit_code_comes_last(tmp_path: Path) -> None:
     assert chunks[-1] == "exitcode"
 
 
-def test_first_line_can_be_taken_off(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("script", "line", "rest"),
+    [("printf '12'; printf '34\\nmore'", b"1234", ["stdout"]), ("exit 1", b"", [])],
+)
+def test_the_first_line_can_be_separated(
+    tmp_path: Path, script: str, line: bytes, rest: list[str]
+) -> None:
     lines: list[bytes] = []
-    chunks = follow("printf '12'; printf '34\\nmore'", tmp_path, lines)
-    assert lines == [b"1234"]
-    assert chunks == ["stdout", "exitcode"]
-
-
-def test_child_without_a_line(tmp_path: Path) -> None:
-    lines: list[bytes] = []
-    assert follow("exit 1", tmp_path, lines) == ["exitcode"]
-    assert lines == [b""]
+    assert follow(script, tmp_path, lines) == [*rest, "exitcode"]
+    assert lines == [line]
 
 
 def test_grandchild_that_keeps_the_pipes_does_not_hold_the_end(tmp_path: Path) -> None:

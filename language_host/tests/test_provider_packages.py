@@ -32,14 +32,14 @@ def test_only_resource_providers_count(tmp_path: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_other_interpreter_is_asked(tmp_path: Path) -> None:
+def test_packages_of_another_interpreter_are_found(tmp_path: Path) -> None:
     install(tmp_path, "pulumi_one", {"resource": True})
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    found = dependencies.find_packages(Interpreter(str(python), tmp_path))
-    assert {"name": "one", "version": "1.2.3", "server": ""} in found
+    packages = dependencies.find_packages(Interpreter(str(python), tmp_path))
+    assert {"name": "one", "version": "1.2.3", "server": ""} in packages
 
 
-def test_interpreter_that_does_not_run_has_none(tmp_path: Path) -> None:
+def test_an_interpreter_that_does_not_run_has_no_packages(tmp_path: Path) -> None:
     assert dependencies.find_packages(Interpreter("/nowhere/python", tmp_path)) == []

@@ -27,37 +27,28 @@ def test_program_sees_its_stack_and_its_output_is_shown(workspace: Workspace) ->
     }
 
 
-def test_quiet_project_gets_no_line_from_the_host(workspace: Workspace) -> None:
+def test_a_provider_in_python_runs_without_a_line_from_the_host(workspace: Workspace) -> None:
     workspace.add_plugin()
     project = workspace.stack("resources")
 
     result = workspace.run(project, "up", "--yes", "--suppress-progress")
 
     assert result.returncode == 0, result.stdout
-    assert "Diagnostics" not in result.stdout
-    assert "warning" not in result.stdout
-
-
-def test_provider_plugin_in_python(workspace: Workspace) -> None:
-    workspace.add_plugin()
-    project = workspace.stack("resources")
-
-    result = workspace.run(project, "up", "--yes")
-
-    assert result.returncode == 0, result.stdout
+    assert "Diagnostics" not in result.stdout and "warning" not in result.stdout
     assert workspace.outputs(project) == {"echo": "hello hello"}
     assert workspace.run(project, "destroy", "--yes").returncode == 0
 
 
-def test_policy_pack_is_told_its_stack(workspace: Workspace) -> None:
+def test_a_policy_pack_gets_its_stack_but_not_that_of_a_recorded_state(
+    workspace: Workspace,
+) -> None:
     project = workspace.stack("plain", colour="blue")
     pack = workspace.add("pack")
 
     result = workspace.run(project, "up", "--yes", "--policy-pack", str(pack))
 
     assert result.returncode == 0, result.stdout
-    reported = [json.loads(text) for text in re.findall(r"told: ({.*})", result.stdout)]
-    preview, update = reported
+    preview, update = (json.loads(text) for text in re.findall(r"told: ({.*})", result.stdout))
     assert preview == {
         "project": "plain",
         "stack": "dev",
@@ -66,15 +57,7 @@ def test_policy_pack_is_told_its_stack(workspace: Workspace) -> None:
         "colour": "blue",
     }
     assert update == preview | {"dry_run": False}
-
-
-def test_policy_pack_on_recorded_state_has_no_stack(workspace: Workspace) -> None:
-    project = workspace.stack("plain")
-    pack = workspace.add("pack")
-    assert workspace.run(project, "up", "--yes").returncode == 0
-
     result = workspace.run(project, "policy", "analyze", "--policy-pack", str(pack))
-
     assert result.returncode == 0, result.stdout
     assert '"stack": "stack"' in result.stdout
 

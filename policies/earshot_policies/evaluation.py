@@ -27,39 +27,39 @@ class Evaluation:
 def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
     """``value`` without the engine's proxies; what a preview cannot know becomes ``unknown``.
 
-    A key without a value is left out, so that None can mean what is not known.
+    A key without a value is left out, so that None can mean an unknown value.
     """
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        items = {str(key): _item(value, key, unknown) for key in list(value)}
-        return {key: item for key, item in items.items() if item is not _MISSING}
+        parts = {str(key): _item(value, key, unknown) for key in list(value)}
+        return {key: part for key, part in parts.items() if part is not _MISSING}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        found = [_item(value, index, unknown) for index in range(len(value))]
-        return [item for item in found if item is not _MISSING]
+        items = [_item(value, index, unknown) for index in range(len(value))]
+        return [part for part in items if part is not _MISSING]
     return value
 
 
 def registered(resource: PolicyResource, inputs: Mapping[str, Any] | None) -> RegisteredResource:
-    """A resource at the end of a run, with what its program gave it."""
+    """A resource at the end of a run, with the inputs of its program."""
     return RegisteredResource(
         type=resource.resource_type,
         urn=resource.urn,
         props=plain(resource.props, None),
         inputs=inputs,
         depends={
-            key: tuple(item.urn for item in listed)
-            for key, listed in resource.property_dependencies.items()
+            key: tuple(dependency.urn for dependency in dependencies)
+            for key, dependencies in resource.property_dependencies.items()
         },
     )
 
 
 def part(holder: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:
-    """The value at ``key``, as `plain` reads it; an empty map where there is none."""
-    found = _item(holder, key, unknown)
-    return {} if found is _MISSING else found
+    """The value at ``key``, as `plain` reads it; an empty map without it."""
+    value = _item(holder, key, unknown)
+    return {} if value is _MISSING else value
 
 
 def has(holder: Any, key: str) -> bool:
-    """Whether there is a ``key``, be its value known or not: `in` asks the proxy for the value."""
+    """True if ``holder`` has ``key``, also with an unknown value, for which `in` would fail."""
     return key in list(holder)
 
 
@@ -70,9 +70,9 @@ def _item(holder: Any, key: Any, unknown: Any) -> Any:
     from pulumi_policy.proxy import UnknownValueError  # the proxy's own module
 
     try:
-        item = holder[key]
+        value = holder[key]
     except UnknownValueError:
         return unknown
     except KeyError:
         return _MISSING
-    return _MISSING if item is None else plain(item, unknown)
+    return _MISSING if value is None else plain(value, unknown)

@@ -66,9 +66,9 @@ class Evaluations:
         """The evaluation of all resources of the stack together, made once at its end."""
         if self._outcome is None:
             stack = RegisteredStack(
-                registered(item, self._inputs.get(item.urn))
-                for item in args.resources
-                if item.resource_type in TYPES
+                registered(resource, self._inputs.get(resource.urn))
+                for resource in args.resources
+                if resource.resource_type in TYPES
             )
             results = (
                 self._instances.evaluate_stack(stack, self._policies),
@@ -76,8 +76,8 @@ class Evaluations:
                 self._workloads.evaluate_stack(),
             )
             self._outcome = StackEvaluation(
-                tuple(item for one in results for item in one.findings),
-                tuple(item for one in results for item in one.remarks),
+                tuple(resource for one in results for resource in one.findings),
+                tuple(resource for one in results for resource in one.remarks),
             )
         return self._outcome
 

@@ -72,7 +72,7 @@ def policies() -> list[Policy]:
     return [
         _names(evaluations),
         *(
-            single(rule.id.lower(), wanted=_violating(rule), **_described(rule))
+            single(rule.id.lower(), is_reported=_violating(rule), **_described(rule))
             for rule in SINGLE_RULES
         ),
         single(
@@ -92,7 +92,7 @@ def policies() -> list[Policy]:
             _is_unknown,
         ),
         *(
-            whole(f"{rule.id.lower()}-stack", wanted=_violating(rule), **_described(rule))
+            whole(f"{rule.id.lower()}-stack", is_reported=_violating(rule), **_described(rule))
             for rule in STACK_RULES
         ),
         whole("advice-stack", advice, advisory, _is_advice_at_the_end, remarks=True),
@@ -168,30 +168,30 @@ def _single(
     name: str,
     description: str,
     level: EnforcementLevel,
-    wanted: Callable[[Finding], bool] = lambda _: False,
+    is_reported: Callable[[Finding], bool] = lambda _: False,
     texts: Callable[[Evaluation], Sequence[str]] = lambda _: (),
     **more: Any,
 ) -> Policy:
-    """A policy that reports each group of ``wanted`` findings about a resource, then ``texts``.
+    """A policy on a resource: its findings that ``is_reported`` accepts, by group, then ``texts``.
 
-    What an earlier resource showed is not told again, but stops this resource of an update, too.
+    A finding of an earlier resource is not reported again, but stops this resource in an update.
     """
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        found = evaluations.evaluation(args)
+        evaluation = evaluations.evaluation(args)
         stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
         # the inputs of a gate are computed: its findings name brokers and listeners
         is_written = args.resource_type not in GATES
-        for group in grouped(filter(wanted, found.findings)):
+        for group in grouped(filter(is_reported, evaluation.findings)):
             for finding in group.findings:
                 configuration.files.add(args.urn, finding, stops=stops)
             first = evaluations.first_holder(args.urn, group.first) if is_written else args.urn
-            places = [(args.urn, item) for item in group.findings if is_written]
+            places = [(args.urn, finding) for finding in group.findings if is_written]
             if first == args.urn:
                 report(f"{group}{_at(evaluations, places)}", None)
             elif stops and not pulumi.runtime.is_dry_run():
                 report(f"{group.subject} [{group.first.rule}]: the same as at {first}", None)
-        for text in texts(found):
+        for text in texts(evaluation):
             report(text, None)
 
     return ResourceValidationPolicy(name, description, validate, level, **more)
@@ -203,12 +203,15 @@ def _whole(
     name: str,
     description: str,
     level: EnforcementLevel,
-    wanted: Callable[[Finding], bool],
+    is_reported: Callable[[Finding], bool],
     *,
     remarks: bool = False,
     **more: Any,
 ) -> Policy:
-    """A policy that reports each group of ``wanted`` findings, on the first of its resources."""
+    """A policy on the stack: each group of findings that ``is_reported`` accepts, once.
+
+    The report is about the first of the resources.
+    """
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         outcome = evaluations.outcome(args)
@@ -216,8 +219,8 @@ def _whole(
         holders: dict[Finding, list[str]] = {}
         for urn, finding in outcome.findings:
             holders.setdefault(finding, []).append(urn)
-        for group in grouped(filter(wanted, holders)):
-            places = [(urn, item) for item in group.findings for urn in holders[item]]
+        for group in grouped(filter(is_reported, holders)):
+            places = [(urn, finding) for finding in group.findings for urn in holders[finding]]
             for urn, finding in places:
                 configuration.files.add(urn, finding, stops=stops)
             urns = list(dict.fromkeys(urn for urn, _ in places))
@@ -235,13 +238,15 @@ def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
     texts = [
         ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
     ]
-    listed = list(dict.fromkeys(texts))
-    more = [f"  at: {len(listed) - SHOWN} more"] if len(listed) > SHOWN else []
-    return "".join(f"\n{line}" for line in (*(f"  at: {it}" for it in listed[:SHOWN]), *more))
+    unique_texts = list(dict.fromkeys(texts))
+    more = [f"  at: {len(unique_texts) - SHOWN} more"] if len(unique_texts) > SHOWN else []
+    return "".join(
+        f"\n{line}" for line in (*(f"  at: {text}" for text in unique_texts[:SHOWN]), *more)
+    )
 
 
 def _violating(rule: Rule) -> Callable[[Finding], bool]:
-    return lambda it: it.rule == rule.id and _stops(it)
+    return lambda finding: finding.rule == rule.id and _stops(finding)
 
 
 def _stops(finding: Finding) -> bool:

@@ -14,13 +14,19 @@ def ungated(brokers: Iterable[str], resources: Sequence[PolicyResource]) -> list
 
     `AdvertisedListeners` without a gate below it belongs to a stack with `gate: off`.
     """
-    by_urn = {item.urn: item for item in resources}
+    by_urn = {resource.urn: resource for resource in resources}
     gates = {
-        it.urn for it in resources if it.resource_type == PROVIDER_TYPE and has(it.props, "plan")
+        resource.urn
+        for resource in resources
+        if resource.resource_type == PROVIDER_TYPE and has(resource.props, "plan")
     }
     around = [by_urn[urn].parent for urn in gates]
     # the parent of a gate that a program registers by itself may be the stack
-    gated = gates | {it.urn for it in around if it and it.resource_type.startswith("earshot:")}
+    gated = gates | {
+        resource.urn
+        for resource in around
+        if resource and resource.resource_type.startswith("earshot:")
+    }
     return [urn for urn in brokers if not _reaches(urn, gated, by_urn)]
 
 
@@ -37,16 +43,16 @@ def report(urns: Sequence[str]) -> str:
 
 
 def _reaches(urn: str, gated: set[str], by_urn: dict[str, PolicyResource]) -> bool:
-    seen: set[str] = set()
+    visited: set[str] = set()
     pending = [urn]
     while pending:
         resource = by_urn.get(pending.pop())
-        if resource is None or resource.urn in seen:
+        if resource is None or resource.urn in visited:
             continue
         if resource.urn in gated:
             return True
-        seen.add(resource.urn)
+        visited.add(resource.urn)
         dependencies = (resource.dependencies, *resource.property_dependencies.values())
-        pending += [other.urn for others in dependencies for other in others]
+        pending += [dependency.urn for group in dependencies for dependency in group]
         pending += [resource.parent.urn] if resource.parent else []
     return False

@@ -1,7 +1,8 @@
-"""Whole files: what is understood, what is asked, what is seen; the texts are goldens on disk."""
+"""Adopted files: the document, the questions and the mistakes; the texts are goldens on disk."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -103,58 +104,58 @@ def test_the_stack_file_holds_the_document(name: str) -> None:
     assert json.loads(as_json(adoption))["cluster"]["listeners"]
 
 
-class TestTheTwoListenerFile:
-    def test_fred_is_seen_to_be_bound_to_localhost_inside_the_container(self) -> None:
-        adoption = adopt("two_listeners.yml")
-        (mistake,) = adoption.mistakes
-        assert (mistake.rule, mistake.container, mistake.listener) == (
-            "KL017",
-            "kafka0",
-            "LISTENER_FRED",
-        )
-        assert mistake.observed == (
-            "publishes 9092->9092, and LISTENER_FRED listens on localhost:9092, which is the "
-            "container alone: no client connects there"
-        )
-        assert adoption.exit_code == 1
-
-    def test_the_mistake_stays_in_the_stack_to_be_stopped_there(self) -> None:
-        document = adopt("two_listeners.yml").document
-        assert document is not None
-        assert [item.get("bind") for item in document["listeners"]] == ["kafka0", "localhost"]
-
-    def test_it_keeps_broker_0_and_what_it_advertises(self) -> None:
-        document = adopt("two_listeners.yml").document
-        assert document is not None
-        assert document["broker_ids"] == [0] and document["names"] == {0: "kafka0"}
-        bob, fred = document["listeners"]
-        assert (bob["advertised"], fred["advertised"]) == (
-            {0: "kafka0:29092"},
-            {0: "localhost:9092"},
-        )
-        assert document["controllers"]["port"] not in (29092, 9092)
+def document_of(adoption: Adoption) -> Any:
+    """The adopted cluster, which must be complete."""
+    assert adoption.document is not None
+    return adoption.document
 
 
-def test_the_three_listener_file_has_three_scopes_and_no_mistake() -> None:
+def test_the_two_listener_file_keeps_its_listeners_and_its_mistake() -> None:
+    adoption = adopt("two_listeners.yml")
+    (mistake,) = adoption.mistakes
+    place = (mistake.rule, mistake.container, mistake.listener)
+    assert place == ("KL017", "kafka0", "LISTENER_FRED")
+    assert mistake.observed == (
+        "publishes 9092->9092, and LISTENER_FRED listens on localhost:9092, which is the "
+        "container alone: no client connects there"
+    )
+    assert adoption.exit_code == 1
+    document = document_of(adoption)
+    assert document["broker_ids"] == [0] and document["names"] == {0: "kafka0"}
+    bob, fred = document["listeners"]
+    assert (bob["bind"], fred["bind"]) == ("kafka0", "localhost"), "the gate stops it there"
+    assert bob["advertised"] == {0: "kafka0:29092"}
+    assert fred["advertised"] == {0: "localhost:9092"}
+    assert document["controllers"]["port"] not in (29092, 9092)
+
+
+def test_the_three_listener_file_has_three_scopes_and_leftovers_of_zookeeper() -> None:
     adoption = adopt("three_listeners.yml")
     assert adoption.mistakes == () and adoption.exit_code == 0
-    assert {item.listener.name: item.listener.audience.scopes for item in adoption.listeners} == {
+    scopes = {row.listener.name: row.listener.audience.scopes for row in adoption.listeners}
+    assert scopes == {
         "LISTENER_BOB": (Scope.INTERNAL,),
         "LISTENER_FRED": (Scope.HOST,),
         "LISTENER_ALICE": (Scope.EXTERNAL,),
     }
-    assert adoption.document is not None
-    assert adoption.document["listeners"][2]["advertised"] == {0: "never-gonna-give-you-up:29094"}
+    alice = document_of(adoption)["listeners"][2]
+    assert alice["advertised"] == {0: "never-gonna-give-you-up:29094"}
+    assert [leftover.what for leftover in adoption.leftovers] == [
+        "service zookeeper (confluentinc/cp-zookeeper:5.2.1)",
+        "broker.id",
+        "zookeeper.connect",
+        "topics and their data",
+    ]
 
 
 def test_an_image_without_variables_is_checked_by_its_own_defaults() -> None:
     text = "services: {kafka: {image: 'apache/kafka:4.1.1', ports: ['9092:9092']}}"
     adoption = adopt_text(text)
-    (item,) = adoption.listeners
-    assert (item.id, str(item.listener.advertised)) == (1, "localhost:9092")
-    # its controller is its own only voter: that nobody is told of it harms nobody
+    (row,) = adoption.listeners
+    assert (row.id, str(row.listener.advertised)) == (1, "localhost:9092")
+    # its controller is the only voter, so no other node needs its address
     assert adoption.mistakes == ()
-    # earshot's own clusters have a listener between brokers, and this broker has none
+    # clusters of earshot need a listener between brokers, which this broker lacks
     assert "none of PLAINTEXT has the scope internal" in adoption.refusal
     assert adoption.exit_code == 1
     assert "the stack file is not valid yet\n- earshot:cluster: listeners: none of" in as_text(
@@ -184,7 +185,7 @@ def test_a_stack_file_that_no_command_takes_is_no_success(
         "log.dirs": "/v",
         setting: value,
     }
-    text = "".join(f"{key}={item}\n" for key, item in settings.items())
+    text = "".join(f"{key}={setting_value}\n" for key, setting_value in settings.items())
     adoption = adopt_properties(text, "server.properties", {"EXT": (Scope.EXTERNAL,)})
     assert adoption.mistakes == ()
     assert refusal in adoption.refusal and adoption.exit_code == int(bool(refusal))
@@ -192,7 +193,7 @@ def test_a_stack_file_that_no_command_takes_is_no_success(
 
 
 def test_no_text_of_the_source_begins_a_line_of_the_stack_file() -> None:
-    """Else a file of others could set keys: `\\n` is a line break in properties."""
+    """Otherwise a foreign file could set keys: `\\n` is a line break in properties."""
     text = """
 process.roles=broker,controller
 node.id=1
@@ -211,7 +212,7 @@ listener.security.protocol.map=INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
 
 
 def test_what_an_image_adds_to_its_variables_is_checked_too() -> None:
-    """apache/kafka binds what is advertised, where a broker is told nothing else."""
+    """Without `listeners`, apache/kafka binds the advertised ports."""
     text = """
 services:
   kafka:
@@ -226,22 +227,11 @@ services:
       KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER
       KAFKA_CONTROLLER_QUORUM_VOTERS: 1@elsewhere:9093
 """
-    assert not [item for item in adopt_text(text).mistakes if item.rule == "KL002"]
-
-
-def test_what_has_no_counterpart_in_kraft_is_named() -> None:
-    named = [item.what for item in adopt("three_listeners.yml").leftovers]
-    assert named == [
-        "service zookeeper (confluentinc/cp-zookeeper:5.2.1)",
-        "broker.id",
-        "zookeeper.connect",
-        "topics and their data",
-    ]
+    assert not [mistake for mistake in adopt_text(text).mistakes if mistake.rule == "KL002"]
 
 
 def test_a_remapped_port_is_kept_apart_from_the_one_inside() -> None:
-    document = adopt("kraft_remapped.yml").document
-    assert document is not None
+    document = document_of(adopt("kraft_remapped.yml"))
     host = document["listeners"][1]
     assert (host["port"], host["published"], host["advertised"]) == (
         9092,
@@ -262,7 +252,7 @@ class TestUndecided:
         adoption = adopt("undecided.yml", PARTNER=(Scope.EXTERNAL,))
         assert adoption.undecided == () and adoption.document is not None
         assert adoption.document["listeners"][2]["scopes"] == ["external"]
-        # its port is not published, but what stands before the machine may lead there
+        # its port is not published, but a router in front of the machine may forward it
         assert adoption.mistakes == ()
 
     def test_an_option_for_nothing_is_refused(self) -> None:
@@ -275,12 +265,12 @@ class TestUndecided:
     def test_a_listener_that_cannot_be_read_is_a_question(self, advertised: str) -> None:
         text = broker("A://:1,B://:9092", f"A://kafka:1,B://{advertised}".replace("$", "$$"))
         adoption = adopt_text(text)
-        assert [item.listener for item in adoption.undecided] == ["B"]
+        assert [question.listener for question in adoption.undecided] == ["B"]
         assert adoption.document is None
 
     def test_localhost_on_a_port_that_is_not_published(self) -> None:
         adoption = adopt_text(broker("A://:1,B://:9092", "A://kafka:1,B://localhost:9092"))
-        assert [item.listener for item in adoption.undecided] == ["B"]
+        assert [question.listener for question in adoption.undecided] == ["B"]
 
 
 class TestMistakes:
@@ -304,8 +294,8 @@ class TestMistakes:
     def test_each_is_seen(
         self, listeners: str, advertised: str, ports: str, rule: str, severity: str, listener: str
     ) -> None:
-        (found,) = adopt_text(broker(listeners, advertised, ports)).mistakes
-        assert (found.rule, str(found.severity), found.listener) == (rule, severity, listener)
+        (mistake,) = adopt_text(broker(listeners, advertised, ports)).mistakes
+        assert (mistake.rule, str(mistake.severity), mistake.listener) == (rule, severity, listener)
 
     def test_a_lone_broker_finds_itself_at_localhost(self) -> None:
         text = broker("A://:1,B://:2", "A://localhost:1,B://localhost:2", '["2:2"]')
@@ -318,12 +308,12 @@ class TestMistakes:
     extends: kafka
     environment: {KAFKA_NODE_ID: 2}
 """
-        found = adopt_text(text + more).mistakes
-        assert ("KL017", "kafka2") in [(item.rule, item.container) for item in found]
-        assert any("Docker starts only one of them" in item.observed for item in found)
+        mistakes = adopt_text(text + more).mistakes
+        assert ("KL017", "kafka2") in [(mistake.rule, mistake.container) for mistake in mistakes]
+        assert any("Docker starts only one of them" in mistake.observed for mistake in mistakes)
 
     def test_of_those_that_were_not_chosen_nothing_is_said(self) -> None:
-        assert [item.container for item in adopt("apart.yml", "b11").mistakes] == ["b11"]
+        assert [mistake.container for mistake in adopt("apart.yml", "b11").mistakes] == ["b11"]
 
 
 class TestServices:
@@ -332,42 +322,54 @@ class TestServices:
         assert document is not None and document["broker_ids"] == [2]
 
     @pytest.mark.parametrize(
-        ("service", "message"),
+        ("file", "service", "message"),
         [
             (
+                "three_brokers.yml",
                 "nope",
                 "the file has no such service\n  allowed: kafka1, kafka2, kafka3, make-topics",
             ),
             (
+                "three_brokers.yml",
                 "make-topics",
                 "runs no Kafka broker or controller\n  allowed: kafka1, kafka2, kafka3",
             ),
+            ("", "db", "runs no Kafka broker or controller\n  allowed: none in this file"),
         ],
     )
-    def test_others_are_refused(self, service: str, message: str) -> None:
-        error = raised(EarshotError, adopt, "three_brokers.yml", service)
+    def test_a_service_without_a_broker_is_refused(
+        self, file: str, service: str, message: str
+    ) -> None:
+        text = (FILES / file).read_text() if file else "services: {db: {image: postgres}}"
+        error = raised(EarshotError, adopt_text, text, "c.yml", service)
         assert str(error) == f"--service {service}: {message}"
 
-    def test_where_no_service_runs_a_broker_none_can_be_chosen(self) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt_text("services: {db: {image: postgres}}", "c.yml", "db")
-        assert str(caught.value) == (
-            "--service db: runs no Kafka broker or controller\n  allowed: none in this file"
-        )
-
-    def test_a_file_without_a_broker_is_refused(self) -> None:
-        assert str(raised(EarshotError, adopt_text, "services: {db: {image: postgres}}")) == (
-            "services: none of db runs a Kafka broker\n"
-            "  allowed: a service with an image of Kafka, or with KAFKA_ variables for a broker"
-        )
-
-    def test_two_with_one_id_are_refused(self) -> None:
-        text = broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n"
-        assert str(raised(EarshotError, adopt_text, text)) == (
-            "services kafka and other: both have the node id 1\n"
-            "  allowed: a node id of its own for each\n"
-            "  fix: fix one of them, or choose with --service"
-        )
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "services: {db: {image: postgres}}",
+                (
+                    "services: none of db runs a Kafka broker\n  allowed: a service with an image "
+                    "of Kafka, or with KAFKA_ variables for a broker"
+                ),
+            ),
+            (
+                broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n",
+                (
+                    "services kafka and other: both have the node id 1\n  allowed: a node id of "
+                    "its own for each\n  fix: fix one of them, or choose with --service"
+                ),
+            ),
+            (
+                broker("A://:1", "A://kafka:1").replace("broker,controller", "controller"),
+                "c.yml: runs controllers only\n  allowed: at least one broker",
+            ),
+        ],
+        ids=["no broker", "an id twice", "no broker but controllers"],
+    )
+    def test_a_file_that_is_not_a_cluster_is_refused(self, text: str, message: str) -> None:
+        assert str(raised(EarshotError, adopt_text, text)) == message
 
     def test_missing_ids_are_the_first_free_ones(self) -> None:
         image = (
@@ -389,19 +391,22 @@ def test_what_is_adopted_can_be_read_and_planned(name: str) -> None:
     assert isinstance(spec, DockerSpec)
     plan = plan_docker(spec, "adopted").plan
     assert adoption.document is not None
-    for item in adoption.document["listeners"]:
-        for id, address in item["advertised"].items():
-            held = plan.node(id).listener(item["name"])
-            assert held is not None
-            assert str(held.advertised) == address
-            assert [str(scope) for scope in held.scopes] == item["scopes"]
+    for row in adoption.document["listeners"]:
+        for id, address in row["advertised"].items():
+            planned = plan.node(id).listener(row["name"])
+            assert planned is not None
+            assert str(planned.advertised) == address
+            assert [str(scope) for scope in planned.scopes] == row["scopes"]
 
 
 class TestProperties:
     def test_the_cluster_is_one_that_earshot_reads(self) -> None:
         adoption = adopt("aws.properties")
         spec = read_spec(adoption.document, "aws.properties")
-        assert [item.scopes for item in spec.listeners] == [(Scope.INTERNAL,), (Scope.EXTERNAL,)]
+        assert [listener.scopes for listener in spec.listeners] == [
+            (Scope.INTERNAL,),
+            (Scope.EXTERNAL,),
+        ]
         assert "hunter2" not in stack_file(adoption) + as_json(adoption)
 
     @pytest.mark.parametrize(
@@ -428,18 +433,22 @@ class TestProperties:
         assert first.listener.audience.scopes == (Scope.INTERNAL,)
         assert second.listener.audience.scopes == scopes
 
-    def test_a_file_of_something_else_is_refused(self) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt_properties("security.protocol=SSL\n", "client.properties")
-        assert str(caught.value) == (
-            "client.properties: sets neither listeners nor a node's id\n"
-            "  allowed: the properties file of a broker"
-        )
-
-    def test_a_controller_alone_is_refused(self) -> None:
-        with pytest.raises(EarshotError) as caught:
-            adopt_properties("node.id=1\nprocess.roles=controller\n", "c.properties")
-        assert str(caught.value) == ("c.properties: is a controller only\n  allowed: a broker")
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "security.protocol=SSL\n",
+                (
+                    "sets neither listeners nor a node's id\n"
+                    "  allowed: the properties file of a broker"
+                ),
+            ),
+            ("node.id=1\nprocess.roles=controller\n", "is a controller only\n  allowed: a broker"),
+        ],
+    )
+    def test_a_file_that_is_not_a_broker_is_refused(self, text: str, message: str) -> None:
+        error = raised(EarshotError, adopt_properties, text, "c.properties")
+        assert str(error) == f"c.properties: {message}"
 
 
 def test_extra_properties_are_kept_and_secrets_are_not() -> None:
@@ -459,7 +468,7 @@ def test_extra_properties_are_kept_and_secrets_are_not() -> None:
         "log.retention.hours": "24",
         "ssl.keystore.password": "${file:/run/tls:password}",
     }
-    assert [item.what for item in adoption.leftovers] == [
+    assert [leftover.what for leftover in adoption.leftovers] == [
         "variable KAFKA_HEAP_OPTS",
         "confluent.support.metrics.enable",
         "inter.broker.protocol.version",
@@ -479,7 +488,7 @@ def test_an_unset_variable_is_reported() -> None:
 def test_a_listener_that_is_not_advertised_is_left_out_and_named() -> None:
     adoption = adopt_text(broker("A://:1,B://:2", "A://kafka:1"))
     assert adoption.document is not None
-    assert [item["name"] for item in adoption.document["listeners"]] == ["A"]
+    assert [listener["name"] for listener in adoption.document["listeners"]] == ["A"]
     assert adoption.notes == (
         "broker 1: B is bound and not advertised, so no client uses it; it is left out",
     )
@@ -511,7 +520,7 @@ def test_of_several_published_ports_the_advertised_one_is_taken() -> None:
 
 def hundred(advertised: str, more: str = "") -> str:
     """A hundred brokers in which `{i}` is each one's number."""
-    one = (
+    service = (
         "  kafka{i}:\n    image: apache/kafka:4.1.1\n    environment:\n"
         "      KAFKA_NODE_ID: {i}\n      KAFKA_PROCESS_ROLES: broker\n"
         "      KAFKA_LISTENERS: A://:9092,B://:9093,C://:9094\n"
@@ -519,7 +528,7 @@ def hundred(advertised: str, more: str = "") -> str:
         f"      KAFKA_ADVERTISED_LISTENERS: {advertised}\n"
         "      KAFKA_INTER_BROKER_LISTENER_NAME: A\n" + more
     )
-    return "services:\n" + "".join(one.replace("{i}", str(i)) for i in range(1, 101))
+    return "services:\n" + "".join(service.replace("{i}", str(i)) for i in range(1, 101))
 
 
 def told_after_the_table(adoption: Adoption) -> list[str]:
@@ -539,33 +548,29 @@ def test_what_is_said_of_a_hundred_brokers_fits_a_screen(text: str) -> None:
     assert len(told_after_the_table(adopt_text(text))) <= 40
 
 
-def test_controllers_alone_are_refused() -> None:
-    text = broker("A://:1", "A://kafka:1").replace("broker,controller", "controller")
-    error = raised(EarshotError, adopt_text, text)
-    assert str(error) == "c.yml: runs controllers only\n  allowed: at least one broker"
-
-
 @pytest.mark.parametrize(("replicas", "noted"), [("1", 0), ("2", 1), ("", 0)])
 def test_a_service_that_runs_several_times_is_noted(replicas: str, noted: int) -> None:
     more = f"    deploy: {{replicas: {replicas}}}\n  web: {{image: nginx, scale: 9}}\n"
     notes = adopt_text(broker("A://:1", "A://kafka:1", more=more)).notes
-    said = (
+    note = (
         "service kafka: runs 2 times in the source, with one id and one advertised address; "
         "it becomes one broker"
     )
-    assert notes == (said,) * noted
+    assert notes == (note,) * noted
 
 
 def test_a_broker_without_a_listener_for_clients_is_no_stack() -> None:
     text = broker("A://:1", "A://kafka:1").replace("A://:1,", "").replace("A://kafka:1", "''")
     adoption = adopt_text(text.replace("      KAFKA_ADVERTISED_LISTENERS: ''\n", ""))
-    assert [item.listener.name for item in adoption.listeners] == ["CONTROLLER"]
+    assert [row.listener.name for row in adoption.listeners] == ["CONTROLLER"]
     assert adoption.undecided == () and adoption.document is None
 
 
 def test_entries_that_cannot_be_read_are_asked_about_by_name_or_without() -> None:
     adoption = adopt_text(broker("A://:1,B://b_1:2,://:3,C://:4", "A://kafka:1"))
-    assert [(item.listener, item.why, item.remedy) for item in adoption.undecided] == [
+    assert [
+        (question.listener, question.why, question.remedy) for question in adoption.undecided
+    ] == [
         ("B", "listeners: host 'b_1' has the label 'b_1'", "fix it in the source, and adopt that"),
         (
             "?",
@@ -579,7 +584,7 @@ def test_entries_that_cannot_be_read_are_asked_about_by_name_or_without() -> Non
 
 
 def two(first: str, second: str, more: str = "") -> Adoption:
-    """Two brokers of ZooKeeper's time, by what they bind."""
+    """Two brokers that use ZooKeeper, with the hosts that they bind."""
     rows = "".join(
         f"""
   k{id}:
@@ -614,28 +619,26 @@ def test_what_brokers_bind_is_kept_where_it_is_one_or_wrong(
     assert adoption.document is not None
     (listener,) = adoption.document["listeners"]
     assert listener.get("bind") == bind
-    said = "listener PLAINTEXT: binds all interfaces now, and not k1, k2"
-    assert (said in adoption.notes) is ((first, second) == ("k1", "k2"))
+    note = "listener PLAINTEXT: binds all interfaces now, and not k1, k2"
+    assert (note in adoption.notes) is ((first, second) == ("k1", "k2"))
 
 
 def test_the_quorum_is_given_the_first_port_that_no_broker_has() -> None:
-    document = two("", "").document
-    assert document is not None
+    document = document_of(two("", ""))
     assert document["controllers"] == {"mode": "combined", "port": 9094}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", ""])
 def test_a_controller_that_asks_only_itself_keeps_its_port(host: str) -> None:
     text = broker("A://:1", "A://kafka:1").replace("//kafka:9093", "//:9193")
-    document = adopt_text(text.replace("1@kafka:9093", f"1@{host}:9193")).document
-    assert document is not None
+    document = document_of(adopt_text(text.replace("1@kafka:9093", f"1@{host}:9193")))
     assert document["controllers"]["port"] == 9193
 
 
 def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None:
     kraft = "      KAFKA_PROCESS_ROLES: broker\n"
     adoption = two("", "", kraft)
-    assert "topics and their data" in [item.what for item in adoption.leftovers]
+    assert "topics and their data" in [leftover.what for leftover in adoption.leftovers]
 
 
 def test_voters_that_the_file_does_not_show_are_no_mistake() -> None:
@@ -645,25 +648,25 @@ def test_voters_that_the_file_does_not_show_are_no_mistake() -> None:
 
 def test_a_voter_is_looked_for_where_the_quorum_has_it() -> None:
     text = broker("A://:1", "A://kafka:1").replace("1@kafka:9093", "1@kafka:9999")
-    assert [item.rule for item in adopt_text(text).mistakes] == ["KL016"]
+    assert [mistake.rule for mistake in adopt_text(text).mistakes] == ["KL016"]
 
 
 def test_a_container_on_the_hosts_network_publishes_nothing() -> None:
     text = broker("A://:1", "A://localhost:1", more="    network_mode: host\n")
-    document = adopt_text(text, "c.yml", A=(Scope.HOST,)).document
-    assert document is not None
+    document = document_of(adopt_text(text, "c.yml", A=(Scope.HOST,)))
     assert "published" not in document["listeners"][0]
 
 
 def test_keys_that_no_variable_can_stand_for_are_kept_from_a_file_alone() -> None:
     text = "node.id=1\nlisteners=PLAINTEXT://localhost:1\nMy.Own.Key=1\na._b=2\n"
-    document = adopt_properties(text, "s.properties").document
-    assert document is not None
+    document = document_of(adopt_properties(text, "s.properties"))
     assert document["extra"] == {"My.Own.Key": "1", "a._b": "2"}
     more = "      KAFKA_LOG_DIRS_X: 'a\\b'\n      KAFKA_UMLAUT: \u00e4\n"
-    found = adopt_text(broker("A://:1", "A://kafka:1", more=more)).leftovers
-    assert [item.what for item in found] == ["log.dirs.x", "umlaut"]
-    assert all("would arrive changed through the variable" in item.why for item in found)
+    leftovers = adopt_text(broker("A://:1", "A://kafka:1", more=more)).leftovers
+    assert [leftover.what for leftover in leftovers] == ["log.dirs.x", "umlaut"]
+    assert all(
+        "would arrive changed through the variable" in leftover.why for leftover in leftovers
+    )
 
 
 @pytest.mark.parametrize(
@@ -672,7 +675,7 @@ def test_keys_that_no_variable_can_stand_for_are_kept_from_a_file_alone() -> Non
 def test_of_a_name_that_stops_kafka_the_first_consequence_is_said_alone(name: str) -> None:
     text = broker("A://:1", "A://kafka:1")
     adoption = adopt_text(text.replace(name, name.partition(":")[0] + ": lower"))
-    assert [item.rule for item in adoption.mistakes] == ["KL002"]
+    assert [mistake.rule for mistake in adoption.mistakes] == ["KL002"]
 
 
 def test_an_unset_variable_makes_no_mistake() -> None:
@@ -707,9 +710,8 @@ def test_who_is_asked_several_things_alike_is_asked_once() -> None:
 
 def test_a_quorum_that_brokers_open_as_well_is_no_listener_for_clients() -> None:
     text = (FILES / "moved.properties").read_text().replace("4@localhost:9093", "4@b4:9093")
-    document = adopt_properties(text, "s.properties").document
-    assert document is not None
-    assert [item["name"] for item in document["listeners"]] == ["NEAR", "FAR", "OLD"]
+    document = document_of(adopt_properties(text, "s.properties"))
+    assert [listener["name"] for listener in document["listeners"]] == ["NEAR", "FAR", "OLD"]
 
 
 def test_only_properties_that_differ_are_named() -> None:

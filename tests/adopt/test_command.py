@@ -1,4 +1,4 @@
-"""`earshot adopt` as it is typed: exit codes, files, `.env` beside the compose file."""
+"""The command `earshot adopt`: exit codes, files, the `.env` of a compose file."""
 
 import json
 import shutil
@@ -70,7 +70,7 @@ def test_a_mounted_properties_file_counts(folder: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    "file", sorted(item.name for item in FILES.iterdir() if item.suffix != ".env")
+    "file", sorted(mistake.name for mistake in FILES.iterdir() if mistake.suffix != ".env")
 )
 def test_adopt_and_lint_name_the_same_mistakes(
     file: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -80,33 +80,38 @@ def test_adopt_and_lint_name_the_same_mistakes(
     adopted = json.loads(capsys.readouterr().out)["mistakes"]
     run(["lint", file, "--format", "json"])
     (linted,) = json.loads(capsys.readouterr().out)["files"]
-    assert [(item["severity"], said(item)) for item in adopted] == [
-        (item["level"], said(item)) for item in linted["mistakes"]
+    assert [(mistake["severity"], texts(mistake)) for mistake in adopted] == [
+        (mistake["level"], texts(mistake)) for mistake in linted["mistakes"]
     ]
 
 
-def said(mistake: dict[str, str]) -> tuple[str, ...]:
+def texts(mistake: dict[str, str]) -> tuple[str, ...]:
     return tuple(mistake[key] for key in ("rule", "subject", "observed", "expected", "remedy"))
 
 
-@pytest.mark.parametrize("option", [[], ["--env-file", "our.env"]])
-def test_variables_come_from_an_env_file(
-    option: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("option", "variable", "host"),
+    [
+        ([], None, "one.example.com"),
+        (["--env-file", "our.env"], None, "two.example.com"),
+        ([], "mine.example.com", "mine.example.com"),
+    ],
+    ids=["of .env", "of an option", "of the environment"],
+)
+def test_variables_of_an_env_file_and_of_the_environment(
+    option: list[str],
+    variable: str | None,
+    host: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path(".env").write_text("OUTSIDE=one.example.com\n")
     Path("our.env").write_text("OUTSIDE=two.example.com\n")
-    assert run(["adopt", "three_brokers.yml", *option]) == 0
-    name = "two" if option else "one"
-    assert f"1: {name}.example.com:9192" in capsys.readouterr().out
-
-
-def test_the_environment_goes_before_env_files(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path(".env").write_text("OUTSIDE=one.example.com\n")
-    monkeypatch.setenv("OUTSIDE", "mine.example.com")
-    assert run(["adopt", "three_brokers.yml", "--service", "kafka3"]) == 0
-    assert "3: mine.example.com:9194" in capsys.readouterr().out
+    if variable:
+        monkeypatch.setenv("OUTSIDE", variable)
+    assert run(["adopt", "three_brokers.yml", "--service", "kafka3", *option]) == 0
+    assert f"3: {host}:9194" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -191,10 +196,12 @@ services:
       KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://localhost:9092  {comment}
 """)
     assert run(["adopt", "a.yml", "-f", "json"]) == code
-    found = json.loads(capsys.readouterr().out)
-    assert [item["rule"] for item in found["mistakes"]] == ["KL017"] * code
+    document = json.loads(capsys.readouterr().out)
+    assert [entry["rule"] for entry in document["mistakes"]] == ["KL017"] * code
     where = "KL017, container kafka, listener PLAINTEXT: "
-    assert [item for item in found["notes"] if "KL017" in item] == ([where + note] if note else [])
+    assert [entry for entry in document["notes"] if "KL017" in entry] == (
+        [where + note] if note else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,38 +219,28 @@ def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
 ) -> None:
     Path("stock.properties").write_text(text)
     assert run(["adopt", "stock.properties", "-o", "out.yaml"]) == 1
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "advertises the machine's own name, which the source does not show" in shown
-    assert "set advertised.listeners in the source, and adopt that" in shown
-    assert "no client uses it" not in shown
+    output = " ".join(capsys.readouterr().out.split())
+    assert "advertises the machine's own name, which the source does not show" in output
+    assert "set advertised.listeners in the source, and adopt that" in output
+    assert "no client uses it" not in output
     assert not Path("out.yaml").exists()
 
 
-def test_a_file_of_variables_beside_it_is_not_written_over(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path(".env").write_text("A=1\n")
-    assert run(["adopt", "two_listeners.yml", "-o", ".env"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        "error: output .env: is a file that is read\n  allowed: another file\n",
-    )
-    assert Path(".env").read_text() == "A=1\n"
-
-
-@pytest.mark.parametrize("output", ["two_listeners.yml", "link.yml", "used.env"])
-def test_a_file_that_is_read_is_not_written_over(
+@pytest.mark.parametrize("output", ["two_listeners.yml", "link.yml", "used.env", ".env"])
+def test_a_file_that_is_read_is_not_overwritten(
     folder: Path, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("used.env").write_text("A=1\n")
+    Path(".env").write_text("A=1\n")
     Path("link.yml").symlink_to("two_listeners.yml")
-    before = Path(output).read_text()
-    assert run(["adopt", "two_listeners.yml", "--env-file", "used.env", "-o", output]) == 2
+    content = Path(output).read_text()
+    option = [] if output == ".env" else ["--env-file", "used.env"]
+    assert run(["adopt", "two_listeners.yml", *option, "-o", output]) == 2
     assert capsys.readouterr() == (
         "",
         f"error: output {output}: is a file that is read\n  allowed: another file\n",
     )
-    assert Path(output).read_text() == before
+    assert Path(output).read_text() == content
 
 
 def test_what_docker_compose_lays_over_a_file_counts(
@@ -254,9 +251,9 @@ def test_what_docker_compose_lays_over_a_file_counts(
     override = {"services": {service: {"environment": {"KAFKA_NUM_IO_THREADS": "7"}}}}
     Path("docker-compose.override.yml").write_text(yaml.safe_dump(override))
     run(["adopt", "docker-compose.yml", "--format", "json"])
-    shown = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     over = "docker-compose.override.yml is merged into it, as `docker compose` does"
-    assert over in shown["notes"]
+    assert over in document["notes"]
     Path("docker-compose.override.yml").write_text("volumes: {}\n")  # no service: nothing to lay
     run(["adopt", "docker-compose.yml", "--format", "json"])
     assert over not in json.loads(capsys.readouterr().out)["notes"]
@@ -274,9 +271,9 @@ def test_a_comment_in_properties_ignores_a_mistake_too(
         f"# earshot: {comment}\nadvertised.listeners=A://0.0.0.0:1\n"
     )
     run(["adopt", "a.properties", "-f", "json"])
-    found = json.loads(capsys.readouterr().out)
-    assert [item["rule"] for item in found["mistakes"]] == mistakes
-    ignored = [item for item in found["notes"] if item.endswith(": ignored: old")]
+    document = json.loads(capsys.readouterr().out)
+    assert [entry["rule"] for entry in document["mistakes"]] == mistakes
+    ignored = [entry for entry in document["notes"] if entry.endswith(": ignored: old")]
     assert len(ignored) == 1 - len(mistakes)
 
 

@@ -1,10 +1,13 @@
-"""An engine that is none, which takes down what a component registers."""
+"""A double of Pulumi's engine, which keeps the registrations of a component."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import pulumi
+from earshot_pulumi.gate import PROVIDER_TYPE
+from earshot_pulumi.provider.kind import UNKNOWN
 from pulumi.runtime import mocks
 
 from tests.components.plain_inputs import plain_inputs
@@ -31,7 +34,7 @@ class Registered:
 
 
 class Engine(mocks.MockMonitor):
-    """Takes down every registration, in order."""
+    """Keeps every registration, in order."""
 
     def __init__(self, answers: mocks.Mocks) -> None:
         super().__init__(answers)
@@ -52,3 +55,17 @@ class Engine(mocks.MockMonitor):
 
     def before(self, first: Registered, second: Registered) -> bool:
         return self.seen.index(first) < self.seen.index(second)
+
+    @property
+    def gate(self) -> dict[str, Any]:
+        """The inputs of the one gate, as its check gets them."""
+        return {key: _checked(value) for key, value in self.one(PROVIDER_TYPE).inputs.items()}
+
+
+def _checked(value: Any) -> Any:
+    """``value`` with each unknown as the plugin reads it."""
+    if isinstance(value, dict):
+        return {key: _checked(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_checked(part) for part in value]
+    return UNKNOWN if isinstance(value, pulumi.output.Unknown) else value

@@ -1,4 +1,4 @@
-"""What a stack's state holds of its changes, from one update to the next."""
+"""The changes of a stack in Pulumi's state, from one update to the next."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,15 +30,13 @@ NAME = "s"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s"
+def folder(project: Path) -> Path:
+    return project / ".earshot" / "stacks" / "s"
 
 
-def plain(made: AppliedPlan) -> dict[str, Any]:
-    """As a state holds it."""
-    return {"plan": made.plan.model_dump(mode="json"), "own": dict(made.own)}
+def plain(applied: AppliedPlan) -> dict[str, Any]:
+    """``applied`` as in Pulumi's state."""
+    return {"plan": applied.plan.model_dump(mode="json"), "own": dict(applied.own)}
 
 
 class State:
@@ -51,28 +49,26 @@ class State:
             monkeypatch.setattr(pulumi, f"get_{name}", lambda name=name: name)
         monkeypatch.setattr(pulumi.runtime, "invoke", self._invoke)
 
-    def _invoke(self, token: str, given: dict[str, Any]) -> Any:
+    def _invoke(self, token: str, args: dict[str, Any]) -> Any:
         assert token == "pulumi:pulumi:readStackResourceOutputs"
-        assert given == {"stackName": "organization/project/stack"}
+        assert args == {"stackName": "organization/project/stack"}
         return SimpleNamespace(value={"outputs": self.resources})
 
-    def update(self, wanted: ClusterPlan, *, ends: bool = True) -> tuple[Change, bool]:
-        """The change that an update makes, and whether it changes any of the two resources."""
-        held = recorded_changes(self.folder, NAME)
-        change = Change.of(self.folder, wanted)
-        begun = held.begun_with(AppliedPlan(change.plan, {"1": [{"host_port": 9092.0}]}))
+    def update(self, plan: ClusterPlan, *, ends: bool = True) -> tuple[Change, bool]:
+        """The change of an update, and whether it changes one of the two resources."""
+        recorded = recorded_changes(self.folder, NAME)
+        change = Change.of(self.folder, plan)
+        begun = recorded.begun_with(AppliedPlan(change.plan, {"1": [{"host_port": 9092.0}]}))
         assert begun[-1].plan == change.plan
-        own = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
-        changed = self._make(Called(BegunChangeKind()), "earshot:index:BegunChange", own)
+        props = {"state_dir": str(self.folder), "begun": list(map(plain, begun))}
+        changed = self._make(Called(BegunChangeKind()), "earshot:index:BegunChange", props)
         if ends:
-            proved = own | {"done": float(change.done_after)}
+            proved = props | {"done": float(change.done_after)}
             changed |= self._make(Called(ProvedChangeKind()), "earshot:index:ProvedChange", proved)
             assert memory.recall(self.folder).complete == change.plan
         else:
-            assert change.plan in (
-                memory.recall(self.folder).complete,
-                *memory.recall(self.folder).begun,
-            )
+            recalled = memory.recall(self.folder)
+            assert change.plan in (recalled.complete, *recalled.begun)
         return change, changed
 
     def _make(self, provider: Any, type: str, props: dict[str, Any]) -> bool:
@@ -108,20 +104,20 @@ def test_another_checkout_goes_on_with_an_interrupted_step(state: State) -> None
     begun, _ = state.update(RENAMED, ends=False)
     for _ in range(2):
         memory.forget(state.folder)
-        again, _ = state.update(RENAMED, ends=False)
-        assert again == begun and again.note.startswith("step 2 of 3")
+        repeated, _ = state.update(RENAMED, ends=False)
+        assert repeated == begun and repeated.note.startswith("step 2 of 3")
 
 
 def test_an_interrupted_step_is_taken_back_and_then_nothing_is_open(state: State) -> None:
     state.update(BEFORE)
     state.update(RENAMED, ends=False)
     assert len(recorded_changes(state.folder, NAME).running) == 2
-    back, _ = state.update(BEFORE)
-    assert [step.text for step in back.steps] == [
+    change, _ = state.update(BEFORE)
+    assert [step.text for step in change.steps] == [
         "back to the listeners before the step that was interrupted"
     ]
-    held = recorded_changes(state.folder, NAME)
-    assert held.open == () and held.memory == ChangeMemory(complete=BEFORE)
+    recorded = recorded_changes(state.folder, NAME)
+    assert recorded.open == () and recorded.memory == ChangeMemory(complete=BEFORE)
     assert state.update(BEFORE) == (Change(BEFORE), False)
 
 
@@ -134,9 +130,9 @@ def test_before_the_first_proof_nothing_is_known(state: State) -> None:
 
 
 def test_what_a_placement_adds_to_a_plan_is_a_change_of_its_own() -> None:
-    one, other = (AppliedPlan(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
-    held = RecordedChanges(covered=(one,), begun=(one,))
-    assert held.begun_with(one) == (one,) and held.begun_with(other) == (other,)
+    first, second = (AppliedPlan(BEFORE, {"1": [{"host_port": port}]}) for port in (9092, 9192))
+    recorded = RecordedChanges(covered=(first,), begun=(first,))
+    assert recorded.begun_with(first) == (first,) and recorded.begun_with(second) == (second,)
 
 
 def test_a_destroyed_stack_is_forgotten(state: State) -> None:
@@ -146,70 +142,60 @@ def test_a_destroyed_stack_is_forgotten(state: State) -> None:
     assert memory.recall(state.folder) == ChangeMemory()
 
 
-def test_a_state_that_is_being_written_is_read_again(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def reads(state: State, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Errors of the next reads of the state; each read removes one."""
     state.update(BEFORE)
-    answers = pulumi.runtime.invoke
-    fails = iter(["invoke failed: failed to load checkpoint: EOF"] * 2)
+    answer = pulumi.runtime.invoke
+    errors: list[str] = []
 
-    def half_written(*asked: Any) -> Any:
-        if reason := next(fails, None):
-            raise RuntimeError(reason)
-        return answers(*asked)
+    def failing(*args: Any) -> Any:
+        if errors:
+            raise RuntimeError(errors.pop(0))
+        return answer(*args)
 
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(pulumi.runtime, "invoke", half_written)
-    assert recorded_changes(state.folder, NAME).memory == ChangeMemory(complete=BEFORE)
-    assert next(fails, None) is None
+    monkeypatch.setattr(pulumi.runtime, "invoke", failing)
+    return errors
 
 
-def test_a_state_that_stays_unreadable_stops_the_update(
-    state: State, monkeypatch: pytest.MonkeyPatch
+def test_a_half_written_state_is_read_again_and_stops_an_update_that_cannot_read_it(
+    state: State, reads: list[str]
 ) -> None:
-    asked = []
-
-    def fails(*_: Any) -> Any:
-        asked.append(True)
-        raise RuntimeError("failed to load checkpoint: unexpected end of JSON input")
-
-    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(pulumi.runtime, "invoke", fails)
+    reads += ["invoke failed: failed to load checkpoint: EOF"] * 2
+    assert recorded_changes(state.folder, NAME).memory == ChangeMemory(complete=BEFORE)
+    reads += ["failed to load checkpoint: unexpected end of JSON input"] * (module._READS + 1)
     with pytest.raises(EarshotError, match="cannot be read"):
         recorded_changes(state.folder, NAME)
-    assert len(asked) == module._READS
+    assert len(reads) == 1
 
 
-def test_a_state_that_cannot_be_read_stops_the_update(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: Any) -> Any:
-        raise RuntimeError("no backend")
-
-    monkeypatch.setattr(pulumi.runtime, "invoke", fails)
+def test_a_state_without_a_backend_stops_the_update(state: State, reads: list[str]) -> None:
+    reads.append("no backend")
     assert str(raised(EarshotError, recorded_changes, state.folder, NAME)) == (
         "stack organization/project/stack: its state cannot be read (no backend)\n"
         "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
     )
 
 
-def test_what_brokers_run_goes_before_what_the_state_has(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_plan_that_brokers_run_is_preferred_to_that_of_the_state(
+    state: State, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A state that was put back from a copy: the brokers run a later plan."""
-    state = State(folder, monkeypatch)
+    """The state was restored from a copy: the brokers run a later plan."""
     state.update(BEFORE)
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi.log, "warn", warnings.append)
     observed = {node.id: annotated(RENAMED, node) for node in RENAMED.nodes}
-    held = recorded_changes(folder, NAME)
+    recorded = recorded_changes(folder, NAME)
     agreed = {node.id: annotated(BEFORE, node) for node in BEFORE.nodes}
-    assert held.with_plans(correct_memory(folder, BEFORE, agreed)) is held and said == []
-    found = held.with_plans(correct_memory(folder, BEFORE, observed))
-    assert len(said) == 1 and said[0].startswith("nodes 1 to 3 run other listeners")
+    assert (
+        recorded.with_plans(correct_memory(folder, BEFORE, agreed)) is recorded and warnings == []
+    )
+    corrected = recorded.with_plans(correct_memory(folder, BEFORE, observed))
+    assert len(warnings) == 1 and warnings[0].startswith("nodes 1 to 3 run other listeners")
     assert memory.recall(folder) == ChangeMemory(complete=RENAMED)
-    assert found.memory == ChangeMemory(complete=RENAMED)
-    assert found.running == (AppliedPlan(RENAMED, {"1": [{"host_port": 9092.0}]}),)
+    assert corrected.memory == ChangeMemory(complete=RENAMED)
+    assert corrected.running == (AppliedPlan(RENAMED, {"1": [{"host_port": 9092.0}]}),)
     change = Change.of(folder, BEFORE)
     assert len(change.steps) == 3, "and not none, as by the state alone"
-    assert found.begun_with(AppliedPlan(change.plan, {}))[-1].plan == change.plan
+    assert corrected.begun_with(AppliedPlan(change.plan, {}))[-1].plan == change.plan

@@ -18,17 +18,32 @@ LISTENERS = [
 ]
 
 
-def inputs(host: Any = "localhost", **changes: Any) -> dict[str, Any]:
-    document = {
-        "listeners": LISTENERS,
-        "nodes": {"7": {"internal": "localhost", "host": host}},
-    }
-    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    return {"plan": plan, "placement": "local", **changes}
+def inputs(
+    host: Any = "localhost", *, listeners: Any = LISTENERS, nodes: Any = None, **changes: Any
+) -> dict[str, Any]:
+    nodes = nodes or {"7": {"internal": "localhost", "host": host}}
+    plan = plan_given(read_given({"listeners": listeners, "nodes": nodes}, "kafka"))
+    return {"plan": plan.model_dump(mode="json"), "placement": "local", **changes}
+
+
+def internal(name: str, **changes: Any) -> dict[str, Any]:
+    """The inputs for one node with only an internal host, ``name``."""
+    return inputs(listeners=LISTENERS[:1], nodes={"7": {"internal": name}}, **changes)
 
 
 def judge(inputs: dict[str, Any]) -> dict[str, Any]:
     return judged(inputs, lambda _text, _is_warning: None)
+
+
+def findings(inputs: dict[str, Any]) -> list[tuple[str, bool]]:
+    """The findings that stop no update, each with whether it is a warning."""
+    shown: list[tuple[str, bool]] = []
+    assert judged(inputs, lambda text, is_warning: shown.append((text, is_warning)))["approved"]
+    return shown
+
+
+def refusal(inputs: dict[str, Any]) -> str:
+    return str(raised(InvalidInputs, judge, inputs))
 
 
 def test_names_that_resolve_are_approved() -> None:
@@ -46,44 +61,25 @@ def test_a_name_that_does_not_resolve_is_refused() -> None:
 
 def test_an_unknown_host_is_neither_approved_nor_refused() -> None:
     assert judge(inputs(UnknownHost("nodes.7.host")))["approved"] is UNKNOWN
-    assert judge({"plan": UNKNOWN})["approved"] is UNKNOWN
+    assert judge({"version": "1"}) == {"version": "1"}, "without a plan there is no gate"
 
 
-def test_an_instance_without_a_plan_is_no_gate() -> None:
-    assert judge({"version": "1"}) == {"version": "1"}
+@pytest.mark.parametrize(
+    ("placement", "name"),
+    [("given", "kafka-7.corp.example.com"), ("docker", "kafka-7"), ("aws", "kafka-7")],
+)
+def test_an_internal_name_needs_a_declaration_where_it_cannot_be_looked_up(
+    placement: str, name: str
+) -> None:
+    document = internal(name, placement=placement)
+    assert "nothing declares the name" in refusal(document)
+    declared = dict.fromkeys(("internal", "controller"), "records of the zone corp")
+    assert judge({**document, "declared": declared})["approved"]
 
 
-def test_internal_names_elsewhere_need_evidence() -> None:
-    document = {
-        "listeners": LISTENERS[:1],
-        "nodes": {"7": {"internal": "kafka-7.corp.example.com"}},
-    }
-    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    error = raised(InvalidInputs, judge, {"plan": plan, "placement": "given"})
-    assert "nothing declares the name" in str(error)
-    declared = {"internal": "records of the zone corp", "controller": "records of the zone corp"}
-    assert judge({"plan": plan, "placement": "given", "declared": declared})["approved"]
-
-
-@pytest.mark.parametrize("placement", ["docker", "aws"])
-def test_a_declared_name_counts_at_every_vantage(placement: str) -> None:
-    document = {"listeners": LISTENERS[:1], "nodes": {"7": {"internal": "kafka-7"}}}
-    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    with pytest.raises(InvalidInputs):
-        judge({"plan": plan, "placement": placement})
-    declared = dict.fromkeys(("internal", "controller"), "aliases on the network")
-    assert judge({"plan": plan, "placement": placement, "declared": declared})["approved"]
-
-
-def test_what_surrounds_instances_that_the_program_makes_is_said_to_be_unknown() -> None:
-    document = {"listeners": LISTENERS[:1], "nodes": {"7": {"internal": "kafka-7"}}}
-    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
+def test_the_network_of_instances_that_the_program_makes_is_reported_as_unknown() -> None:
     declared = dict.fromkeys(("internal", "controller"), "DNS of the VPC")
-    shown: list[tuple[str, bool]] = []
-    judged(
-        {"plan": plan, "placement": "aws", "declared": declared},
-        lambda text, is_warning: shown.append((text, is_warning)),
-    )
+    shown = findings(internal("kafka-7", placement="aws", declared=declared))
     for rule in ("KL007", "KL009"):
         (text,) = (text for text, _ in shown if f"[{rule}]" in text)
         assert "what surrounds the instances: not known yet" in text and "policy pack" in text
@@ -124,53 +120,39 @@ def test_a_fault_of_a_rule_is_not_another_release(monkeypatch: pytest.MonkeyPatc
         evaluate_gate(inputs(), ResolverPolicy())
 
 
-def refusal(inputs: dict[str, Any]) -> str:
-    error = raised(InvalidInputs, judge, inputs)
-    return str(error)
-
-
 def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
-    document = {
-        "listeners": LISTENERS,
-        "nodes": {
-            "7": {"internal": "absent.invalid", "host": "0.0.0.0"},
-            "8": {"internal": "absent.invalid", "host": "0.0.0.0"},
-        },
-    }
-    plan = plan_given(read_given(document, "kafka")).model_dump(mode="json")
-    error = raised(InvalidInputs, judge, {"plan": plan, "placement": "local"})
-    (text,) = error.reasons.values()
+    nodes = {id: {"internal": "absent.invalid", "host": "0.0.0.0"} for id in "78"}
+    (text,) = raised(InvalidInputs, judge, inputs(nodes=nodes)).reasons.values()
     assert text.count("[KL003]") == 1 and "brokers 7, 8, listener HOST" in text
     assert "absent.invalid does not resolve" in text and "[KL011]" in text
     assert "\n  expected: " in text and "\n  fix: " in text
 
 
-@pytest.mark.parametrize("key", ["kl011", "KL011"])
-@pytest.mark.parametrize("level", ["advisory", {"enforcementLevel": "advisory"}])
-def test_an_advisory_rule_warns_and_approves(key: str, level: Any) -> None:
-    shown: list[tuple[str, bool]] = []
-    document = inputs("kafka.absent.invalid", policy={key: level})
-    found = judged(document, lambda *it: shown.append(it))
-    assert found["approved"]
-    assert [is_warning for text, is_warning in shown if "[KL011]" in text] == [True]
+@pytest.mark.parametrize(
+    ("policy", "warnings"),
+    [
+        ({"kl011": "advisory"}, [True]),
+        ({"KL011": {"enforcementLevel": "advisory"}}, [True]),
+        ({"all": "advisory"}, [True]),
+        ({"kl011": "disabled"}, []),
+    ],
+)
+def test_an_advisory_rule_warns_and_a_disabled_one_does_not(
+    policy: dict[str, Any], warnings: list[bool]
+) -> None:
+    shown = findings(inputs("kafka.absent.invalid", policy=policy))
+    assert [is_warning for text, is_warning in shown if "[KL011]" in text] == warnings
 
 
-def test_a_disabled_rule_is_silent() -> None:
-    shown: list[str] = []
-    document = inputs("kafka.absent.invalid", policy={"kl011": "disabled"})
-    judged(document, lambda text, _: shown.append(text))
-    assert not [text for text in shown if "KL011" in text]
-
-
-def test_an_unknown_host_and_a_waiver_are_shown_and_warn_of_nothing() -> None:
-    shown: list[tuple[str, bool]] = []
-    judged(inputs(UnknownHost("nodes.7.host")), lambda *it: shown.append(it))
+def test_an_unknown_host_and_a_waiver_are_shown_without_a_warning() -> None:
     waived = {"names": {"waived": {"kafka.absent.invalid": "made tomorrow"}}}
-    judged(inputs("kafka.absent.invalid", policy=waived), lambda *it: shown.append(it))
-    texts = [text for text, _ in shown]
-    assert any("its host is not known yet" in text for text in texts)
-    assert any("is waived: made tomorrow" in text for text in texts)
-    assert not [text for text, is_warning in shown if is_warning]
+    for document, text in (
+        (inputs(UnknownHost("nodes.7.host")), "its host is not known yet"),
+        (inputs("kafka.absent.invalid", policy=waived), "is waived: made tomorrow"),
+    ):
+        shown = findings(document)
+        assert any(text in finding for finding, _ in shown)
+        assert not any(is_warning for _, is_warning in shown)
 
 
 def test_inputs_of_another_release_are_refused_without_their_values() -> None:
@@ -180,10 +162,9 @@ def test_inputs_of_another_release_are_refused_without_their_values() -> None:
     assert "['extra']" in text and "Pl4nted" not in text
 
 
-def test_a_level_for_all_rules_gives_way_to_one_of_a_rule() -> None:
+def test_the_level_of_a_rule_is_preferred_to_that_of_all() -> None:
     policy = {"all": "advisory", "kl011": "mandatory"}
     assert "[KL011]" in refusal(inputs("kafka.absent.invalid", policy=policy))
-    assert judge(inputs("kafka.absent.invalid", policy={"all": "advisory"}))["approved"]
 
 
 def test_a_configuration_that_cannot_be_used_is_refused() -> None:
@@ -191,16 +172,18 @@ def test_a_configuration_that_cannot_be_used_is_refused() -> None:
     assert "kl999: no such policy; allowed: KL002" in text and "timeout" in text
 
 
-@pytest.mark.parametrize("key", ["plan", "addresses", "policy", "certificates"])
-def test_an_input_that_is_wholly_unknown_waits_for_the_update(key: str) -> None:
-    assert judge(inputs(**{key: UNKNOWN}))["approved"] is UNKNOWN
-
-
 @pytest.mark.parametrize(
-    "policy", [{"KL011": UNKNOWN}, {"names": {"waived": {"kafka.absent.invalid": UNKNOWN}}}]
+    ("key", "value"),
+    [
+        *((key, UNKNOWN) for key in ("plan", "addresses", "policy", "certificates")),
+        ("policy", {"KL011": UNKNOWN}),
+        ("policy", {"names": {"waived": {"kafka.absent.invalid": UNKNOWN}}}),
+    ],
 )
-def test_a_policy_of_which_a_part_is_unknown_waits_for_the_update(policy: Any) -> None:
-    assert judge(inputs("kafka.absent.invalid", policy=policy))["approved"] is UNKNOWN
+def test_an_unknown_input_and_a_policy_with_an_unknown_part_wait_for_the_update(
+    key: str, value: Any
+) -> None:
+    assert judge(inputs("kafka.absent.invalid", **{key: value}))["approved"] is UNKNOWN
 
 
 def test_variables_of_a_container_do_not_show() -> None:

@@ -1,4 +1,4 @@
-"""Pulumi's options on clusters and networks: what is registered for each."""
+"""Pulumi's options on clusters and networks, and the resources registered for each."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,6 @@ from tests.config.aws_documents import ARCHIVE, REGION, ZONES
 from tests.raised import raised
 
 ENGINE = "tcp://engine.example:2376"
-OWN = "pulumi:providers:docker::own"
 CLUSTER: Any = {"region": REGION, "vpc": {"zones": ZONES}, "archive": ARCHIVE}
 NETWORK: Any = {"zones": ZONES, "deletion_protection": False}
 LISTENERS = [
@@ -30,13 +29,14 @@ LISTENERS = [
     {"name": "HOST", "port": 19010, "scopes": ["host"]},
 ]
 LOCAL: Any = {"brokers": 1, "listeners": LISTENERS, "controllers": {"port": 19020}}
+ONE: Any = {"brokers": 1}
+every_placement = pytest.mark.parametrize(
+    ("kind", "inputs"), [(LocalCluster, LOCAL), (DockerCluster, ONE), (AwsCluster, CLUSTER)]
+)
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: program\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
+def without_hooks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_resources, "clearing", lambda *_: None)  # mocks run no hooks
 
 
@@ -55,51 +55,51 @@ class Everywhere(Answers):
 
 
 def run(program: Callable[[], Any], answers: Answers | None = None) -> Engine:
-    """Every registration of ``program``."""
+    """Every registration of ``program``, which returns a cluster or a network."""
     answers = answers or Everywhere()
     engine = Engine(answers)
     mocks.set_mocks(answers, "program", "stack", answers.preview, monitor=engine)
 
     def settled() -> Any:
-        made = program()
-        return pulumi.Output.all(*[it.proof for it in made]) if isinstance(made, list) else made
+        component = program()
+        return component.vpc_id if isinstance(component, AwsNetwork) else component.proof
 
     pulumi.runtime.test(settled)()  # type: ignore[no-untyped-call]
     return engine
 
 
-def of_docker(engine: Engine) -> list[Registered]:
-    return [it for it in engine.seen if it.type.startswith("docker:")]
+def of_provider(engine: Engine, package: str) -> list[Registered]:
+    """The resources of ``package``, all of which have the program's provider `own`."""
+    resources = [resource for resource in engine.seen if resource.type.startswith(f"{package}:")]
+    own = f"pulumi:providers:{package}::own"
+    assert resources and all(own in resource.request.provider for resource in resources)
+    return resources
 
 
 def test_a_docker_provider_of_the_program_makes_everything_on_its_engine() -> None:
-    def program() -> list[DockerCluster]:
+    def program() -> DockerCluster:
         own = docker.Provider("own", host=ENGINE, cert_path="/keys")
-        opts = pulumi.ResourceOptions(provider=own)
-        return [DockerCluster("kafka", {"brokers": 1}, opts)]
+        return DockerCluster("kafka", ONE, pulumi.ResourceOptions(provider=own))
 
     engine = run(program)
-    assert of_docker(engine)
-    assert all(OWN in it.request.provider for it in of_docker(engine))
+    of_provider(engine, "docker")
     assert list(engine.of("pulumi:providers:docker")) == ["own"]
     host = engine.one(on_docker.PREFLIGHT).inputs["hosts"][0]
     assert (host["engine"], host["cert_path"]) == (ENGINE, "/keys")
     ready = engine.of(on_docker.READY).values()
-    places = [node["place"] for it in ready for node in it.inputs["nodes"]]
-    assert {(it["engine"], it["cert_path"]) for it in places} == {(ENGINE, "/keys")}
+    places = [node["place"] for resource in ready for node in resource.inputs["nodes"]]
+    assert {(place["engine"], place["cert_path"]) for place in places} == {(ENGINE, "/keys")}
 
 
 def test_a_cluster_has_the_providers_of_its_parent() -> None:
-    def program() -> list[DockerCluster]:
+    def program() -> DockerCluster:
         own = docker.Provider("own", host=ENGINE)
-        parent = pulumi.ComponentResource(
-            "shop:index:Shop", "shop", opts=pulumi.ResourceOptions(providers=[own])
-        )
-        opts = pulumi.ResourceOptions(parent=parent)
-        return [DockerCluster("kafka", {"brokers": 1}, opts)]
+        opts = pulumi.ResourceOptions(providers=[own])
+        parent = pulumi.ComponentResource("shop:index:Shop", "shop", opts=opts)
+        return DockerCluster("kafka", ONE, pulumi.ResourceOptions(parent=parent))
 
     engine = run(program)
-    assert all(OWN in it.request.provider for it in of_docker(engine))
+    of_provider(engine, "docker")
     assert engine.one("earshot:index:DockerCluster").is_below(engine.one("shop:index:Shop"))
 
 
@@ -122,11 +122,9 @@ TWO = [{"name": "a", "engine": "tcp://a:1"}, {"name": "b", "engine": "tcp://b:1"
 def test_a_docker_provider_that_earshot_cannot_follow_is_refused(
     provider: dict[str, Any], inputs: Any, message: str
 ) -> None:
-    def program() -> list[DockerCluster]:
+    def program() -> DockerCluster:
         own = docker.Provider("own", **provider)
-        opts = pulumi.ResourceOptions(provider=own)
-        whole: Any = {"brokers": 1, **inputs}
-        return [DockerCluster("kafka", whole, opts)]
+        return DockerCluster("kafka", ONE | inputs, pulumi.ResourceOptions(provider=own))
 
     error = raised(pulumi.RunError, run, program)
     assert str(error).startswith(message)
@@ -141,111 +139,92 @@ SETTINGS_OF_OWN: Any = {
 }
 
 
-def test_earshot_calls_aws_with_the_settings_of_the_program_s_provider() -> None:
-    def program() -> list[AwsCluster]:
-        own = AwsProvider("own", **SETTINGS_OF_OWN)
-        opts = pulumi.ResourceOptions(provider=own)
-        return [AwsCluster("kafka", CLUSTER, opts)]
+def with_aws_provider(kind: Any, **settings: Any) -> Callable[[], Any]:
+    """A program with an `AwsCluster` or `AwsNetwork` of its own provider."""
+    inputs = CLUSTER if kind is AwsCluster else NETWORK
 
-    engine = run(program)
-    made = [it for it in engine.seen if it.type.startswith("aws:")]
-    assert made and all("aws::own" in it.request.provider for it in made)
-    asking = [it for it in engine.seen if SETTINGS in it.inputs]
-    assert {it.type.rpartition(":")[2] for it in asking} >= {"ChangePreflight", "AwsReadiness"}
-    for it in asking:
-        settings = it.inputs[SETTINGS]
+    def program() -> Any:
+        own = AwsProvider("own", **settings)
+        return kind("x", inputs, pulumi.ResourceOptions(provider=own))
+
+    return program
+
+
+def test_earshot_calls_aws_with_the_settings_of_the_program_s_provider() -> None:
+    engine = run(with_aws_provider(AwsCluster, **SETTINGS_OF_OWN))
+    of_provider(engine, "aws")
+    of_provider(run(with_aws_provider(AwsNetwork, region=REGION)), "aws")
+    asking = [resource for resource in engine.seen if SETTINGS in resource.inputs]
+    kinds = {resource.type.rpartition(":")[2] for resource in asking}
+    assert kinds >= {"ChangePreflight", "AwsReadiness"}
+    for resource in asking:
+        settings = resource.inputs[SETTINGS]
         assert settings["aws:secretKey"] == "s3cr3t"
         assert "127.0.0.1:9" in settings["aws:endpoints"]
-        assert secret_inputs(it.request) >= {SETTINGS}
+        assert secret_inputs(resource.request) >= {SETTINGS}
 
 
 def test_settings_of_a_provider_that_earshot_has_not_are_refused() -> None:
-    def program() -> list[AwsCluster]:
-        roles = [ProviderAssumeRoleArgs(role_arn="arn:aws:iam::1:role/x")]
-        own = AwsProvider("own", region=REGION, assume_roles=roles)
-        return [AwsCluster("kafka", CLUSTER, pulumi.ResourceOptions(provider=own))]
-
+    roles = [ProviderAssumeRoleArgs(role_arn="arn:aws:iam::1:role/x")]
     with pytest.raises(pulumi.RunError, match="provider: found assumeRoles"):
-        run(program)
+        run(with_aws_provider(AwsCluster, region=REGION, assume_roles=roles))
 
 
 @pytest.mark.parametrize("kind", [AwsCluster, AwsNetwork])
 def test_a_provider_of_another_region_is_refused_before_anything_is_registered(kind: Any) -> None:
-    def program() -> Any:
-        own = AwsProvider("own", region="us-east-1")
-        inputs = CLUSTER if kind is AwsCluster else NETWORK
-        made = kind("x", inputs, pulumi.ResourceOptions(provider=own))
-        return [made] if kind is AwsCluster else made.vpc_id
-
-    answers = Everywhere(region="us-east-1")
-    error = raised(pulumi.RunError, run, program, answers)
+    program = with_aws_provider(kind, region="us-east-1")
+    error = raised(pulumi.RunError, run, program, Everywhere(region="us-east-1"))
     assert f"region: {REGION}: the AWS provider works in us-east-1" in str(error)
-
-
-def test_a_network_is_made_with_the_program_s_provider() -> None:
-    def program() -> Any:
-        own = AwsProvider("own", region=REGION)
-        return AwsNetwork("net", NETWORK, pulumi.ResourceOptions(provider=own)).vpc_id
-
-    engine = run(program)
-    made = [it for it in engine.seen if it.type.startswith("aws:")]
-    assert made and all("aws::own" in it.request.provider for it in made)
 
 
 @pytest.mark.parametrize(
     ("kind", "inputs"),
-    [(LocalCluster, LOCAL), (DockerCluster, {"brokers": 1}), (AwsCluster, CLUSTER)],
+    [
+        (LocalCluster, LOCAL),
+        (DockerCluster, ONE),
+        (AwsCluster, {**CLUSTER, "deletion_protection": False}),
+        (AwsNetwork, NETWORK),
+    ],
 )
-def test_protect_reaches_every_resource_of_a_cluster(kind: Any, inputs: Any) -> None:
-    if kind is AwsCluster:
-        inputs = {**inputs, "deletion_protection": False}
-    engine = run(lambda: [kind("kafka", inputs, pulumi.ResourceOptions(protect=True))])
-    own = [it for it in engine.seen if it.type != "pulumi:pulumi:Stack"]
-    assert len(own) > 5 and all(it.request.protect for it in own)
-
-
-def test_protect_reaches_every_resource_of_a_network() -> None:
-    engine = run(lambda: AwsNetwork("net", NETWORK, pulumi.ResourceOptions(protect=True)).vpc_id)
-    assert all(it.request.protect for it in engine.seen if it.type.startswith("aws:"))
+def test_protect_reaches_every_resource(kind: Any, inputs: Any) -> None:
+    engine = run(lambda: kind("kafka", inputs, pulumi.ResourceOptions(protect=True)))
+    resources = [resource for resource in engine.seen if resource.type != "pulumi:pulumi:Stack"]
+    assert len(resources) > 5 and all(resource.request.protect for resource in resources)
 
 
 def test_a_volume_that_is_not_kept_leaves_retain_on_delete_to_the_cluster() -> None:
     """The engine gives the option to children that say nothing of it."""
     inputs: Any = {"brokers": 1, "data": "delete"}
     opts = pulumi.ResourceOptions(retain_on_delete=True)
-    engine = run(lambda: [DockerCluster("kafka", inputs, opts)])
+    engine = run(lambda: DockerCluster("kafka", inputs, opts))
     assert engine.one("earshot:index:DockerCluster").request.retainOnDelete
-    said = [it.name for it in engine.seen if it.request.HasField("retainOnDelete")]
-    assert said == ["kafka"]
+    names = [
+        resource.name for resource in engine.seen if resource.request.HasField("retainOnDelete")
+    ]
+    assert names == ["kafka"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs"),
-    [(LocalCluster, LOCAL), (DockerCluster, {"brokers": 1}), (AwsCluster, CLUSTER)],
-)
+@every_placement
 def test_a_cluster_waits_for_what_it_depends_on(kind: Any, inputs: Any) -> None:
-    def program() -> list[Any]:
+    def program() -> Any:
         first = pulumi.CustomResource("shop:index:First", "first")
-        return [kind("kafka", inputs, pulumi.ResourceOptions(depends_on=[first]))]
+        return kind("kafka", inputs, pulumi.ResourceOptions(depends_on=[first]))
 
     engine = run(program)
     first, cluster = engine.one("shop:index:First"), engine.one(f"earshot:index:{kind.__name__}")
     assert cluster.depends_on(first)
-    inside = [it for it in engine.seen if it not in (first, cluster)]
-    assert all(engine.before(first, it) for it in inside if it.request.parent)
+    inside = [resource for resource in engine.seen if resource not in (first, cluster)]
+    assert all(engine.before(first, resource) for resource in inside if resource.request.parent)
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs"),
-    [(LocalCluster, LOCAL), (DockerCluster, {"brokers": 1}), (AwsCluster, CLUSTER)],
-)
+@every_placement
 def test_a_cluster_that_moves_below_a_parent_keeps_its_alias(kind: Any, inputs: Any) -> None:
     """The engine derives the children's aliases from that of their parent."""
 
-    def program() -> list[Any]:
+    def program() -> Any:
         parent = pulumi.ComponentResource("shop:index:Shop", "shop")
-        before = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
-        return [kind("kafka", inputs, pulumi.ResourceOptions(parent=parent, aliases=[before]))]
+        former = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
+        return kind("kafka", inputs, pulumi.ResourceOptions(parent=parent, aliases=[former]))
 
     (alias,) = run(program).one(f"earshot:index:{kind.__name__}").request.aliases
     assert alias.spec.noParent
@@ -260,17 +239,19 @@ def test_a_cluster_that_moves_below_a_parent_keeps_its_alias(kind: Any, inputs: 
 )
 def test_a_cluster_cannot_be_renamed(alias: Any) -> None:
     opts = pulumi.ResourceOptions(aliases=[alias])
-    error = raised(pulumi.RunError, run, lambda: [LocalCluster("kafka", LOCAL, opts)])
+    error = raised(pulumi.RunError, run, lambda: LocalCluster("kafka", LOCAL, opts))
     assert str(error).startswith("kafka: aliases: found the name orders; a cluster keeps")
 
 
 def test_transformations_see_every_resource_of_a_cluster() -> None:
-    seen: list[str] = []
+    types: list[str] = []
 
     def look(args: pulumi.ResourceTransformationArgs) -> None:
-        seen.append(args.type_)
+        types.append(args.type_)
 
     opts = pulumi.ResourceOptions(transformations=[look])
-    engine = run(lambda: [DockerCluster("kafka", {"brokers": 1}, opts)])
-    wanted = [it.type for it in engine.seen if it.type != "pulumi:pulumi:Stack"]
-    assert sorted(seen) == sorted(wanted)
+    engine = run(lambda: DockerCluster("kafka", ONE, opts))
+    registered = [
+        resource.type for resource in engine.seen if resource.type != "pulumi:pulumi:Stack"
+    ]
+    assert sorted(types) == sorted(registered)

@@ -14,6 +14,7 @@ from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs
 from earshot_pulumi.unknown_inputs import SUFFIX
+from pulumi.output import Unknown
 from pulumi.runtime import mocks
 
 from earshot.config.document import read_spec
@@ -31,10 +32,7 @@ SPEC: Any = read_spec({"placement": "docker"}, "test")
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: program\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
+def without_an_engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_resources, "clearing", lambda *_: None)  # mocks run no hooks
     monkeypatch.setattr(deployment, "check_engine", lambda _: None)
 
@@ -44,59 +42,55 @@ def previewed(program: Callable[[], Any]) -> tuple[Engine, dict[str, Any]]:
     answers = Everywhere(preview=True)
     engine = Engine(answers)
     mocks.set_mocks(answers, "program", "stack", True, monitor=engine)
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
 
     def run() -> Any:
-        made = program()
-        return made.bootstrap.apply(lambda it: found.update(bootstrap=it), run_with_unknowns=True)
+        return program().bootstrap.apply(
+            lambda bootstrap: outputs.update(bootstrap=bootstrap), run_with_unknowns=True
+        )
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
-    return engine, found
+    return engine, outputs
 
 
-def gate(engine: Engine) -> dict[str, Any]:
-    """The inputs of the gate, as its check gets them."""
-    return plain(engine.one(PROVIDER_TYPE).inputs)  # type: ignore[no-any-return]
-
-
-def plain(value: Any) -> Any:
+def with_unknowns(value: Any) -> Any:
+    """``value`` with an unknown output in place of each `unknown`."""
     if isinstance(value, dict):
-        return {key: plain(it) for key, it in value.items()}
+        return {key: with_unknowns(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [plain(it) for it in value]
-    return UNKNOWN if isinstance(value, pulumi.output.Unknown) else value
+        return [with_unknowns(part) for part in value]
+    return unknown() if value is unknown else value
 
 
-def test_a_vpc_of_the_same_program_hides_nothing_of_a_cluster() -> None:
-    subnets = {zone: unknown() for zone in ZONES}
-    inputs: Any = {**CLUSTER, "vpc": {"id": unknown(), "zones": ZONES, "private_subnets": subnets}}
-    engine, _ = previewed(lambda: AwsCluster("kafka", inputs))
+SUBNETS = dict.fromkeys(ZONES, unknown)
+VPC = {"id": unknown, "zones": ZONES, "private_subnets": SUBNETS}
+
+
+def test_a_vpc_of_the_same_program_hides_no_part_of_a_cluster() -> None:
+    fixed = {**INTERNAL, "advertised": {"1": "10.0.0.1", "2": "10.0.0.2", "3": "10.0.0.3"}}
+    inputs: Any = {**CLUSTER, "vpc": VPC, "listeners": [fixed]}
+    engine, _ = previewed(lambda: AwsCluster("kafka", with_unknowns(inputs)))
     assert len(engine.of(INSTANCE)) == len(engine.of(INTERFACE)) == 3
     assert all(
-        "subnetId" not in it.inputs or plain(it.inputs["subnetId"]) is UNKNOWN
-        for it in engine.of(INTERFACE).values()
+        isinstance(interface.inputs.get("subnetId", pulumi.UNKNOWN), Unknown)
+        for interface in engine.of(INTERFACE).values()
     )
-    assert "ffffffff" not in str([it.inputs for it in engine.seen if it.type.startswith("aws:")])
+    resources = [resource for resource in engine.seen if resource.type.startswith("aws:")]
+    assert "ffffffff" not in str([resource.inputs for resource in resources])
+    assert judge(engine.gate, lambda *_: None)["approved"] is UNKNOWN, "though all names are known"
 
 
-def test_an_unknown_host_is_a_marker_of_the_plan_and_an_unknown_of_the_outputs() -> None:
-    inputs: Any = {**LOCAL, "external_host": unknown()}
-    inputs["listeners"] = [*LOCAL["listeners"], EXTERNAL_LOCAL]
-    engine, found = previewed(lambda: LocalCluster("kafka", inputs))
+def test_an_unknown_host_is_marked_in_the_plan_and_not_approved() -> None:
+    listeners = [*LOCAL["listeners"], EXTERNAL_LOCAL]
+    inputs: Any = {**LOCAL, "external_host": unknown(), "listeners": listeners}
+    engine, outputs = previewed(lambda: LocalCluster("kafka", inputs))
     assert len(engine.of(NODE)) == 1
-    (node,) = gate(engine)["plan"]["nodes"]
-    hosts = {it["name"]: it["host"] for it in node["listeners"]}
+    (node,) = engine.gate["plan"]["nodes"]
+    hosts = {listener["name"]: listener["host"] for listener in node["listeners"]}
     assert hosts["EXTERNAL"] == {"what": "external_host"} and hosts["INTERNAL"] == "localhost"
-    assert SUFFIX not in str(found)
-
-
-def test_the_gate_says_which_names_it_could_not_judge_and_does_not_approve() -> None:
-    inputs: Any = {**LOCAL, "external_host": unknown()}
-    inputs["listeners"] = [*LOCAL["listeners"], EXTERNAL_LOCAL]
-    engine, _ = previewed(lambda: LocalCluster("kafka", inputs))
+    assert SUFFIX not in str(outputs)
     shown: list[str] = []
-    judged = judge(gate(engine), lambda text, _: shown.append(text))
-    assert judged["approved"] is UNKNOWN
+    assert judge(engine.gate, lambda text, _: shown.append(text))["approved"] is UNKNOWN
     assert [text.splitlines()[0] for text in shown] == [
         f"broker 1, listener {name} (scope external): its host is not known yet: external_host"
         " [KL011]"
@@ -104,36 +98,41 @@ def test_the_gate_says_which_names_it_could_not_judge_and_does_not_approve() -> 
     ]
 
 
-def test_inputs_that_are_no_names_are_not_approved_either() -> None:
-    subnets = {zone: unknown() for zone in ZONES}
-    vpc = {"id": unknown(), "zones": ZONES, "private_subnets": subnets}
-    fixed = {**INTERNAL, "advertised": {"1": "10.0.0.1", "2": "10.0.0.2", "3": "10.0.0.3"}}
-    inputs: Any = {**CLUSTER, "vpc": vpc, "listeners": [fixed]}
-    engine, _ = previewed(lambda: AwsCluster("kafka", inputs))
-    assert judge(gate(engine), lambda *_: None)["approved"] is UNKNOWN
+def bad_external(listener: dict[str, Any], name: str) -> dict[str, Any]:
+    return {**listener, "advertised": {"1": name}}
 
 
-def test_a_bad_name_is_refused_though_another_input_is_unknown() -> None:
-    bad = {**EXTERNAL_LOCAL, "advertised": {"1": "127.0.0.1"}}
-    inputs: Any = {
-        **LOCAL,
-        "external_host": "kafka.example.com",
-        "extra": {"num.io.threads": unknown()},
-    }
-    inputs["listeners"] = [*LOCAL["listeners"], bad]
-    engine, _ = previewed(lambda: LocalCluster("kafka", inputs))
-    with pytest.raises(InvalidInputs, match=r"listener EXTERNAL .* advertises 127\.0\.0\.1"):
-        judge(gate(engine), lambda *_: None)
-
-
-def test_a_bad_name_on_aws_is_refused_though_the_vpc_is_unknown() -> None:
-    wrong = {**EXTERNAL, "advertised": {"1": "localhost"}}
-    subnets = {zone: unknown() for zone in ZONES}
-    vpc = {"id": unknown(), "zones": ZONES, "public_subnets": subnets, "private_subnets": subnets}
-    inputs: Any = {**CLUSTER, "vpc": vpc, "listeners": [INTERNAL, wrong], "clients": OFFICE}
-    engine, _ = previewed(lambda: AwsCluster("kafka", inputs))
-    with pytest.raises(InvalidInputs, match=r"listener EXTERNAL .* advertises localhost"):
-        judge(gate(engine), lambda *_: None)
+@pytest.mark.parametrize(
+    ("kind", "inputs", "name"),
+    [
+        (
+            LocalCluster,
+            {
+                **LOCAL,
+                "external_host": "kafka.example.com",
+                "extra": {"num.io.threads": unknown},
+                "listeners": [*LOCAL["listeners"], bad_external(EXTERNAL_LOCAL, "127.0.0.1")],
+            },
+            "127.0.0.1",
+        ),
+        (
+            AwsCluster,
+            {
+                **CLUSTER,
+                "vpc": {**VPC, "public_subnets": SUBNETS},
+                "listeners": [INTERNAL, bad_external(EXTERNAL, "localhost")],
+                "clients": OFFICE,
+            },
+            "localhost",
+        ),
+    ],
+)
+def test_a_bad_name_is_refused_though_another_input_is_unknown(
+    kind: Any, inputs: dict[str, Any], name: str
+) -> None:
+    engine, _ = previewed(lambda: kind("kafka", with_unknowns(inputs)))
+    with pytest.raises(InvalidInputs, match=f"listener EXTERNAL .* advertises {name}"):
+        judge(engine.gate, lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -145,63 +144,51 @@ def test_a_bad_name_on_aws_is_refused_though_the_vpc_is_unknown() -> None:
         ({"extra": {"num.io.threads": unknown}}, "extra.num.io.threads"),
     ],
 )
-def test_containers_are_shown_with_what_is_known_of_them(inputs: Any, path: str) -> None:
-    def filled(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: filled(it) for key, it in value.items()}
-        return [filled(it) for it in value] if isinstance(value, list) else value and value()
-
-    whole: Any = {"brokers": 1, **filled(inputs)}
+def test_containers_are_shown_with_their_known_parts(inputs: Any, path: str) -> None:
+    whole: Any = {"brokers": 1, **with_unknowns(inputs)}
     engine, _ = previewed(lambda: DockerCluster("kafka", whole))
     assert list(engine.of(CONTAINER)) == ["stack-kafka-broker-1"]
-    assert gate(engine)["unknown"] == [path]
-    judge(gate(engine), lambda *_: None)
+    assert engine.gate["unknown"] == [path]
+    judge(engine.gate, lambda *_: None)
     assert SUFFIX not in str([it.inputs for it in engine.seen if it.type.startswith("docker:")])
 
 
-def silent(_: Any) -> None:
+def no_answer(_: Any) -> None:
     raise EarshotError("Docker engine at unix:///x", observed="does not answer (no socket)")
 
 
 def test_a_first_preview_needs_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deployment, "check_engine", silent)
+    monkeypatch.setattr(deployment, "check_engine", no_answer)
     engine, _ = previewed(lambda: DockerCluster("kafka", {"brokers": 1}))
     assert list(engine.of(CONTAINER)) == ["stack-kafka-broker-1"]
-    assert plain(engine.one("pulumi:providers:docker").inputs["host"]) is UNKNOWN
-    assert gate(engine)["unknown"] == ["hosts[0].engine"]
+    assert isinstance(engine.one("pulumi:providers:docker").inputs["host"], Unknown)
+    assert engine.gate["unknown"] == ["hosts[0].engine"]
     checked = engine.one("earshot:index:EnginePreflight").inputs
     assert not on_engines.can_be_asked(checked)
     wrong: Any = {"hosts": [{"external": "127.0.0.1"}]}
     engine, _ = previewed(lambda: DockerCluster("kafka", wrong))
     with pytest.raises(InvalidInputs, match=r"listener EXTERNAL .* advertises 127\.0\.0\.1"):
-        judge(gate(engine), lambda *_: None)
+        judge(engine.gate, lambda *_: None)
 
 
 def test_a_preview_of_a_cluster_that_runs_asks_its_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(deployment, "check_engine", silent)
+    monkeypatch.setattr(deployment, "check_engine", no_answer)
     begun = RecordedChanges(begun=(AppliedPlan(plan_docker(SPEC, "x", Path("x")).plan, {}),))
     monkeypatch.setattr(deployment, "recorded_changes", lambda *_: begun)
     engine, _ = previewed(lambda: DockerCluster("kafka", {"brokers": 1}))
-    assert plain(engine.one("pulumi:providers:docker").inputs["host"]) is not UNKNOWN
+    assert not isinstance(engine.one("pulumi:providers:docker").inputs["host"], Unknown)
 
 
 @pytest.mark.parametrize(
-    ("kind", "inputs", "path"),
+    ("kind", "inputs"),
     [
-        (LocalCluster, {**LOCAL, "brokers": unknown}, "brokers"),
-        (AwsCluster, {**CLUSTER, "vpc": {"zones": unknown}}, "vpc.zones"),
-        (DockerCluster, {"listeners": unknown}, "listeners"),
+        (LocalCluster, {**LOCAL, "brokers": unknown}),
+        (AwsCluster, {**CLUSTER, "vpc": {"zones": unknown}}),
+        (DockerCluster, {"listeners": unknown}),
     ],
 )
-def test_without_its_shape_nothing_of_a_cluster_is_shown(
-    kind: Any, inputs: dict[str, Any], path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    filled = {
-        key: {"zones": unknown()} if key == "vpc" and path == "vpc.zones" else it
-        for key, it in inputs.items()
-    }
-    filled = {key: unknown() if it is unknown else it for key, it in filled.items()}
-    engine, _ = previewed(lambda: kind("kafka", filled))
+def test_a_cluster_of_unknown_shape_is_not_shown(kind: Any, inputs: dict[str, Any]) -> None:
+    engine, _ = previewed(lambda: kind("kafka", with_unknowns(inputs)))
     assert not engine.of(PROVIDER_TYPE)

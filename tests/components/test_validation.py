@@ -1,4 +1,4 @@
-"""The validation as a resource: when it runs again, and what its command is told."""
+"""The validation as a resource: when it runs again, and the arguments of its command."""
 
 import contextlib
 import os
@@ -45,24 +45,24 @@ def properties(folder: Path, **changes: Any) -> dict[str, Any]:
         "records": 300.0,
         "deadline": 60.0,
         "state_dir": str(folder),
-        "vantages": [item.model_dump(mode="json") for item in PLACES],
+        "vantages": [place.model_dump(mode="json") for place in PLACES],
         "verdict": None,
         **changes,
     }
 
 
 class ChildDouble:
-    """Stands for the command: keeps how it was called, and leaves a report."""
+    """A double of the command, which keeps its arguments and writes a report."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str = "all_pass") -> None:
-        self.report = samples.ALL[name]()
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.report = samples.all_pass()
         self.command: list[str] = []
         self.deadline = 0.0
         self.environment: Mapping[str, str] = {}
         self.crashes_with: int | None = None
-        """An exit code with which it ends before it writes anything."""
+        """The exit code of a crash before the report."""
         self.ends_with: int | None = None
-        """An exit code that is not its report's."""
+        """An exit code that differs from that of the report."""
         monkeypatch.setattr(validation, "run_child", self)
 
     def __call__(
@@ -93,163 +93,134 @@ class ChildDouble:
 def test_it_runs_again_when_what_is_proved_changes(
     changes: dict[str, Any], again: bool, tmp_path: Path
 ) -> None:
-    before, after = properties(tmp_path), properties(tmp_path, **changes)
-    assert Called(ValidationKind()).differs(before, after) is again
+    olds, news = properties(tmp_path), properties(tmp_path, **changes)
+    assert Called(ValidationKind()).differs(olds, news) is again
 
 
-def test_the_command_is_told_where_to_stand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child = ChildDouble(monkeypatch)
-    outcome = Called(ValidationKind()).create(properties(tmp_path))
-    assert outcome.outs == {**properties(tmp_path), "verdict": "pass"}
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> ChildDouble:
+    return ChildDouble(monkeypatch)
+
+
+def created(folder: Path, *places: Standpoint) -> dict[str, Any]:
+    """The outputs of a validation from ``places``."""
+    vantages = [place.model_dump(mode="json") for place in places]
+    return Called(ValidationKind()).create(properties(folder, vantages=vantages)).outs
+
+
+def test_the_command_gets_its_vantages(tmp_path: Path, child: ChildDouble) -> None:
+    assert created(tmp_path, *PLACES) == {**properties(tmp_path), "verdict": "pass"}
     file = Path(child.command[child.command.index("--vantages") + 1])
     assert file == tmp_path / "vantages.json" and read_standpoints(file) == PLACES
     assert child.deadline == 60 + GRACE + IMAGE_SECONDS
+    afar = Standpoint(
+        name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b", patience=1200
+    )
+    created(tmp_path, afar)
+    assert child.deadline == 60 + GRACE + IMAGE_SECONDS + 1200
     Called(ValidationKind()).delete(properties(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json"]
 
 
-def test_without_vantages_everything_is_seen_from_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_vantages_the_command_runs_here(tmp_path: Path, child: ChildDouble) -> None:
     (tmp_path / "vantages.json").write_text("of an earlier deployment")
-    child = ChildDouble(monkeypatch)
     Called(ValidationKind()).update({}, properties(tmp_path, vantages=[]))
     assert "--vantages" not in child.command and child.deadline == 60 + GRACE
     assert not (tmp_path / "vantages.json").exists()
 
 
 @pytest.mark.parametrize("name", ["vantages", "inconclusive"])
-def test_an_update_ends_with_the_report_of_what_did_not_pass(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_did_not_pass_ends_the_update_with_its_report(
+    name: str, tmp_path: Path, child: ChildDouble
 ) -> None:
-    child = ChildDouble(monkeypatch, name)
-    error = raised(EarshotError, Called(ValidationKind()).create, properties(tmp_path))
+    child.report = samples.ALL[name]()
+    error = raised(EarshotError, created, tmp_path, *PLACES)
     assert str(error) == render(child.report, "text")
 
 
-def skipped(report: Report, vantage: str, reason: str) -> Report:
-    """``report`` as if no run had taken place at ``vantage``."""
+def with_verdict(report: Report, vantage: str, verdict: Verdict, reason: str) -> Report:
+    """``report`` with ``verdict`` in the cells of ``vantage``."""
     cells = tuple(
-        cell.model_copy(update={"verdict": Verdict.SKIP, "reason": reason})
+        cell.model_copy(update={"verdict": verdict, "reason": reason})
         if cell.vantage == vantage
         else cell
         for cell in report.cells
     )
-    vantages = tuple(
-        item.model_copy(update={"verdict": Verdict.SKIP}) if item.name == vantage else item
-        for item in report.vantages
-    )
-    return report.model_copy(update={"cells": cells, "vantages": vantages})
+    return report.model_copy(update={"cells": cells})
 
 
-def two_places() -> Report:
-    """All is well from `host` and from `internal`."""
+def without_internal() -> Report:
+    """A pass from `host`; from `internal` there was no run."""
     cells = [samples.cell("INTERNAL", 1, name) for name in ("host", "internal")]
-    return samples.report(cells, vantages=[Vantage(name="host"), Vantage(name="internal")])
+    vantages = [Vantage(name="host"), Vantage(name="internal", verdict=Verdict.SKIP)]
+    report = samples.report(cells, vantages=vantages)
+    return with_verdict(report, "internal", Verdict.SKIP, "not run")
 
 
 NOT_RUN_PLACE = Standpoint(
     name="internal", scope=Scope.INTERNAL, kind=Kind.NOT_RUN, reason="not run"
 )
 HERE = Standpoint(name="host", scope=Scope.HOST)
+CONTAINER = Standpoint(name="one", scope=Scope.INTERNAL, kind=Kind.CONTAINER)
 
 
-def test_what_the_stack_itself_leaves_out_is_said_and_fails_no_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_vantage_that_the_stack_leaves_out_is_shown_and_fails_no_update(
+    tmp_path: Path, child: ChildDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    child = ChildDouble(monkeypatch)
-    child.report = skipped(two_places(), "internal", "not run")
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
-    given = properties(tmp_path, vantages=vantages)
-    outcome = Called(ValidationKind()).create(given)
-    assert outcome.outs == {**given, "verdict": "inconclusive"}
+    child.report = without_internal()
+    assert created(tmp_path, HERE, NOT_RUN_PLACE)["verdict"] == "inconclusive"
     assert "INTERNAL (internal): not run" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("code", [3, 1, 2, 139, -15])
 def test_a_run_that_crashes_is_not_passed_by_the_report_of_an_earlier_one(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code: int, tmp_path: Path, child: ChildDouble
 ) -> None:
-    child = ChildDouble(monkeypatch)
-    child.report = skipped(two_places(), "internal", "not run")
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
-    Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
+    child.report = without_internal()
+    created(tmp_path, HERE, NOT_RUN_PLACE)
     child.crashes_with = code
-    with pytest.raises(EarshotError) as caught:
-        Called(ValidationKind()).update({}, properties(tmp_path, vantages=vantages))
-    assert str(caught.value) == (
-        f"the validation could not run (exit code {code}):\nSegmentation fault"
-    )
+    error = raised(EarshotError, created, tmp_path, HERE, NOT_RUN_PLACE)
+    assert str(error) == f"the validation could not run (exit code {code}):\nSegmentation fault"
 
 
-@pytest.mark.parametrize("code", [1, 2, 139])
-def test_only_an_inconclusive_run_is_as_foreseen(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+UNPROVED = Replication(
+    leader=1, follower=2, verdict=Verdict.INCONCLUSIVE, reason="nothing is known: stopped"
+)
+BOTH = (HERE, NOT_RUN_PLACE)
+FAILED, UNDECIDED = (
+    with_verdict(without_internal(), "internal", verdict, "not run")
+    for verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+)
+NO_ROUTE = with_verdict(without_internal(), "host", Verdict.SKIP, "no route")
+
+
+@pytest.mark.parametrize(
+    ("report", "code", "places", "match"),
+    [
+        *((without_internal(), code, BOTH, "not run") for code in (1, 2, 139)),
+        (FAILED, 3, BOTH, "INTERNAL"),
+        (UNDECIDED, 3, BOTH, "INTERNAL"),
+        (
+            without_internal().model_copy(update={"replication": (UNPROVED,)}),
+            None,
+            BOTH,
+            "nothing is known: stopped",
+        ),
+        (NO_ROUTE, None, (HERE,), "no route"),
+        (NO_ROUTE, None, (NOT_RUN_PLACE,), "no route"),
+    ],
+)
+def test_any_other_result_without_a_pass_fails_the_update(
+    report: Report,
+    code: int | None,
+    places: tuple[Standpoint, ...],
+    match: str,
+    tmp_path: Path,
+    child: ChildDouble,
 ) -> None:
-    child = ChildDouble(monkeypatch)
-    child.report = skipped(two_places(), "internal", "not run")
-    child.ends_with = code
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
-    with pytest.raises(EarshotError):
-        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
-
-
-@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.INCONCLUSIVE])
-def test_a_cell_that_did_not_pass_is_not_foreseen_where_its_listener_is_left_out(
-    verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child = ChildDouble(monkeypatch)
-    foreseen = skipped(two_places(), "internal", "not run")
-    child.report = foreseen.model_copy(
-        update={
-            "cells": tuple(
-                cell.model_copy(update={"verdict": verdict}) if cell.vantage == "internal" else cell
-                for cell in foreseen.cells
-            )
-        }
-    )
-    child.ends_with = 3
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
-    with pytest.raises(EarshotError, match="INTERNAL"):
-        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
-
-
-def test_unproved_replication_is_not_foreseen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child = ChildDouble(monkeypatch)
-    unknown = Replication(
-        leader=1, follower=2, verdict=Verdict.INCONCLUSIVE, reason="nothing is known: stopped"
-    )
-    foreseen = skipped(two_places(), "internal", "not run")
-    child.report = foreseen.model_copy(update={"replication": (unknown,)})
-    vantages = [item.model_dump(mode="json") for item in (HERE, NOT_RUN_PLACE)]
-    with pytest.raises(EarshotError, match="nothing is known: stopped"):
-        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
-
-
-@pytest.mark.parametrize("places", [(HERE,), (NOT_RUN_PLACE,)])
-def test_anything_else_that_is_undecided_fails_it(
-    places: tuple[Standpoint, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child = ChildDouble(monkeypatch)
-    child.report = skipped(skipped(two_places(), "internal", "not run"), "host", "no route")
-    vantages = [item.model_dump(mode="json") for item in places]
-    with pytest.raises(EarshotError, match="no route"):
-        Called(ValidationKind()).create(properties(tmp_path, vantages=vantages))
-
-
-def test_patience_with_a_new_validator_is_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    child = ChildDouble(monkeypatch)
-    afar = Standpoint(
-        name="internal", scope=Scope.INTERNAL, kind=Kind.INSTANCE, bucket="b", patience=1200
-    )
-    Called(ValidationKind()).create(properties(tmp_path, vantages=[afar.model_dump(mode="json")]))
-    assert child.deadline == 60 + GRACE + IMAGE_SECONDS + 1200
+    child.report, child.ends_with = report, code
+    with pytest.raises(EarshotError, match=match):
+        created(tmp_path, *places)
 
 
 class TestTheCommandItself:
@@ -274,10 +245,9 @@ class TestTheCommandItself:
     ) -> None:
         script = 'echo "$@" >&2; echo noise; cp $made $out'
         assert self.run(tmp_path, monkeypatch, script) == "pass"
-        state = tmp_path
         assert capfd.readouterr().out == (
-            f"-m earshot.cli.ends_with_stdin validate --contract {state}/contract.json"
-            f" --output {state}/report.json --records 300 --deadline 60 --format json"
+            f"-m earshot.cli.ends_with_stdin validate --contract {tmp_path}/contract.json"
+            f" --output {tmp_path}/report.json --records 300 --deadline 60 --format json"
             ' --incarnations {"broker-0": "c0ffee"}\n'
         )
 
@@ -292,9 +262,8 @@ class TestTheCommandItself:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(validation, "GRACE", 0.0)
-        with pytest.raises(EarshotError) as caught:
-            self.run(tmp_path, monkeypatch, "exec sleep 60", deadline=0.3)
-        assert str(caught.value) == (
+        error = raised(EarshotError, self.run, tmp_path, monkeypatch, "exec sleep 60", deadline=0.3)
+        assert str(error) == (
             "the validation could not run (exit code -15):\n"
             "the validation did not end within 0 s and was stopped"
         )
@@ -307,12 +276,6 @@ class TestTheCommandItself:
         assert self.run(tmp_path, monkeypatch, script) == "pass"
 
 
-HERE, CONTAINER, NOT_RUN = (
-    Standpoint(name="one", scope=Scope.INTERNAL, kind=kind)
-    for kind in (Kind.HERE, Kind.CONTAINER, Kind.NOT_RUN)
-)
-
-
 @pytest.fixture
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -323,7 +286,7 @@ class TestSparkIsAskedForBeforeABroker:
         ("records", "standpoints", "alternative"),
         [
             (300, (), DOCTOR_ALONE),
-            (1, (HERE, NOT_RUN), DOCTOR_ALONE),
+            (1, (HERE, NOT_RUN_PLACE), DOCTOR_ALONE),
             (300, (HERE, CONTAINER), ""),
             (0, (CONTAINER,), ""),
         ],
@@ -337,7 +300,9 @@ class TestSparkIsAskedForBeforeABroker:
             f"  fix: pip install 'earshot[spark]'{alternative}"
         )
 
-    @pytest.mark.parametrize(("records", "standpoints"), [(0, ()), (0, (HERE,)), (300, (NOT_RUN,))])
+    @pytest.mark.parametrize(
+        ("records", "standpoints"), [(0, ()), (0, (HERE,)), (300, (NOT_RUN_PLACE,))]
+    )
     @pytest.mark.usefixtures("without_spark")
     def test_a_validation_without_spark_needs_none(
         self, records: int, standpoints: tuple[Standpoint, ...]

@@ -11,7 +11,6 @@ from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.adopt.adoption import adopt_compose
 from earshot.config.docker import DockerSpec
-from earshot.listeners.image_demands import APACHE_SCRIPT
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.rules.evaluate import RULES
 from earshot.rules.registry import Severity
@@ -42,18 +41,18 @@ def inputs(changed: dict[str, str] | None = None, **more: Any) -> dict[str, Any]
     }
 
 
-def mandatory(found: dict[str, list[str]]) -> set[str]:
+def mandatory(findings: dict[str, list[str]]) -> set[str]:
     advisory = {rule.id.lower() for rule in RULES if rule.severity is Severity.WARNING}
-    return set(found) - {"advice", "not-known-yet"} - advisory
+    return set(findings) - {"advice", "not-known-yet"} - advisory
 
 
 def second(**more: Any) -> dict[str, Any]:
     texts = {name: value.replace("kafka1", "kafka2") for name, value in KRAFT.items()}
-    made = inputs(
+    container = inputs(
         {**texts, "KAFKA_NODE_ID": "2", "KAFKA_CONTROLLER_QUORUM_VOTERS": "2@kafka2:9093"}
     )
     networks = [{"name": "kafka", "aliases": ["kafka2"]}]
-    return {**made, "name": "kafka2", "networksAdvanced": networks, **more}
+    return {**container, "name": "kafka2", "networksAdvanced": networks, **more}
 
 
 def registered(*containers: Mapping[str, Any], nets: Sequence[str] = ("kafka",)) -> Program:
@@ -69,11 +68,11 @@ def registered(*containers: Mapping[str, Any], nets: Sequence[str] = ("kafka",))
 def at_the_end(program: Program, pack: Pack | None = None) -> dict[str, list[tuple[str, str]]]:
     """By policy, what is said of the program as a whole, each with the resource's name; nothing
     may be said of one of its resources alone."""
-    before, end = program.run(pack or Pack(), preview=True)
-    assert before == {}
+    by_resource, end = program.run(pack or Pack(), preview=True)
+    assert by_resource == {}
     return {
-        policy: [(urn.rpartition("::")[2], text) for urn, text in said]
-        for policy, said in end.items()
+        policy: [(urn.rpartition("::")[2], text) for urn, text in reported]
+        for policy, reported in end.items()
     }
 
 
@@ -97,10 +96,10 @@ def test_a_broker_that_is_well_passes_in_silence() -> None:
 def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() -> None:
     bound = KRAFT["KAFKA_LISTENERS"].replace("HOST://0.0.0.0", "HOST://localhost")
     pack = Pack()
-    found = pack.analyze(
+    findings = pack.analyze(
         CONTAINER_TYPE, inputs({"KAFKA_LISTENERS": bound}, image="apache/kafka:4.1.1")
     )
-    assert found == {
+    assert findings == {
         "kl017": [
             (
                 "container kafka1, listener HOST: publishes 9092->9092, and HOST listens on "
@@ -119,17 +118,14 @@ def test_each_finding_comes_from_its_rules_policy_with_container_and_remedy() ->
 
 def test_a_client_that_is_sent_nowhere_is_found_at_the_end() -> None:
     pack = Pack()
-    found = at_the_end(registered(ui("kafka1:9092"), inputs()), pack)
-    ((name, text),) = found.pop("kl015-stack")
-    assert (found, name) == ({}, "kafka1")
-    assert text == (
+    findings = at_the_end(registered(ui("kafka1:9092"), inputs()), pack)
+    ((name, text),) = findings.pop("kl015-stack")
+    assert (findings, name) == ({}, "kafka1")
+    assert text.startswith(
         "container kafka1, listener HOST: ui bootstraps to HOST and is sent on to localhost:9092: "
         "it is the client itself, and nothing listens at port 9092 [KL015]\n"
-        "  expected: an address that works where these clients are\n"
-        "  fix: bootstrap ui to INTERNAL; write ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: "
-        "kafka1:19092\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
+    assert "write ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka1:19092\n" in text
     assert pack.places == [f"urn:pulumi:s::p::{CONTAINER_TYPE}::kafka1, envs[4]"]
 
 
@@ -161,8 +157,8 @@ def test_a_client_of_earshots_own_brokers_is_checked_too() -> None:
 def test_a_name_is_unknown_only_if_the_whole_network_is_known(
     client: dict[str, Any], nets: tuple[str, ...], stopped: bool
 ) -> None:
-    found = at_the_end(registered(inputs(), client, nets=nets))
-    assert ("kl015-stack" in found) is stopped
+    findings = at_the_end(registered(inputs(), client, nets=nets))
+    assert ("kl015-stack" in findings) is stopped
 
 
 def test_what_is_not_known_of_one_container_may_be_the_name_of_another() -> None:
@@ -178,8 +174,8 @@ def test_the_image_is_called_as_the_resource_that_it_comes_from() -> None:
     image = program.add(REMOTE_IMAGE, "image", {"name": "apache/kafka:4.1.1"}, imageId=ID)
     program.add(CONTAINER_TYPE, "kafka1", {**old, "image": image["imageId"]})
     for preview in (True, False):
-        before, end = program.run(Pack(), preview)
-        assert before == {}
+        by_resource, end = program.run(Pack(), preview)
+        assert by_resource == {}
         ((_, text),) = end["kl014-stack"]
         assert "apache/kafka:4.1.1 is Kafka 4, which has no ZooKeeper" in text
 
@@ -221,7 +217,7 @@ def test_containers_without_a_broker_are_not_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unknown", "said"),
+    ("unknown", "reported"),
     [
         ({"envs": UNKNOWN_LIST, "image": "apache/kafka:4.1.1"}, "variables: not known yet"),
         ({"envs": UNKNOWN_LIST, "image": UNKNOWN}, "it is not clear whether a broker runs here"),
@@ -236,32 +232,38 @@ def test_containers_without_a_broker_are_not_checked() -> None:
     ],
 )
 def test_what_a_preview_does_not_know_is_neither_passed_nor_stopped(
-    unknown: dict[str, Any], said: str
+    unknown: dict[str, Any], reported: str
 ) -> None:
     program = registered()
     program.add(CONTAINER_TYPE, "kafka", inputs(**unknown))
     program.add(CONTAINER_TYPE, "ui", ui("kafka1:9092", envs=UNKNOWN_LIST))
-    before, end = program.run(Pack(), preview=True)
-    assert end == {} and set(before) == {"kafka"} and set(before["kafka"]) == {"not-known-yet"}
-    assert any(said in text for text in before["kafka"]["not-known-yet"]), before
+    by_resource, end = program.run(Pack(), preview=True)
+    assert (
+        end == {}
+        and set(by_resource) == {"kafka"}
+        and set(by_resource["kafka"]) == {"not-known-yet"}
+    )
+    assert any(reported in text for text in by_resource["kafka"]["not-known-yet"]), by_resource
 
 
-def test_an_unknown_setting_of_another_image_may_be_the_images_own() -> None:
-    props = {"name": "db", "image": "postgres:17", "envs": [UNKNOWN]}
-    assert Pack().analyze(CONTAINER_TYPE, props) == {}
-
-
-def test_only_unknown_variables_hide_a_broker() -> None:
-    props = {"name": "b", "image": UNKNOWN, "envs": ["A=b"], "ports": UNKNOWN_LIST}
+@pytest.mark.parametrize(
+    "props",
+    [
+        {"name": "db", "image": "postgres:17", "envs": [UNKNOWN]},
+        {"name": "b", "image": UNKNOWN, "envs": ["A=b"], "ports": UNKNOWN_LIST},
+    ],
+    ids=["an unknown setting of another image", "an unknown image without variables of Kafka"],
+)
+def test_unknown_inputs_of_other_containers_are_not_reported(props: dict[str, Any]) -> None:
     assert Pack().analyze(CONTAINER_TYPE, props) == {}
 
 
 def test_what_a_preview_knows_is_checked_all_the_same() -> None:
-    envs = [item for item in inputs()["envs"] if not item.startswith("KAFKA_LISTENERS")]
-    found = Pack().analyze(
+    envs = [entry for entry in inputs()["envs"] if not entry.startswith("KAFKA_LISTENERS")]
+    findings = Pack().analyze(
         CONTAINER_TYPE, inputs(envs=[*envs, "KAFKA_LISTENERS=A://h:1:2", UNKNOWN])
     )
-    assert mandatory(found) == {"kl002"}
+    assert mandatory(findings) == {"kl002"}
 
 
 def test_clients_of_a_published_port_are_unknown_for_an_unknown_image() -> None:
@@ -272,14 +274,14 @@ def test_clients_of_a_published_port_are_unknown_for_an_unknown_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parents", "said"), [("", {"advice-stack"}), (f"x:y:Docker${GATE_TYPE}$", set())]
+    ("parents", "reported"), [("", {"advice-stack"}), (f"x:y:Docker${GATE_TYPE}$", set())]
 )
-def test_how_secure_a_broker_is_is_advice_at_the_end(parents: str, said: set[str]) -> None:
+def test_how_secure_a_broker_is_is_advice_at_the_end(parents: str, reported: set[str]) -> None:
     advertised = "INTERNAL://203.0.113.9:19092,HOST://203.0.113.9:9092"
     program = registered()
     program.parents[CONTAINER_TYPE] = parents
     program.add(CONTAINER_TYPE, "kafka1", inputs({"KAFKA_ADVERTISED_LISTENERS": advertised}))
-    assert set(at_the_end(program)) == said
+    assert set(at_the_end(program)) == reported
 
 
 def test_what_is_said_beside_a_gate_is_about_others() -> None:
@@ -289,9 +291,9 @@ def test_what_is_said_beside_a_gate_is_about_others() -> None:
     other = second(ports=ports)
     envs = [
         "KAFKA_ADVERTISED_LISTENERS=INTERNAL://203.0.113.10:29092,HOST://203.0.113.10:9093"
-        if item.startswith("KAFKA_ADVERTISED_LISTENERS=")
-        else item
-        for item in other["envs"]
+        if entry.startswith("KAFKA_ADVERTISED_LISTENERS=")
+        else entry
+        for entry in other["envs"]
     ]
     program = registered()
     program.parents[CONTAINER_TYPE] = f"a:comes:First${GATE_TYPE}$"
@@ -303,23 +305,27 @@ def test_what_is_said_beside_a_gate_is_about_others() -> None:
     assert (set(end), urn) == ({"advice-stack"}, "kafka2") and "[KL019]" in text
 
 
-def test_what_was_said_of_a_container_is_not_said_at_the_end() -> None:
-    """Neither the same again, nor a second reason why the same broker does not start."""
-    program = registered(inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_ZOOKEEPER_CONNECT": "z:1"}))
-    before, end = program.run(Pack(), preview=False)
-    assert set(before["kafka1"]) == {"kl002"} and end == {}
-
-
-def test_a_broker_that_does_not_start_is_named_once_though_its_image_is_known_at_the_end() -> None:
-    bad = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"})
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"KAFKA_ZOOKEEPER_CONNECT": "z:1"}, None),
+        ({"KAFKA_PORT": "1"}, "confluentinc/cp-kafka:8.0.0"),
+    ],
+    ids=["a second reason", "a reason of the image, which is known at the end"],
+)
+def test_a_broker_that_does_not_start_is_reported_once(
+    changes: dict[str, str], name: str | None
+) -> None:
+    broken = inputs({"KAFKA_LISTENERS": "A://h:1:2", **changes})
     program = registered()
-    name = "confluentinc/cp-kafka:8.0.0"
-    image = program.add(REMOTE_IMAGE, "image", {"name": name}, imageId=ID)
-    program.add(CONTAINER_TYPE, "kafka1", {**bad, "image": image["imageId"]})
-    before, end = program.run(Pack(), preview=False)
-    assert set(before["kafka1"]) == {"kl002"} and end == {}
-    reported = inputs({"KAFKA_LISTENERS": "A://h:1:2", "KAFKA_PORT": "1"}, image=name)
-    assert mandatory(Pack().analyze(CONTAINER_TYPE, reported)) == {"kl014"}
+    if name:
+        image = program.add(REMOTE_IMAGE, "image", {"name": name}, imageId=ID)
+        alone = Pack().analyze(CONTAINER_TYPE, {**broken, "image": name})
+        assert mandatory(alone) == {"kl014"}
+        broken["image"] = image["imageId"]
+    program.add(CONTAINER_TYPE, "kafka1", broken)
+    by_resource, end = program.run(Pack(), preview=False)
+    assert set(by_resource["kafka1"]) == {"kl002"} and end == {}
 
 
 @pytest.mark.parametrize(
@@ -328,24 +334,20 @@ def test_a_broker_that_does_not_start_is_named_once_though_its_image_is_known_at
 )
 def test_an_image_that_is_told_is_checked_as_itself(image: str, changed: dict[str, str]) -> None:
     pack = Pack()
-    found = pack.analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "1", **changed}, image=image))
-    assert mandatory(found) == {"kl014"}
+    findings = pack.analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "1", **changed}, image=image))
+    assert mandatory(findings) == {"kl014"}
     assert mandatory(Pack().analyze(CONTAINER_TYPE, inputs({"KAFKA_PORT": "1"}))) == set()
 
 
 def test_a_second_broker_on_a_port_that_is_taken_is_stopped() -> None:
-    found = at_the_end(registered(inputs(), second()))
-    ((name, text),) = found.pop("kl017-stack")
-    assert (found, name) == ({}, "kafka2")
-    assert text == (
+    findings = at_the_end(registered(inputs(), second()))
+    ((name, text),) = findings.pop("kl017-stack")
+    assert (findings, name) == ({}, "kafka2")
+    assert text.startswith(
         "container kafka2: publishes 9092->9092, and kafka1 publishes 9092->9092: Docker starts "
         "only one of them [KL017]\n"
-        "  expected: a port of the machine for each container\n"
-        "  fix: publish another port of the machine, and advertise that one; write kafka2: ports: "
-        "9093:9092 in place of 9092:9092; kafka2: KAFKA_ADVERTISED_LISTENERS: "
-        "INTERNAL://kafka2:19092,HOST://localhost:9093,CONTROLLER://kafka2:9093\n"
-        "  source: https://docs.docker.com/engine/network/port-publishing/"
     )
+    assert "write kafka2: ports: 9093:9092 in place of 9092:9092; kafka2: KAFKA_ADV" in text
 
 
 def test_two_containers_of_one_name_are_told_apart() -> None:
@@ -383,15 +385,15 @@ def test_full_names_beyond_the_networks_are_looked_up() -> None:
     props = inputs({"KAFKA_ADVERTISED_LISTENERS": listeners})
     # a resolver that nobody can ask proves nothing
     config = {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}
-    found = Pack(config).analyze(CONTAINER_TYPE, props)
-    assert mandatory(found) == {"kl011"}
-    assert "listener HOST (scope external): nope.invalid does not resolve" in found["kl011"][0]
+    findings = Pack(config).analyze(CONTAINER_TYPE, props)
+    assert mandatory(findings) == {"kl011"}
+    assert "listener HOST (scope external): nope.invalid does not resolve" in findings["kl011"][0]
     waived = {**config, "waived": {"nope.invalid": "the record comes tomorrow"}}
-    found = Pack(waived).analyze(CONTAINER_TYPE, props)
-    assert mandatory(found) == set()
+    findings = Pack(waived).analyze(CONTAINER_TYPE, props)
+    assert mandatory(findings) == set()
     assert (
         "listener HOST (scope external): nope.invalid is waived: the record comes tomorrow"
-    ) in found["advice"]
+    ) in findings["advice"]
 
 
 @pytest.mark.parametrize("leads_here", [True, False])
@@ -405,16 +407,18 @@ def test_a_name_that_leads_to_another_machine_is_advice(
     address = "192.0.2.10" if leads_here else "198.51.100.7"
     with dns_server({"kafka.example.com": (address,)}) as server:
         policy = {"resolvers": {"external": [server]}}
-        found = Pack(policy).analyze(CONTAINER_TYPE, props)
+        findings = Pack(policy).analyze(CONTAINER_TYPE, props)
         elsewhere = Pack(policy).analyze(CONTAINER_TYPE, props, provider={"host": "ssh://a"})
-    text = (
-        "container kafka1, listener HOST (scope external): advertises kafka.example.com, which "
-        "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]\n"
-        "  expected: addresses of broker 1 itself: 192.0.2.10\n"
-        "  fix: point the record at the broker's own address, or advertise the broker's own name\n"
-        "  source: https://kafka.apache.org/protocol#protocol_partitioning"
-    )
-    assert found == ({} if leads_here else {"advice": [text]})
+    if leads_here:
+        assert findings == {}
+    else:
+        assert findings.keys() == {"advice"}
+        (reported,) = findings["advice"]
+        assert reported.startswith(
+            "container kafka1, listener HOST (scope external): advertises kafka.example.com, which "
+            "resolves to 198.51.100.7: 198.51.100.7 is not its own [KL012]\n"
+            "  expected: addresses of broker 1 itself: 192.0.2.10\n"
+        )
     assert elsewhere == {}, "what addresses another machine has is not known here"
 
 
@@ -443,19 +447,14 @@ ZOOKEEPER = {
 
 @pytest.mark.parametrize("image", [ZOOKEEPER["image"], ID])
 def test_a_broker_of_zookeepers_time_is_stopped_for_where_it_binds_alone(image: str) -> None:
-    before, end = registered({**ZOOKEEPER, "image": image}).run(Pack(), preview=True)
+    by_resource, end = registered({**ZOOKEEPER, "image": image}).run(Pack(), preview=True)
     assert end == {}
-    assert before["kafka0"]["kl017"] == [
-        (
-            "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED "
-            "listens on localhost:9092, which is the container alone: no client connects there "
-            "[KL017]\n"
-            "  expected: a listener on all interfaces of the container\n"
-            "  fix: let it listen on all interfaces of its container; write kafka0: "
-            "KAFKA_LISTENERS: LISTENER_BOB://kafka0:29092,LISTENER_FRED://0.0.0.0:9092\n"
-            "  source: https://docs.docker.com/engine/network/port-publishing/"
-        )
-    ]
+    (text,) = by_resource["kafka0"]["kl017"]
+    assert text.startswith(
+        "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED "
+        "listens on localhost:9092, which is the container alone: no client connects there [KL017]"
+    )
+    assert "KAFKA_LISTENERS: LISTENER_BOB://kafka0:29092,LISTENER_FRED://0.0.0.0:9092\n" in text
 
 
 def docker_plan(**document: Any) -> DockerPlan:
@@ -465,7 +464,7 @@ def docker_plan(**document: Any) -> DockerPlan:
 
 def gate(docker: DockerPlan, **changed: Any) -> dict[str, Any]:
     containers = {
-        str(id): {**item.inputs(OWN_ID), **changed} for id, item in docker.containers.items()
+        str(id): {**entry.inputs(OWN_ID), **changed} for id, entry in docker.containers.items()
     }
     return {
         "placement": "docker",
@@ -480,24 +479,21 @@ def test_the_gate_of_our_own_containers_passes_and_so_do_they(mode: str) -> None
     docker = docker_plan(brokers=3, controllers={"mode": mode})
     pack = Pack()
     assert mandatory(pack.analyze(GATE_TYPE, gate(docker))) == set()
-    for id, item in docker.containers.items():
-        env = [*item.inputs(OWN_ID)["envs"], f"EARSHOT_IMAGE={item.image}"]
-        props = {**item.inputs(OWN_ID), "image": ID, "envs": env}
-        found = pack.analyze(
+    for id, entry in docker.containers.items():
+        env = [*entry.inputs(OWN_ID)["envs"], f"EARSHOT_IMAGE={entry.image}"]
+        props = {**entry.inputs(OWN_ID), "image": ID, "envs": env}
+        findings = pack.analyze(
             CONTAINER_TYPE, props, name=f"node-{id}", parents=f"x:y:Docker${GATE_TYPE}$"
         )
-        assert found == {}
+        assert findings == {}
 
 
 def test_the_gate_stops_for_ports_that_disagree() -> None:
-    found = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=[]))
-    assert mandatory(found) == {"kl006"}
-    assert found["kl006"][0] == (
+    findings = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=[]))
+    assert mandatory(findings) == {"kl006"}
+    assert findings["kl006"][0].startswith(
         "container kafka-1, broker 1, listener HOST (scope host): advertises localhost:9092, "
         "and the container publishes no port for 9092 [KL006]\n"
-        "  expected: a published port that leads to 9092, advertised unchanged\n"
-        "  fix: publish 9092:9092\n"
-        "  source: https://docs.docker.com/engine/network/port-publishing/"
     )
 
 
@@ -508,38 +504,30 @@ def test_the_gate_stops_for_what_the_image_refuses() -> None:
     props["containers"][str(controller)]["envs"].append(
         "KAFKA_ADVERTISED_LISTENERS=CONTROLLER://c:1"
     )
-    found = Pack().analyze(GATE_TYPE, props)
-    assert mandatory(found) == {"kl014"}
-    assert found["kl014"][0] == (
+    findings = Pack().analyze(GATE_TYPE, props)
+    assert mandatory(findings) == {"kl014"}
+    assert findings["kl014"][0].startswith(
         "container controller-10001, broker 10001: is a controller only and sets "
         "KAFKA_ADVERTISED_LISTENERS: the image exits [KL014]\n"
-        "  expected: no such variable on a controller\n"
-        "  fix: take KAFKA_ADVERTISED_LISTENERS away\n"
-        f"  source: {APACHE_SCRIPT}"
     )
 
 
 def test_inputs_of_the_gate_that_are_not_known_yet_are_said() -> None:
-    found = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=UNKNOWN_LIST))
-    assert mandatory(found) == set()
-    assert (
-        "container kafka-1, broker 1: ports: not known yet [KL006]\n"
-        "  expected: the container's variables, ports and networks, checked again with their "
-        "values\n"
-        "  fix: nothing yet: the update checks it\n"
-        "  source: https://docs.docker.com/engine/network/port-publishing/"
-    ) in found["not-known-yet"]
+    findings = Pack().analyze(GATE_TYPE, gate(docker_plan(), ports=UNKNOWN_LIST))
+    assert mandatory(findings) == set()
+    text = "container kafka-1, broker 1: ports: not known yet [KL006]"
+    assert text in [finding.splitlines()[0] for finding in findings["not-known-yet"]]
     for hidden in (UNKNOWN, {"1": UNKNOWN}):
-        found = Pack().analyze(GATE_TYPE, {**gate(docker_plan()), "containers": hidden})
-        assert mandatory(found) == set()
-        assert "not known yet [KL006]" in "".join(found["not-known-yet"])
+        findings = Pack().analyze(GATE_TYPE, {**gate(docker_plan()), "containers": hidden})
+        assert mandatory(findings) == set()
+        assert "not known yet [KL006]" in "".join(findings["not-known-yet"])
 
 
 def test_a_container_whose_variables_come_later_is_no_news_behind_a_gate() -> None:
     """The gate was shown all of them but the cluster's id, which makes the whole unknown here."""
     props = inputs(envs=UNKNOWN_LIST, image=UNKNOWN)
-    found = Pack().analyze(CONTAINER_TYPE, props, parents=f"x:y:Docker${GATE_TYPE}$")
-    assert found == {}
+    findings = Pack().analyze(CONTAINER_TYPE, props, parents=f"x:y:Docker${GATE_TYPE}$")
+    assert findings == {}
 
 
 @pytest.mark.parametrize(
@@ -556,18 +544,14 @@ def test_what_was_adopted_is_stopped_as_it_was_written(name: str, stopped: set[s
     adoption = adopt_compose(compose, compose, name)
     docker = docker_plan(**dict(adoption.document or {}))
     config = {"waived": {"never-gonna-give-you-up": "it is in everybody's hosts file"}}
-    found = Pack(config).analyze(GATE_TYPE, gate(docker))
-    assert mandatory(found) == stopped
+    findings = Pack(config).analyze(GATE_TYPE, gate(docker))
+    assert mandatory(findings) == stopped
     if stopped:
-        (text,) = found["kl006"]
-        assert text == (
+        (text,) = findings["kl006"]
+        assert text.startswith(
             "container kafka0, broker 0, listener LISTENER_FRED: listens on localhost:9092, "
             "which inside the container is the container alone, behind the published port "
             "127.0.0.1:9092->9092 [KL006]\n"
-            "  expected: a listener on all of the container's interfaces (0.0.0.0:9092)\n"
-            "  fix: write LISTENER_FRED://0.0.0.0:9092 into `listeners`, and keep what "
-            "it advertises\n"
-            "  source: https://docs.docker.com/engine/network/port-publishing/"
         )
 
 
@@ -584,12 +568,14 @@ def test_several_docker_hosts_reach_each_other_by_names_and_published_ports(addr
         config = {"resolvers": {"external": [server]}}
         pack = Pack(config)
         assert mandatory(pack.analyze(GATE_TYPE, gate(docker))) == set()
-        for id, item in docker.containers.items():
-            where = {"host": docker.hosts[item.host].engine}
-            found = pack.analyze(CONTAINER_TYPE, item.inputs(OWN_ID), name=f"n{id}", provider=where)
-            assert mandatory(found) == set()
-        found = Pack(config).analyze(GATE_TYPE, gate(docker, ports=[]))
-    assert {text.partition(" (scope")[0].rpartition(" ")[2] for text in found["kl006"]} == {
+        for id, entry in docker.containers.items():
+            where = {"host": docker.hosts[entry.host].engine}
+            findings = pack.analyze(
+                CONTAINER_TYPE, entry.inputs(OWN_ID), name=f"n{id}", provider=where
+            )
+            assert mandatory(findings) == set()
+        findings = Pack(config).analyze(GATE_TYPE, gate(docker, ports=[]))
+    assert {text.partition(" (scope")[0].rpartition(" ")[2] for text in findings["kl006"]} == {
         "INTERNAL", "EXTERNAL", "CONTROLLER"
     }  # fmt: skip
 
@@ -609,10 +595,10 @@ def test_several_docker_hosts_reach_each_other_by_names_and_published_ports(addr
 def test_only_what_is_grave_is_said_again_behind_a_gate(
     changed: dict[str, str], alone: set[str], behind: set[str]
 ) -> None:
-    for parents, said in (("", alone), (f"x:y:Docker${GATE_TYPE}$", behind)):
+    for parents, reported in (("", alone), (f"x:y:Docker${GATE_TYPE}$", behind)):
         props = inputs(changed, image="apache/kafka:4.1.1")
-        props["envs"] = [UNKNOWN if UNKNOWN in item else item for item in props["envs"]]
-        assert set(Pack().analyze(CONTAINER_TYPE, props, parents=parents)) == said
+        props["envs"] = [UNKNOWN if UNKNOWN in entry else entry for entry in props["envs"]]
+        assert set(Pack().analyze(CONTAINER_TYPE, props, parents=parents)) == reported
 
 
 def test_a_resource_that_only_looks_like_a_container_is_not_checked() -> None:
@@ -629,8 +615,8 @@ SETTINGS = "/mnt/shared/config/server.properties"
 def test_settings_that_are_uploaded_in_base64_are_judged() -> None:
     content = base64.b64encode(BAD.encode()).decode()
     uploads = [{"file": SETTINGS, "contentBase64": content}]
-    found = Pack().analyze(CONTAINER_TYPE, {"name": "k", "image": APACHE, "uploads": uploads})
-    assert "A has the host 0.0.0.0" in "".join(found["kl002"])
+    findings = Pack().analyze(CONTAINER_TYPE, {"name": "k", "image": APACHE, "uploads": uploads})
+    assert "A has the host 0.0.0.0" in "".join(findings["kl002"])
 
 
 @pytest.mark.parametrize(
@@ -647,7 +633,9 @@ def test_settings_that_are_not_read_are_named_and_no_defaults_judged_in_their_pl
     given: dict[str, Any],
 ) -> None:
     ports = [{"internal": 9092, "external": 19092}]
-    found = Pack().analyze(CONTAINER_TYPE, {"name": "k", "image": APACHE, "ports": ports, **given})
-    assert set(found) == {"not-known-yet"}
-    assert "mounted files: what they set is not read here" in found["not-known-yet"][0]
-    assert "`earshot lint`" in found["not-known-yet"][0]
+    findings = Pack().analyze(
+        CONTAINER_TYPE, {"name": "k", "image": APACHE, "ports": ports, **given}
+    )
+    assert set(findings) == {"not-known-yet"}
+    assert "mounted files: what they set is not read here" in findings["not-known-yet"][0]
+    assert "`earshot lint`" in findings["not-known-yet"][0]

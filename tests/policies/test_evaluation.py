@@ -43,23 +43,17 @@ def test_what_is_not_known_is_a_host_that_is_still_to_be_made_unless_said_otherw
     assert plain(PROPS)["unknown"] == part(PROPS, "unknown") == PREVIEW_UNKNOWN
 
 
-@pytest.mark.parametrize("value", ["text", 1, 1.5, True, None])
-def test_what_is_plain_stays(value: Any) -> None:
-    assert plain(value) == value
-
-
-@pytest.mark.parametrize(
-    ("key", "found"),
-    [
-        ("text", "a"),
-        ("nothing", {}),
-        ("elsewhere", {}),
-        ("unknown", None),
-        ("map", {"d": {"e": None}, "f": []}),
-    ],
-)
-def test_a_part_is_read_alike_and_a_missing_one_is_an_empty_map(key: str, found: Any) -> None:
-    assert part(PROPS, key, None) == found
+def test_plain_values_and_missing_parts() -> None:
+    for value in ("text", 1, 1.5, True, None):
+        assert plain(value) == value
+    parts: dict[str, Any] = {
+        "text": "a",
+        "nothing": {},
+        "elsewhere": {},
+        "unknown": None,
+        "map": {"d": {"e": None}, "f": []},
+    }
+    assert {key: part(PROPS, key, None) for key in parts} == parts
 
 
 def test_a_configuration_is_read_as_a_policy() -> None:

@@ -126,55 +126,54 @@ def run(program: Program, preview: bool = False, **config: Any) -> tuple[dict[st
     return program.run(Pack({**SILENT_RESOLVERS, **config}), preview)
 
 
-def stops(found: dict[str, Any]) -> set[str]:
-    return {name for name in found if name.startswith("kl")}
+def stops(findings: dict[str, Any]) -> set[str]:
+    return {name for name in findings if name.startswith("kl")}
 
 
 def test_a_program_that_is_well_passes() -> None:
     program = Plain(ingress=GOOD)
     program.broker()
-    before, after = run(program)
-    assert before == {}
-    assert set(after) == {"advice-stack"}
+    by_resource, at_the_end = run(program)
+    assert by_resource == {}
+    assert set(at_the_end) == {"advice-stack"}
     assert any(
-        f"{public(1)} is taken on its declaration" in text for _, text in after["advice-stack"]
+        f"{public(1)} is taken on its declaration" in text for _, text in at_the_end["advice-stack"]
     )
 
 
 def test_its_preview_says_what_is_not_known_and_stops_nothing() -> None:
     program = Plain(ingress=GOOD)
     program.broker()
-    before, after = run(program, preview=True)
-    assert set(before) == {"broker-1"}
-    (text,) = before["broker-1"]["not-known-yet"]
-    assert text == (
-        "cluster: user data: not known yet, so it is not clear whether a broker runs "
-        "here [KL011]\n"
-        "  expected: the instance's user data, checked again with their value\n"
-        "  fix: nothing yet: the update checks it before the instance exists\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+    by_resource, at_the_end = run(program, preview=True)
+    assert set(by_resource) == {"broker-1"}
+    (text,) = by_resource["broker-1"]["not-known-yet"]
+    assert text.startswith(
+        "cluster: user data: not known yet, so it is not clear whether a broker runs here [KL011]"
     )
-    assert after == {}
+    assert "fix: nothing yet: the update checks it before the instance exists\n" in text
+    assert at_the_end == {}
 
 
 @pytest.mark.parametrize("preview", [True, False])
 def test_a_private_name_for_external_clients_is_stopped_before_the_instance(preview: bool) -> None:
     program = Plain(ingress=GOOD)
     program.broker(external=private(1))
-    before, after = run(program, preview)
-    (text,) = before["broker-1"]["kl011"]
+    by_resource, at_the_end = run(program, preview)
+    (text,) = by_resource["broker-1"]["kl011"]
     assert text.startswith(f"broker 1, listener EXTERNAL (scope external): {private(1)} does not")
     assert "only the resolver of its VPC knows it" in text
-    assert not any("EXTERNAL (scope external)" in text for _, text in after.get("kl011-stack", ()))
+    assert not any(
+        "EXTERNAL (scope external)" in text for _, text in at_the_end.get("kl011-stack", ())
+    )
 
 
 @pytest.mark.parametrize("preview", [True, False])
 def test_a_name_of_ec2s_without_the_vpcs_attribute_fails(preview: bool) -> None:
     program = Plain(hostnames=False, ingress=GOOD)
     program.broker(external=public(1))
-    before, after = run(program, preview)
-    assert before == {}
-    texts = [text for _, text in after["kl011-stack"]]
+    by_resource, at_the_end = run(program, preview)
+    assert by_resource == {}
+    texts = [text for _, text in at_the_end["kl011-stack"]]
     assert any(
         "EXTERNAL" in text and "enableDnsHostnames of the VPC: off" in text for text in texts
     )
@@ -184,19 +183,15 @@ def test_a_name_of_ec2s_without_the_vpcs_attribute_fails(preview: bool) -> None:
 def test_a_name_of_ec2s_without_an_elastic_ip_fails_the_update() -> None:
     program = Plain(ingress=GOOD)
     instance = program.broker(external=public(1).replace("-11.", "-91."), elastic=False)
-    before, after = run(program)
-    assert before == {}
-    assert stops(after) == {"kl009-stack"}
-    ((urn, text),) = after["kl009-stack"]
+    by_resource, at_the_end = run(program)
+    assert by_resource == {}
+    assert stops(at_the_end) == {"kl009-stack"}
+    ((urn, text),) = at_the_end["kl009-stack"]
     assert urn == instance.urn
-    assert text == (
+    assert text.startswith(
         "instance broker-1, broker 1, listener EXTERNAL (scope external): advertises "
         "ec2-198-51-100-91.eu-central-1.compute.amazonaws.com, which is 198.51.100.91, and "
         "broker 1 has no Elastic IP [KL009]\n"
-        "  expected: an Elastic IP of broker 1, or a name that leads to one\n"
-        "  fix: give the broker an Elastic IP, and advertise its name\n"
-        "  source: "
-        "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/using-instance-addressing.html"
     )
 
 
@@ -206,61 +201,37 @@ def test_a_name_of_a_private_zone_for_external_clients_fails(preview: bool) -> N
     program.broker(external=host)
     zone = program.zone("kafka.example.com", program.vpc["id"])
     program.record(zone, host, "10.0.0.11")
-    _, after = run(program, preview)
-    assert stops(after) == {"kl011-stack"}
-    assert after["kl011-stack"][0][1] == (
+    _, at_the_end = run(program, preview)
+    assert stops(at_the_end) == {"kl011-stack"}
+    assert at_the_end["kl011-stack"][0][1].startswith(
         "instance broker-1, broker 1, listener EXTERNAL (scope external): nothing shows that "
         "b1.kafka.example.com resolves: 127.0.0.1:1 did not answer for any name, and nothing "
-        "declares the name; its one record is in zone kafka.example.com, which is private "
-        "[KL011]\n"
-        "  expected: a name that resolves on another machine (LAN or internet)\n"
-        "  fix: name a DNS server of these clients (`names.resolvers`), create the name in "
-        "the same program or say in `declared` what creates it, or waive it with a reason "
-        "(`names.waived`)\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
+        "declares the name; its one record is in zone kafka.example.com, which is private [KL011]"
     )
     program.record(program.zone("kafka.example.com"), host, "198.51.100.11")
-    _, after = run(program, preview)
-    assert stops(after) == set()
+    _, at_the_end = run(program, preview)
+    assert stops(at_the_end) == set()
 
 
 @pytest.mark.parametrize("preview", [True, False])
 def test_a_private_zone_that_the_vpc_does_not_see_fails(preview: bool) -> None:
     host = "b1.kafka.example.com"
-    for other in ("vpc-other", None):
+    for vpc, association in ((None, False), ("vpc-other", True), ("vpc-other", False)):
         program = Plain(ingress=GOOD)
         program.broker(internal=host, external=public(1))
-        zone = program.zone("kafka.example.com", other or program.vpc["id"])
+        zone = program.zone("kafka.example.com", vpc or program.vpc["id"])
         program.record(zone, host, "10.0.0.11")
-        _, after = run(program, preview)
-        if other is None:
-            assert stops(after) == set()
-        else:
-            assert stops(after) == {"kl011-stack"}
-            assert after["kl011-stack"][0][1] == (
-                "instance broker-1, broker 1, listener INTERNAL (scope internal): nothing "
-                "shows that b1.kafka.example.com resolves: no resolver of scope internal can "
-                "be asked from here, and nothing declares the name; zone kafka.example.com is "
-                "private, and not associated with VPC vpc [KL011]\n"
-                "  expected: a name that resolves in the broker's VPC\n"
-                "  fix: name a DNS server of these clients (`names.resolvers`), create the name in "
-                "the same program or say in `declared` what creates it, or waive it with a reason "
-                "(`names.waived`)\n"
-                "  source: "
-                "https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
-            )
-
-
-@pytest.mark.parametrize("preview", [True, False])
-def test_a_zone_may_be_associated_by_a_resource_of_its_own(preview: bool) -> None:
-    program, host = Plain(ingress=GOOD), "b1.kafka.example.com"
-    program.broker(internal=host, external=public(1))
-    zone = program.zone("kafka.example.com", "vpc-other")
-    program.record(zone, host, "10.0.0.11")
-    inputs = {"zoneId": zone["zoneId"], "vpcId": program.vpc["id"]}
-    program.add(aws.ZONE_ASSOCIATION, "second", inputs, id="x")
-    _, after = run(program, preview)
-    assert stops(after) == set()
+        if association:
+            inputs = {"zoneId": zone["zoneId"], "vpcId": program.vpc["id"]}
+            program.add(aws.ZONE_ASSOCIATION, "second", inputs, id="x")
+        _, at_the_end = run(program, preview)
+        assert stops(at_the_end) == (set() if association or vpc is None else {"kl011-stack"})
+    assert at_the_end["kl011-stack"][0][1].startswith(
+        "instance broker-1, broker 1, listener INTERNAL (scope internal): nothing shows that "
+        "b1.kafka.example.com resolves: no resolver of scope internal can be asked from here, and "
+        "nothing declares the name; zone kafka.example.com is private, and not associated with "
+        "VPC vpc [KL011]\n"
+    )
 
 
 def inline(program: Plain, port: int, source: str) -> None:
@@ -281,33 +252,25 @@ def advised(program: Plain, port: int, source: str) -> None:
 @pytest.mark.parametrize("preview", [True, False])
 @pytest.mark.parametrize("shape", [inline, older, advised])
 def test_ports_are_checked_whatever_opens_them(shape: Any, preview: bool) -> None:
-    def found(*rules: tuple[int, str]) -> list[str]:
+    def findings(*rules: tuple[int, str]) -> list[str]:
         program = Plain(ingress=[] if shape is inline else None)
         program.broker(external=public(1))
         for port, source in rules:
             shape(program, port, source)
-        _, after = run(program, preview)
-        return [text for _, text in after.get("kl007-stack", ())]
+        _, at_the_end = run(program, preview)
+        return [text for _, text in at_the_end.get("kl007-stack", ())]
 
     inside, office = (19092, "10.0.0.0/16"), (9092, OFFICE)
-    assert found(inside, office) == []
-    (text,) = found(inside)
-    assert text == (
+    assert findings(inside, office) == []
+    (text,) = findings(inside)
+    assert text.startswith(
         "instance broker-1, broker 1, listener EXTERNAL: no security group opens port 9092 to "
         "anybody, and clients of scope external need it [KL007]\n"
-        "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: open the port to the clients of the listener's scopes, by range or by "
-        "group\n"
-        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
-    (text,) = found(inside, (9092, "0.0.0.0/0"))
-    assert text == (
+    (text,) = findings(inside, (9092, "0.0.0.0/0"))
+    assert text.startswith(
         "instance broker-1, broker 1, listener EXTERNAL: port 9092 is open to more than its "
         "clients: 9092 from 0.0.0.0/0 [KL007]\n"
-        "  expected: clients of scope external, by their own ranges or groups\n"
-        "  fix: name the clients' own ranges; the world must be asked for in so many "
-        "words\n"
-        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
     )
 
 
@@ -320,18 +283,13 @@ def test_members_of_a_group_may_come_in() -> None:
 def test_a_group_that_is_not_of_the_stack_is_not_checked() -> None:
     program = Plain()
     program.broker(vpcSecurityGroupIds=["sg-elsewhere"])
-    _, after = run(program)
-    assert stops(after) == set()
-    texts = [text for _, text in after["not-known-yet-stack"]]
+    _, at_the_end = run(program)
+    assert stops(at_the_end) == set()
     assert (
         "instance broker-1, broker 1, listener EXTERNAL: port 9092 is not known to be open to "
         "anybody, and clients of scope external need it: 0-65535 from group sg-elsewhere, "
-        "which is not of this stack cannot be read [KL007]\n"
-        "  expected: a rule for TCP port 9092 that lets them in\n"
-        "  fix: nothing where the update makes it known; else name ranges or groups in "
-        "the rule\n"
-        "  source: https://docs.aws.amazon.com/vpc/latest/userguide/security-group-rules.html"
-    ) in texts
+        "which is not of this stack cannot be read [KL007]"
+    ) in [text.splitlines()[0] for _, text in at_the_end["not-known-yet-stack"]]
 
 
 @pytest.mark.parametrize("preview", [True, False])
@@ -339,16 +297,13 @@ def test_two_brokers_on_one_name_are_stopped_before_the_second_exists(preview: b
     program = Plain(ingress=GOOD)
     program.broker(1, external=public(1))
     program.broker(2, external=public(1))
-    before, _ = run(program, preview)
-    assert list(before) == ["broker-2"]
-    (text,) = before["broker-2"]["kl004"]
-    assert text == (
+    by_resource, _ = run(program, preview)
+    assert list(by_resource) == ["broker-2"]
+    (text,) = by_resource["broker-2"]["kl004"]
+    assert text.startswith(
         "broker 2, listener EXTERNAL: advertises "
         "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com:9092, which instance broker-1 "
         "has taken [KL004]\n"
-        "  expected: a host:port of its own for every listener of every broker\n"
-        "  fix: give each its own name or port\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
 
 
@@ -358,9 +313,9 @@ def test_two_names_of_one_address_fail_the_update() -> None:
     for id in (1, 2):
         program.broker(id, external=f"b{id}.example.com")
         program.record(zone, f"b{id}.example.com", "198.51.100.11")
-    before, after = run(program)
-    assert before == {}
-    assert stops(after) == {"kl004-stack", "kl012-stack"}
+    by_resource, at_the_end = run(program)
+    assert by_resource == {}
+    assert stops(at_the_end) == {"kl004-stack", "kl012-stack"}
 
 
 @pytest.mark.parametrize(("address", "policy"), [(11, "kl012-stack"), (200, "advice-stack")])
@@ -370,10 +325,10 @@ def test_a_name_that_leads_elsewhere(address: int, policy: str) -> None:
     program.broker(1)
     instance = program.broker(2, external=host)
     program.record(program.zone("example.com"), host, f"198.51.100.{address}")
-    _, after = run(program)
-    assert ("kl012-stack" in after) is (policy == "kl012-stack")
+    _, at_the_end = run(program)
+    assert ("kl012-stack" in at_the_end) is (policy == "kl012-stack")
     reported = f"{host}, which resolves to 198.51.100.{address}"
-    assert {urn for urn, text in after[policy] if reported in text} == {instance.urn}
+    assert {urn for urn, text in at_the_end[policy] if reported in text} == {instance.urn}
 
 
 def test_an_interface_of_its_own_carries_groups_and_address() -> None:
@@ -406,18 +361,18 @@ def test_an_interface_of_its_own_carries_groups_and_address() -> None:
         privateDns=private(1),
         availabilityZone=f"{REGION}a",
     )
-    before, after = run(program)
-    assert before == {}
-    assert set(after) == {"advice-stack"}
+    by_resource, at_the_end = run(program)
+    assert by_resource == {}
+    assert set(at_the_end) == {"advice-stack"}
 
 
 def test_a_broker_left_at_its_default_advertises_its_own_name() -> None:
     program = Plain(ingress=GOOD)
     left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
     program.broker(properties=left)
-    before, after = run(program)
-    assert before == {}
-    assert any(private(1) in text for _, text in after["kl011-stack"])
+    by_resource, at_the_end = run(program)
+    assert by_resource == {}
+    assert any(private(1) in text for _, text in at_the_end["kl011-stack"])
 
 
 def test_what_the_instance_computes_is_said_and_not_checked() -> None:
@@ -433,29 +388,61 @@ def test_what_the_instance_computes_is_said_and_not_checked() -> None:
     )
     program = Plain(ingress=GOOD)
     program.broker(userData=text)
-    before, after = run(program)
-    (said,) = before["broker-1"]["not-known-yet"]
-    assert said == (
+    by_resource, at_the_end = run(program)
+    (reported,) = by_resource["broker-1"]["not-known-yet"]
+    assert reported.startswith(
         "cluster: a listener's host is computed on the instance: $(curl -s "
         "http://169.254.169.254/public-hostname) [KL011]\n"
-        "  expected: a name that the program gives it\n"
-        "  fix: advertise the name of a resource (an Elastic IP, a record), or prove "
-        "the listeners where their clients are with `earshot doctor`\n"
-        "  source: https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners"
     )
-    assert stops(after) == set()
-    assert "not-known-yet-stack" not in after
+    assert behind_gate(text) == set()
+    assert stops(at_the_end) == set()
+    assert "not-known-yet-stack" not in at_the_end
 
 
-def test_what_is_written_in_another_way_is_said() -> None:
-    found = Pack(SILENT_RESOLVERS).analyze(
-        aws.INSTANCE, {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"}
-    )
-    assert list(found) == ["advice"]
-    assert found["advice"][0] == (
-        "user data: advertised.listeners is set in a way that is not read here (read are "
-        "files in a cloud-config, here-documents in a script); not checked"
-    )
+@pytest.mark.parametrize(
+    ("props", "advice"),
+    [
+        (
+            {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"},
+            (
+                "user data: advertised.listeners is set in a way that is not read here (read are "
+                "files in a cloud-config, here-documents in a script); not checked"
+            ),
+        ),
+        (
+            {"userDataBase64": "H4sIAAAA"},
+            (
+                "user data in base64: cannot be read: Compressed file ended before the "
+                "end-of-stream marker was reached; not checked"
+            ),
+        ),
+        (
+            {
+                "userData": script(
+                    "zookeeper.connect=z:1\nbroker.id=1\nadvertised.listeners=PLAINTEXT://b_1:1\n"
+                )
+            },
+            (
+                "/opt/kafka/server.properties: KL011 is not checked: advertised.listeners: host "
+                "'b_1' has the label 'b_1'; it may be right, and is not looked up"
+            ),
+        ),
+        (
+            {
+                "userData": script(
+                    PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1))
+                ).replace("cat >", "cat >>")
+            },
+            (
+                "/opt/kafka/server.properties: KL008 is not checked: the earlier content of "
+                "/opt/kafka/server.properties is not known"
+            ),
+        ),
+    ],
+    ids=["another way", "base64", "a host", "an earlier content"],
+)
+def test_unchecked_parts_of_user_data_are_named(props: dict[str, str], advice: str) -> None:
+    assert advice in Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, props)["advice"]
 
 
 @pytest.mark.parametrize(
@@ -467,19 +454,11 @@ def test_other_instances_are_not_checked(props: dict[str, Any]) -> None:
     assert run(program) == ({}, {})
 
 
-def test_base64_is_read_and_what_cannot_be_is_said() -> None:
-    found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userDataBase64": "H4sIAAAA"})
-    assert found["advice"][0] == (
-        "user data in base64: cannot be read: Compressed file ended before the end-of-stream "
-        "marker was reached; not checked"
-    )
-
-
 def test_a_waived_name_passes_and_is_remembered() -> None:
     program = Plain(ingress=GOOD)
     program.broker(external=private(1))
-    before, _ = run(program, waived={private(1): "all clients come through the VPN"})
-    assert before == {}
+    by_resource, _ = run(program, waived={private(1): "all clients come through the VPN"})
+    assert by_resource == {}
 
 
 def test_instances_behind_our_gate_pass_without_a_word() -> None:
@@ -499,21 +478,25 @@ def test_instances_behind_our_gate_pass_without_a_word() -> None:
 BEHIND = f"x:y:Aws${GATE_TYPE}$"
 
 
+def behind_gate(user_data: str) -> set[str]:
+    pack = Pack(SILENT_RESOLVERS)
+    return set(pack.analyze(aws.INSTANCE, {"userData": user_data}, parents=BEHIND))
+
+
 @pytest.mark.parametrize(
     ("internal", "external", "alone", "behind"),
     [
         (private(1), private(1), {"kl011"}, {"kl011"}),
         ("198.51.100.7", public(1), {"advice"}, set()),
     ],
-    ids=["grave", "advice"],
+    ids=["an error", "advice"],
 )
-def test_only_what_is_grave_is_said_again_behind_a_gate(
+def test_only_errors_are_reported_again_behind_a_gate(
     internal: str, external: str, alone: set[str], behind: set[str]
 ) -> None:
-    text = PROPERTIES.format(id=1, internal=internal, external=external, own=private(1))
-    for parents, said in (("", alone), (BEHIND, behind)):
-        props = {"userData": script(text)}
-        assert set(Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, props, parents=parents)) == said
+    text = script(PROPERTIES.format(id=1, internal=internal, external=external, own=private(1)))
+    assert set(Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userData": text})) == alone
+    assert behind_gate(text) == behind
 
 
 def test_what_surrounds_an_instance_is_checked_where_no_gate_has_seen_it() -> None:
@@ -521,16 +504,8 @@ def test_what_surrounds_an_instance_is_checked_where_no_gate_has_seen_it() -> No
         program = Plain(ingress=GOOD[:2])
         program.parents = {aws.INSTANCE: parents}
         program.broker()
-        _, after = run(program)
-        assert stops(after) == stopped
-
-
-def test_what_the_instance_computes_is_not_said_again_behind_a_gate() -> None:
-    text = script(PROPERTIES).replace("'EOF'", "EOF")
-    text = text.format(id=1, internal=private(1), own=private(1), external="$(hostname -f)")
-    for parents, said in (("", {"not-known-yet"}), (BEHIND, set())):
-        found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userData": text}, parents=parents)
-        assert set(found) == said
+        _, at_the_end = run(program)
+        assert stops(at_the_end) == stopped
 
 
 def test_instances_that_are_gone_at_the_end_are_passed_over() -> None:
@@ -538,47 +513,30 @@ def test_instances_that_are_gone_at_the_end_are_passed_over() -> None:
     gone = script(PROPERTIES.format(id=2, internal=private(2), external=public(2), own=private(2)))
     assert pack.analyze(aws.INSTANCE, {"userData": gone}, name="gone") == {}
     instance = program.broker()
-    _, after = program.run(pack, preview=False)
-    assert {urn for urn, _ in after["kl007-stack"]} == {instance.urn}
+    _, at_the_end = program.run(pack, preview=False)
+    assert {urn for urn, _ in at_the_end["kl007-stack"]} == {instance.urn}
 
 
 def test_one_report_names_all_instances_that_it_is_about() -> None:
     program = Plain(ingress=[])
     for id in (1, 2):
         program.broker(id)
-    _, after = run(program)
-    assert [text.partition(", listener")[0] for _, text in after["kl007-stack"]] == [
+    _, at_the_end = run(program)
+    assert [text.partition(", listener")[0] for _, text in at_the_end["kl007-stack"]] == [
         "instances broker-1, broker-2, brokers 1, 2"
-    ] * len(after["kl007-stack"])
-    assert {urn.rpartition("::")[2] for urn, _ in after["kl007-stack"]} == {"broker-1"}
-
-
-@pytest.mark.parametrize(
-    ("user_data", "said"),
-    [
-        (script("zookeeper.connect=z:1\nbroker.id=1\nadvertised.listeners=PLAINTEXT://b_1:1\n"),
-         ("/opt/kafka/server.properties: KL011 is not checked: advertised.listeners: host 'b_1' "
-         "has the label 'b_1'; it may be right, and is not looked up")),
-        (script(PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1)))
-         .replace("cat >", "cat >>"),
-         ("/opt/kafka/server.properties: KL008 is not checked: the earlier "
-         "content of /opt/kafka/server.properties is not known")),
-    ],
-)  # fmt: skip
-def test_what_is_not_checked_of_user_data_is_said(user_data: str, said: str) -> None:
-    found = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, {"userData": user_data})
-    assert said in found["advice"]
+    ] * len(at_the_end["kl007-stack"])
+    assert {urn.rpartition("::")[2] for urn, _ in at_the_end["kl007-stack"]} == {"broker-1"}
 
 
 def test_a_name_of_its_own_that_a_preview_does_not_know_is_said_of_its_instance() -> None:
     program = Plain(ingress=GOOD)
     left = PROPERTIES.replace("advertised.listeners", "#").replace("0.0.0.0", "")
     instance = program.broker(properties=left, elastic=False, external=public(1))
-    _, after = run(program, preview=True)
-    texts = sorted({text.splitlines()[0] for _, text in after["not-known-yet-stack"]})
+    _, at_the_end = run(program, preview=True)
+    texts = sorted({text.splitlines()[0] for _, text in at_the_end["not-known-yet-stack"]})
     unknown = "its host is not known yet: the private name of instance broker-1 [KL011]"
     assert [text for text in texts if "not known yet" in text and "listener CON" not in text] == [
         f"instance broker-1, broker 1, listener {name}: {unknown}"
         for name in ("EXTERNAL (scope external)", "INTERNAL (scope internal)")
     ]
-    assert {urn for urn, _ in after["not-known-yet-stack"]} == {instance.urn}
+    assert {urn for urn, _ in at_the_end["not-known-yet-stack"]} == {instance.urn}

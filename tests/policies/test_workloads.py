@@ -43,7 +43,9 @@ def client(address: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "app"}, "spec": pod}
 
 
-def said(pack: Pack, *resources: tuple[str, dict[str, Any]]) -> dict[str, list[tuple[str, str]]]:
+def findings(
+    pack: Pack, *resources: tuple[str, dict[str, Any]]
+) -> dict[str, list[tuple[str, str]]]:
     for type, inputs in resources:
         assert pack.analyze(type, inputs, name=inputs["metadata"]["name"]) == {}
     return pack.analyze_stack([])
@@ -51,26 +53,26 @@ def said(pack: Pack, *resources: tuple[str, dict[str, Any]]) -> dict[str, list[t
 
 def test_a_workload_passes_whose_clients_are_sent_to_it() -> None:
     advertised = KRAFT["KAFKA_ADVERTISED_LISTENERS"]
-    for host, findings in (("kafka", set()), ("localhost", {"kl015-stack"})):
+    for host, policies in (("kafka", set()), ("localhost", {"kl015-stack"})):
         text = advertised.replace("localhost", host)
-        off = broker(variables(KAFKA_ADVERTISED_LISTENERS=text))
-        off["spec"]["template"]["spec"]["enableServiceLinks"] = False
-        resources = [(STATEFUL_SET, off), (SERVICE, service()), (POD, client("kafka:9092"))]
-        assert set(said(Pack(), *resources)) == findings, host
+        workload = broker(variables(KAFKA_ADVERTISED_LISTENERS=text))
+        workload["spec"]["template"]["spec"]["enableServiceLinks"] = False
+        resources = [(STATEFUL_SET, workload), (SERVICE, service()), (POD, client("kafka:9092"))]
+        assert set(findings(Pack(), *resources)) == policies, host
 
 
 def test_replicas_with_one_id_are_named_at_the_end() -> None:
     several = broker(variables())
     several["spec"]["replicas"] = 3
-    found = said(Pack(), (STATEFUL_SET, several))
-    assert set(found) == {"kl016-stack"}
-    assert "has the node id 1" in found["kl016-stack"][0][1]
+    reported = findings(Pack(), (STATEFUL_SET, several))
+    assert set(reported) == {"kl016-stack"}
+    assert "has the node id 1" in reported["kl016-stack"][0][1]
 
 
 def test_what_kafka_refuses_is_named_with_its_path() -> None:
     pack = Pack()
-    found = said(pack, (STATEFUL_SET, broker(variables(KAFKA_LISTENERS="A://:0x"))))
-    ((policy, ((urn, text),)),) = found.items()
+    reported = findings(pack, (STATEFUL_SET, broker(variables(KAFKA_LISTENERS="A://:0x"))))
+    ((policy, ((urn, text),)),) = reported.items()
     assert policy == "kl002-stack" and urn.endswith("StatefulSet::broker")
     assert text.startswith(
         "container broker/kafka, listener A: listeners: listener entry 'A://:0x'"
@@ -80,15 +82,15 @@ def test_what_kafka_refuses_is_named_with_its_path() -> None:
 
 def test_a_service_called_kafka_stops_confluent_s_image() -> None:
     pack = Pack()
-    found = said(pack, (STATEFUL_SET, broker(variables())), (SERVICE, service()))
-    ((_, text),) = found["kl014-stack"]
+    reported = findings(pack, (STATEFUL_SET, broker(variables())), (SERVICE, service()))
+    ((_, text),) = reported["kl014-stack"]
     assert "the Service kafka gives it KAFKA_PORT=tcp://ADDRESS:9092" in text
     assert pack.places[0].endswith("broker, spec.template.spec.containers[0]")
 
 
 def test_a_client_asks_a_service_for_a_port_that_it_has() -> None:
-    found = said(Pack(), (SERVICE, service()), (POD, client("kafka:29092")))
-    ((urn, text),) = found["kl015-stack"]
+    reported = findings(Pack(), (SERVICE, service()), (POD, client("kafka:29092")))
+    ((urn, text),) = reported["kl015-stack"]
     assert urn.endswith("Pod::app") and "the Service kafka has no port but 9092" in text
 
 
@@ -105,18 +107,15 @@ def test_a_client_asks_a_service_for_a_port_that_it_has() -> None:
     ],
     ids=["variables", "a variable", "a value", "a source", "command", "mounts", "all of it"],
 )
-def test_what_is_not_known_yet_is_not_wrong(inputs: dict[str, Any]) -> None:
-    assert said(Pack(), (STATEFUL_SET, inputs)) == {}
-
-
-def test_a_service_whose_port_is_not_known_may_have_any() -> None:
-    resources = [(SERVICE, service(UNKNOWN)), (POD, client("kafka:29092"))]
-    assert said(Pack(), *resources) == {}
+def test_unknown_inputs_are_not_wrong(inputs: dict[str, Any]) -> None:
+    assert findings(Pack(), (STATEFUL_SET, inputs)) == {}
+    port = (SERVICE, service(UNKNOWN)), (POD, client("kafka:29092"))
+    assert findings(Pack(), *port) == {}
 
 
 @pytest.mark.parametrize("type", ["kubernetes:helm.sh/v3:Release", "other:apps/v1:StatefulSet"])
 def test_resources_of_other_kinds_are_not_checked(type: str) -> None:
-    assert said(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x")))) == {}
+    assert findings(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x")))) == {}
 
 
 def test_clusters_are_told_apart_by_their_providers() -> None:

@@ -1,4 +1,4 @@
-"""What `make env` exports, and when the user's own backend is left alone."""
+"""The exports of `make env`, which keep a backend that the user chose."""
 
 import json
 import subprocess
@@ -33,19 +33,19 @@ def test_built_cli_gets_files_and_asks_no_service(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, Origin.BUILT)
-    found = environment.variables("local", {"PATH": "/usr/bin"})
-    assert found["PATH"] == f"/opt/pulumi/bin:{checkout}/.venv/bin:/usr/bin"
-    assert found["PULUMI_BACKEND_URL"] == (checkout / ".earshot" / "state").as_uri()
+    variables = environment.variables("local", {"PATH": "/usr/bin"})
+    assert variables["PATH"] == f"/opt/pulumi/bin:{checkout}/.venv/bin:/usr/bin"
+    assert variables["PULUMI_BACKEND_URL"] == (checkout / ".earshot" / "state").as_uri()
     assert (checkout / ".earshot" / "state").is_dir()
-    assert found["PULUMI_HOME"] == f"{checkout}/.earshot/pulumi"
-    assert found["PULUMI_CONFIG_PASSPHRASE"] == environment.DEFAULT_PASSPHRASE
-    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
-    assert found["PULUMI_DISABLE_REGISTRY_RESOLVE"] == "true"
-    assert found["PYTHONDONTWRITEBYTECODE"] == ""
+    assert variables["PULUMI_HOME"] == f"{checkout}/.earshot/pulumi"
+    assert variables["PULUMI_CONFIG_PASSPHRASE"] == environment.DEFAULT_PASSPHRASE
+    assert variables["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert variables["PULUMI_DISABLE_REGISTRY_RESOLVE"] == "true"
+    assert variables["PYTHONDONTWRITEBYTECODE"] == ""
 
 
 def test_other_users_cannot_read_states(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody knows the passphrase that encrypts them."""
+    """Their default passphrase is public."""
     use(monkeypatch, Origin.BUILT)
     state = checkout / ".earshot" / "state"
     state.mkdir(parents=True, mode=0o755)
@@ -57,9 +57,9 @@ def test_evaluating_twice_is_the_same_as_once(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, Origin.BUILT)
-    once = environment.variables("local", {"PATH": "/usr/bin"})
-    assert environment.variables("local", once) == {
-        name: value for name, value in once.items() if name != "PULUMI_CONFIG_PASSPHRASE"
+    variables = environment.variables("local", {"PATH": "/usr/bin"})
+    assert environment.variables("local", variables) == {
+        name: value for name, value in variables.items() if name != "PULUMI_CONFIG_PASSPHRASE"
     }
 
 
@@ -75,27 +75,31 @@ def test_chosen_backend_is_kept(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, base: dict[str, str]
 ) -> None:
     use(monkeypatch, Origin.INSTALLED)
-    found = environment.variables("local", {"PATH": "/usr/bin", **base})
-    assert not found.keys() & {"PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_CONFIG_PASSPHRASE"}
-    assert "PULUMI_DISABLE_REGISTRY_RESOLVE" not in found
+    variables = environment.variables("local", {"PATH": "/usr/bin", **base})
+    assert not variables.keys() & {"PULUMI_BACKEND_URL", "PULUMI_HOME", "PULUMI_CONFIG_PASSPHRASE"}
+    assert "PULUMI_DISABLE_REGISTRY_RESOLVE" not in variables
 
 
 @pytest.mark.parametrize(
-    ("credentials", "kept"),
+    ("credentials", "is_kept"),
     [({"current": "https://example.org"}, True), ({"current": ""}, False), ([], False)],
 )
 def test_login_counts_as_a_choice(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, credentials: object, kept: bool
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    credentials: object,
+    is_kept: bool,
 ) -> None:
     cli = use(monkeypatch, Origin.INSTALLED)
     (tmp_path / "credentials.json").write_text(json.dumps(credentials))
-    assert environment.has_own_backend(cli, {"PULUMI_HOME": str(tmp_path)}) is kept
+    assert environment.has_own_backend(cli, {"PULUMI_HOME": str(tmp_path)}) is is_kept
 
 
 def test_own_passphrase_is_kept(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Origin.BUILT)
-    found = environment.variables("local", {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"})
-    assert "PULUMI_CONFIG_PASSPHRASE" not in found
+    variables = environment.variables("local", {"PULUMI_CONFIG_PASSPHRASE_FILE": "/secret"})
+    assert "PULUMI_CONFIG_PASSPHRASE" not in variables
 
 
 @pytest.mark.parametrize(
@@ -141,17 +145,17 @@ def test_plugins_are_downloaded_for_placements_that_need_one(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, origin: Origin, stack: str, disabled: str
 ) -> None:
     use(monkeypatch, origin)
-    found = environment.variables(stack, {"PATH": "/usr/bin"})
-    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == disabled
+    variables = environment.variables(stack, {"PATH": "/usr/bin"})
+    assert variables["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == disabled
 
 
 def test_shell_reads_back_what_was_meant(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, Origin.BUILT)
-    wanted = environment.variables("local", {"PATH": "/usr/bin:/bin"})
+    variables = environment.variables("local", {"PATH": "/usr/bin:/bin"})
     script = environment.exports("local", {"PATH": "/usr/bin:/bin"}) + "\nenv -0"
     result = subprocess.run(["/bin/sh", "-c", script], env={}, capture_output=True, text=True)
-    seen = dict(line.split("=", 1) for line in result.stdout.split("\0") if line)
-    assert {name: seen[name] for name in wanted} == wanted
+    exported = dict(line.split("=", 1) for line in result.stdout.split("\0") if line)
+    assert {name: exported[name] for name in variables} == variables
 
 
 def test_without_set_up_the_remedy_is_named(
@@ -166,7 +170,9 @@ def test_processes_of_pulumi_reach_each_other_past_a_proxy(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, Origin.BUILT)
-    found = environment.variables("local", {"PATH": "/usr/bin", "http_proxy": "http://127.0.0.1:9"})
+    variables = environment.variables(
+        "local", {"PATH": "/usr/bin", "http_proxy": "http://127.0.0.1:9"}
+    )
     code = """
 from concurrent.futures import ThreadPoolExecutor
 import grpc
@@ -180,7 +186,7 @@ with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
 server.stop(0)
 """
     proxy = {"http_proxy": "http://127.0.0.1:9"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**found, **proxy}, capture_output=True, text=True
+    process = subprocess.run(
+        [sys.executable, "-c", code], env={**variables, **proxy}, capture_output=True, text=True
     )
-    assert done.stdout == "b'answer'\n", done.stderr
+    assert process.stdout == "b'answer'\n", process.stderr

@@ -1,4 +1,4 @@
-"""The locks agree with each other: what runs in a container is what runs here."""
+"""The locks agree: containers run the same packages as this machine."""
 
 import re
 import tomllib
@@ -15,8 +15,8 @@ VALIDATOR_LOCK = ROOT / "earshot" / "remote" / "requirements.lock"
 def entries(file: Path) -> dict[str, str]:
     """Package -> its entry, with version, conditions and hashes."""
     pattern = r"^([\w.-]+)(?:\[[^]]*\])?==.*?(?=^\S|\Z)"
-    found = re.finditer(pattern, file.read_text(), re.MULTILINE | re.DOTALL)
-    return {match[1]: match[0] for match in found}
+    matches = re.finditer(pattern, file.read_text(), re.MULTILINE | re.DOTALL)
+    return {match[1]: match[0] for match in matches}
 
 
 def test_the_validators_lock_is_a_part_of_the_whole() -> None:
@@ -26,26 +26,34 @@ def test_the_validators_lock_is_a_part_of_the_whole() -> None:
 
 
 def test_extras_that_packages_ask_for_are_pinned_with_them() -> None:
-    """pip 23.2 holds `coverage==7` of no account where a package asks for `coverage[toml]`,
-    and takes the newest, of which the lock has no hash."""
+    """If a package requires `coverage[toml]`, pip 23.2 ignores a pin of `coverage`.
+
+    It installs the newest release, of which the lock has no hash.
+    """
     locked = entries(LOCK_FILE)
-    asked = {
-        (wanted.name, extra)
+    extras = {
+        (requirement.name, extra)
         for name in locked
-        for wanted in required(name)
-        for extra in wanted.extras
+        for requirement in required(name)
+        for extra in requirement.extras
     }
-    assert ("coverage", "toml") in asked
-    assert not [it for it in asked if it[1] not in Requirement(first_line(locked[it[0]])).extras]
+    assert ("coverage", "toml") in extras
+    assert not [
+        pair for pair in extras if pair[1] not in Requirement(first_line(locked[pair[0]])).extras
+    ]
 
 
 def required(name: str) -> list[Requirement]:
-    """What an installed package asks for on this machine, without extras of its own."""
+    """The requirements of an installed package on this machine, without its extras."""
     try:
-        found = [Requirement(line) for line in metadata.requires(name) or ()]
+        requirements = [Requirement(line) for line in metadata.requires(name) or ()]
     except metadata.PackageNotFoundError:
         return []  # of another system
-    return [it for it in found if it.marker is None or it.marker.evaluate({"extra": ""})]
+    return [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
 
 
 def first_line(entry: str) -> str:
@@ -54,8 +62,8 @@ def first_line(entry: str) -> str:
 
 def test_the_validator_has_what_the_library_needs_and_no_deployment() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["spark"]]
-    names = [re.split(r"[^\w-]", line)[0] for line in wanted]
+    dependencies = [*project["dependencies"], *project["optional-dependencies"]["spark"]]
+    names = [re.split(r"[^\w-]", line)[0] for line in dependencies]
     assert {"confluent-kafka", "dnspython", "pydantic", "pyspark", "typer"} <= set(names)
     assert set(names) <= entries(VALIDATOR_LOCK).keys()
     assert not [name for name in entries(VALIDATOR_LOCK) if name.startswith(("pulumi", "docker"))]

@@ -229,11 +229,11 @@ def test_a_full_output_is_one_message() -> None:
     code = "from toolchain.progress import exit_status, say; import sys; "
     code += "sys.exit(exit_status(lambda: say('word') or 0, 'go on'))"
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True
         )
     reported = f"No space left on device\n  fix: {FREE_SPACE}\n"
-    assert (done.returncode, done.stderr) == (2, reported)
+    assert (process.returncode, process.stderr) == (2, reported)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_stream_that_takes_nothing_leaves_no_trace_and_the_exit_code(closed: s
         "sys.exit(progress.exit_status(act, 'again'))\n"
     )
     words = f'"$0" -c "$1" {closed}; exit ${{PIPESTATUS[0]}}'
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", words, sys.executable, code], capture_output=True, text=True
     )
-    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert process.returncode == 2 and "Traceback" not in process.stderr

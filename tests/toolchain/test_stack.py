@@ -1,4 +1,4 @@
-"""What `make` does around Pulumi's commands: templates, salts."""
+"""`make` around Pulumi's commands: templates, salts, steps, signals."""
 
 import errno
 import io
@@ -42,61 +42,40 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def stack(name: str) -> Stack:
-    return Stack(name)
-
-
 BARE = TEMPLATE.replace("# explained\n", "")
 COMMENTED = SALTED.replace("config:", "# a note\nconfig:")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "left"),
+    ("before", "after", "expected"),
     [
         (TEMPLATE, "# explained\n" + SALTED.replace("  ", "      "), TEMPLATE),
         (TEMPLATE, COMMENTED, COMMENTED.replace("encryptionsalt: v1:abc=\n", "")),
-        (
-            TEMPLATE,
-            SALTED.replace("local", "docker"),
-            "config:\n  earshot:cluster:\n    placement: docker\n",
-        ),
+        (TEMPLATE, SALTED.replace("local", "docker"), BARE.replace("local", "docker")),
         ("", SALTED, BARE),
+        (TEMPLATE, TEMPLATE, None),
+        (SALTED, SALTED, None),
+        (TEMPLATE, SALTED.replace("placement: local", "secret:\n      secure: v1:x"), None),
+        (TEMPLATE, "", None),
     ],
 )
-def test_a_salt_goes_and_an_edit_stays(before: str, after: str, left: str) -> None:
+def test_only_a_new_salt_without_a_secret_is_removed(
+    before: str, after: str, expected: str | None
+) -> None:
     """Pulumi reads the file, adds a salt and formats it; a user may save the file meanwhile."""
-    assert _without_salt(before, after) == left
+    assert _without_salt(before, after) == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (TEMPLATE, TEMPLATE),
-        (SALTED, SALTED),
-        (TEMPLATE, SALTED.replace("placement: local", "secret:\n      secure: v1:x")),
-        (TEMPLATE, ""),
-    ],
-)
-def test_without_a_salt_of_pulumi_s_own_the_file_is_left_alone(before: str, after: str) -> None:
-    assert _without_salt(before, after) is None
-
-
-def test_a_stack_is_made_from_the_template_that_its_name_begins_with(checkout: Path) -> None:
+def test_a_stack_without_a_file_gets_the_template_that_its_name_begins_with(
+    checkout: Path,
+) -> None:
     (checkout / "stacks" / "Pulumi.local.yaml").write_text(TEMPLATE + "encryptionsalt: v1:x=\n")
-    stack("local-of-mine")._from_template()
-    made = Project(checkout).stack_file("local-of-mine")
-    assert made.read_text() == TEMPLATE
-
-
-def test_a_stack_that_has_a_file_keeps_it(checkout: Path) -> None:
-    own = Project(checkout).stack_file("local-mine")
-    own.write_text("mine")
-    stack("local-mine")._from_template()
-    assert own.read_text() == "mine"
-
-
-def test_no_template_no_file(checkout: Path) -> None:
-    stack("other")._from_template()
+    file = Project(checkout).stack_file("local-of-mine")
+    for expected, edited in ((TEMPLATE, "mine"), ("mine", "mine")):
+        Stack("local-of-mine")._from_template()
+        assert file.read_text() == expected
+        file.write_text(edited)
+    Stack("other")._from_template()
     assert not Project(checkout).stack_file("other").exists()
 
 
@@ -105,124 +84,127 @@ def test_a_bad_stack_name_is_one_error(
     checkout: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert main(["up", f"--stack={name}"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    shown = "" if name == "--" else name  # argparse keeps no more of that one
-    assert told[0] == f"error: stack {shown!r}: is no stack's name" and len(told) == 2
+    lines = capsys.readouterr().err.splitlines()
+    text = "" if name == "--" else name  # argparse keeps no more of that one
+    assert lines[0] == f"error: stack {text!r}: is no stack's name" and len(lines) == 2
 
 
 @pytest.mark.parametrize("target", ["up", "down", "clean", "env"])
 @pytest.mark.parametrize("name", ["a b", "-x", "../x", "", "a'b", "a;b", "*", '"', "`x`"])
-def test_make_hands_any_name_over_as_it_is(tmp_path: Path, target: str, name: str) -> None:
-    """What its shell would take for its own is no part of a recipe."""
+def test_make_passes_any_name_unchanged(tmp_path: Path, target: str, name: str) -> None:
+    """No name is a part of a recipe, which a shell would interpret."""
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\nfor it; do printf "%s\\n" "$it"; done\n')
     python.chmod(0o755)
     command = ["make", "-s", target, f"STACK={name}", f"PYTHON={python}", f"VENV_PYTHON={python}"]
-    # without what a make above it, as that of `make test`, tells its own makes
-    own = {
+    # without variables of an outer make, such as that of `make test`
+    environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))
     }
-    done = subprocess.run(command, cwd=STACKS.parent, env=own, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"--stack={name}"
+    process = subprocess.run(
+        command, cwd=STACKS.parent, env=environment, capture_output=True, text=True
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.splitlines()[-1] == f"--stack={name}"
 
 
-def updates(monkeypatch: pytest.MonkeyPatch, left: list[list[str]], codes: list[int]) -> list[str]:
-    """What `up` of a stack does, where after each update so much is ``left``."""
-    seen: list[str] = []
-    monkeypatch.setattr(stack_module, "say", seen.append)
+def updates(monkeypatch: pytest.MonkeyPatch, steps: list[list[str]], codes: list[int]) -> list[str]:
+    """The calls of `up`; ``steps`` has the steps that remain after each update."""
+    calls: list[str] = []
+    monkeypatch.setattr(stack_module, "say", calls.append)
     monkeypatch.setattr(Stack, "_check_needs", lambda _: None)
     monkeypatch.setattr(Stack, "_select", lambda _: None)
 
     def earshot(_: Stack, command: str) -> int:
-        seen.append(command)
+        calls.append(command)
         return 0
 
     def update(_: Stack) -> int:
-        seen.append("update")
+        calls.append("update")
         return codes.pop(0)
 
     monkeypatch.setattr(Stack, "_earshot", earshot)
     monkeypatch.setattr(Stack, "_update", update)
-    monkeypatch.setattr(Stack, "_steps_left", lambda _: tuple(left.pop(0)))
-    return seen
+    monkeypatch.setattr(Stack, "_steps_left", lambda _: tuple(steps.pop(0)))
+    return calls
 
 
 CHECKING = ["Checking stacks/Pulumi.local.yaml ...", "plan", "Updating stack local ..."]
 
 
-def test_up_repeats_until_the_wanted_plan_runs(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = [["step 2 of 3: b", "step 3 of 3: c"], ["step 3 of 3: c"], []]
-    seen = updates(monkeypatch, left, [0, 0, 0])
-    assert stack("local").up() == 0
-    assert seen == [
-        *CHECKING,
-        "update",
-        "Updating stack local, step 2 of 3: b ...",
-        "update",
-        "Updating stack local, step 3 of 3: c ...",
-        "update",
-        "Nothing changed; validating what runs ...",
-        "validate",
-    ]
+STEP_2, STEP_3 = (
+    "Updating stack local, step 2 of 3: b ...",
+    "Updating stack local, step 3 of 3: c ...",
+)
 
 
-def test_up_ends_at_the_first_step_that_fails(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
+NOTHING_CHANGED = "Nothing changed; validating what runs ..."
+
+
+@pytest.mark.parametrize(
+    ("codes", "calls"),
+    [
+        (
+            [0, 0, 0],
+            ["update", STEP_2, "update", STEP_3, "update", NOTHING_CHANGED, "validate"],
+        ),
+        ([0, 1], ["update", STEP_2, "update"]),
+    ],
+    ids=["until the plan runs", "until a step fails"],
+)
+def test_up_makes_step_after_step(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, codes: list[int], calls: list[str]
 ) -> None:
-    seen = updates(monkeypatch, [["step 2 of 2: b"]], [0, 1])
-    assert stack("local").up() == 1
-    assert seen == [*CHECKING, "update", "Updating stack local, step 2 of 2: b ...", "update"]
+    steps = [["step 2 of 3: b", "step 3 of 3: c"], ["step 3 of 3: c"], []]
+    status = codes[-1]
+    recorded = updates(monkeypatch, steps, codes)
+    assert Stack("local").up() == status
+    assert recorded == [*CHECKING, *calls]
 
 
 def test_up_ends_where_a_step_changes_nothing(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     updates(monkeypatch, [["step 2 of 2: b"], ["step 2 of 2: b"]], [0, 0])
-    assert str(raised(EarshotError, stack("local").up)) == (
+    assert str(raised(EarshotError, Stack("local").up)) == (
         "stack local, step 2 of 2: b: is still to be made, although the update ended well\n"
         "  fix: run the same command again"
     )
 
 
-def test_what_is_left_is_told_by_what_is_remembered(checkout: Path) -> None:
-    made = stack("local")
-    assert made._steps_left() == ()
-    state = made.project.state_dir("local")
-    spec = made.project.read_cluster("local")
+def test_the_remaining_steps_are_those_from_the_stored_plan(checkout: Path) -> None:
+    stack = Stack("local")
+    assert stack._steps_left() == ()
+    state = stack.project.state_dir("local")
+    spec = stack.project.read_cluster("local")
     runs = plan_stack(spec, "local", state).plan
     memory.complete(state, runs, 0)
-    assert made._steps_left() == ()
+    assert stack._steps_left() == ()
     Project(checkout).stack_file("local").write_text(
         TEMPLATE + "    listeners:\n"
         "      - {name: REPL, port: 19192, scopes: [internal]}\n"
         "      - {name: EXTERNAL, port: 9092, scopes: [host]}\n"
     )
-    assert [line.partition(":")[0] for line in made._steps_left()] == [
+    assert [line.partition(":")[0] for line in stack._steps_left()] == [
         "step 1 of 3",
         "step 2 of 3",
         "step 3 of 3",
     ]
-
-
-def test_a_stack_without_a_file_has_nothing_left(checkout: Path) -> None:
-    assert stack("other")._steps_left() == ()
+    assert Stack("other")._steps_left() == (), "it has no file"
 
 
 @pytest.mark.parametrize(("code", "stopped"), [(0, ["node-1"]), (255, [])])
-def test_down_stops_what_is_left_over_only_where_pulumi_has_destroyed_the_rest(
+def test_down_stops_leftover_brokers_only_after_pulumi_destroyed_the_stack(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, code: int, stopped: list[str]
 ) -> None:
     """A refused `destroy` may say that another command is at work, with these brokers."""
     (checkout / ".earshot/stacks/other/kafka/node-1").mkdir(parents=True)
-    found: list[str] = []
+    folders: list[str] = []
     monkeypatch.setattr(Stack, "_exists", lambda _: True)
     monkeypatch.setattr(Stack, "_pulumi", lambda *_, **__: code)
-    monkeypatch.setattr(process, "stop", lambda folder, grace: found.append(folder.name))
+    monkeypatch.setattr(process, "stop", lambda folder, grace: folders.append(folder.name))
     assert main(["down", "--stack", "other"]) == code
-    assert found == stopped
+    assert folders == stopped
 
 
 def salted(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,37 +218,29 @@ def salted(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "_run", run)
 
 
-def test_a_salt_is_taken_out_and_the_file_keeps_its_mode_and_place(
+def test_a_salt_is_removed_and_the_file_keeps_its_mode_and_link(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     salted(checkout, monkeypatch)
-    kept, own = checkout / "kept.yaml", Project(checkout).stack_file("mine")
-    kept.write_text(TEMPLATE)
-    kept.chmod(0o600)
-    own.symlink_to(kept)
-    assert stack("mine")._pulumi("up") == 0
-    assert (own.is_symlink(), own.read_text()) == (True, TEMPLATE)
-    assert kept.stat().st_mode & 0o777 == 0o600
+    target, link = checkout / "target.yaml", Project(checkout).stack_file("mine")
+    target.write_text(TEMPLATE)
+    target.chmod(0o600)
+    link.symlink_to(target)
+    assert Stack("mine")._pulumi("up") == 0
+    assert (link.is_symlink(), link.read_text()) == (True, TEMPLATE)
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert Stack("gone")._pulumi("destroy") == 0
+    assert not Project(checkout).stack_file("gone").exists(), "a stack without a file gets none"
 
 
 def test_a_comment_that_is_written_meanwhile_stays(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Project(checkout).stack_file("local")
-
-    def run(*_: object) -> int:
-        own.write_text("# explained\n" + SALTED + "# a thought\n")
-        return 0
-
-    monkeypatch.setattr(stack_module, "_run", run)
-    assert stack("local")._pulumi("up") == 0
-    assert own.read_text() == TEMPLATE + "# a thought\n"
-
-
-def test_a_stack_without_a_file_gets_none(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    salted(checkout, monkeypatch)
-    assert stack("gone")._pulumi("destroy") == 0
-    assert not Project(checkout).stack_file("gone").exists()
+    file = Project(checkout).stack_file("local")
+    text = "# explained\n" + SALTED + "# a thought\n"
+    monkeypatch.setattr(stack_module, "_run", lambda *_: file.write_text(text) * 0)
+    assert Stack("local")._pulumi("up") == 0
+    assert file.read_text() == TEMPLATE + "# a thought\n"
 
 
 def test_stacks_of_any_name_may_be_beside_it(
@@ -276,17 +250,17 @@ def test_stacks_of_any_name_may_be_beside_it(
     (checkout / "pulumi").write_text(f"#!/bin/sh\necho '{names}'\n")
     (checkout / "pulumi").chmod(0o755)
     monkeypatch.setenv("PATH", str(checkout), prepend=":")
-    assert stack("local")._exists()
-    assert not stack("other")._exists()
+    assert Stack("local")._exists()
+    assert not Stack("other")._exists()
 
 
 def test_no_committed_stack_file_has_a_salt() -> None:
     """With one of another passphrase than the user's, Pulumi makes no stack."""
     command = ["git", "grep", "--cached", "--files-with-matches", "^encryptionsalt:", "--", "."]
-    done = subprocess.run(command, cwd=STACKS, capture_output=True, text=True)
-    if done.returncode > 1:
+    process = subprocess.run(command, cwd=STACKS, capture_output=True, text=True)
+    if process.returncode > 1:
         not_meant("this checkout is none of git's")
-    assert done.stdout == ""
+    assert process.stdout == ""
 
 
 @pytest.mark.parametrize("status", [0, 255, -9])
@@ -298,8 +272,8 @@ def test_make_up_ends_plugins_at_once_where_their_cli_was_killed(
     monkeypatch.setattr(stack_module, "recover", lambda *_: None)
     monkeypatch.setattr(stack_module, "_run", lambda *_: status)
     monkeypatch.setattr(stack_module, "end_orphans", lambda *_: ended.append(1))
-    made = Stack("nobodys")
-    assert made._pulumi("up") == status
+    stack = Stack("nobodys")
+    assert stack._pulumi("up") == status
     assert len(ended) == (1 if status < 0 else 0)
 
 
@@ -369,6 +343,6 @@ def test_a_state_for_which_there_is_no_room_is_named_before_pulumi_tries(
             raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
-    error = raised(EarshotError, stack("local")._select)
+    error = raised(EarshotError, Stack("local")._select)
     assert str(error).startswith(f"Pulumi's state in {checkout}/state: cannot be written (")
     assert text in str(error)

@@ -1,4 +1,4 @@
-"""What a killed Pulumi leaves in a file backend, found and fixed before the next command."""
+"""Leftovers of a killed Pulumi in a file backend, fixed before the next command."""
 
 import json
 import os
@@ -35,25 +35,28 @@ def repair(state: Path) -> None:
     recover({"PULUMI_BACKEND_URL": f"{state.as_uri()}?no_tmp_dir=true"}, "local")
 
 
-def test_the_lock_of_a_process_that_is_gone_is_cleared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("pid", "hostname", "stack", "is_cleared"),
+    [
+        (GONE, "", "local", True),
+        (os.getpid(), "", "local", True),  # another program has the pid now
+        (GONE, "elsewhere.example", "local", False),
+        (GONE, "", "another", False),
+    ],
+    ids=["gone", "another program", "another machine", "another stack"],
+)
+def test_only_the_lock_of_an_ended_pulumi_of_this_machine_and_stack_is_cleared(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    pid: int,
+    hostname: str,
+    stack: str,
+    is_cleared: bool,
 ) -> None:
-    path = lock(tmp_path, GONE)
+    path = lock(tmp_path, pid, hostname, stack)
     repair(tmp_path)
-    assert not path.exists()
-    assert "Clearing the lock of pulumi process" in capsys.readouterr().out
-
-
-def test_a_pid_that_is_no_pulumi_holds_no_lock(tmp_path: Path) -> None:
-    path = lock(tmp_path, os.getpid())
-    repair(tmp_path)
-    assert not path.exists()
-
-
-def test_another_machines_lock_is_left_alone(tmp_path: Path) -> None:
-    path = lock(tmp_path, GONE, "elsewhere.example")
-    repair(tmp_path)
-    assert path.exists()
+    assert path.exists() is not is_cleared
+    assert ("Clearing the lock of pulumi process" in capsys.readouterr().out) is is_cleared
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": "x", "hostname": "y"}'])
@@ -76,24 +79,22 @@ def test_attributes_that_were_cut_short_go_and_the_state_stays(
     assert path.with_suffix("").read_text() == "{}"
 
 
-def test_a_lock_of_the_dead_protects_nothing(tmp_path: Path) -> None:
-    path = attributes(tmp_path, "", stack="another")
-    lock(tmp_path, GONE, stack="another")
+@pytest.mark.parametrize(
+    ("text", "hostname", "stays"),
+    [
+        ("", "", False),  # the process of the lock has ended
+        ("", "elsewhere.example", True),
+        ('{"md5": "x"}', None, True),
+    ],
+)
+def test_whole_attributes_and_those_of_a_locked_stack_stay(
+    tmp_path: Path, text: str, hostname: str | None, stays: bool
+) -> None:
+    path = attributes(tmp_path, text, stack="another")
+    if hostname is not None:
+        lock(tmp_path, GONE, hostname, stack="another")
     repair(tmp_path)
-    assert not path.exists()
-
-
-def test_attributes_that_are_whole_stay(tmp_path: Path) -> None:
-    path = attributes(tmp_path, '{"md5": "x"}')
-    repair(tmp_path)
-    assert path.exists()
-
-
-def test_no_attributes_are_changed_while_a_process_has_the_stack(tmp_path: Path) -> None:
-    lock(tmp_path, GONE, "elsewhere.example", stack="another")
-    path = attributes(tmp_path, "", stack="another")
-    repair(tmp_path)
-    assert path.exists()
+    assert path.exists() is stays
 
 
 @pytest.mark.parametrize("url", ["file://~/state", "file://./state", "file://state"])
@@ -111,10 +112,4 @@ def test_other_backends_are_left_alone(tmp_path: Path) -> None:
     path = attributes(tmp_path, "")
     recover({"PULUMI_BACKEND_URL": "s3://bucket"}, "local")
     recover({}, "local")
-    assert path.exists()
-
-
-def test_the_locks_of_other_stacks_are_left_to_their_own_commands(tmp_path: Path) -> None:
-    path = lock(tmp_path, GONE, stack="another")
-    repair(tmp_path)
     assert path.exists()

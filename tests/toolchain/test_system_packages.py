@@ -16,15 +16,15 @@ DOCKERD = Tool("dockerd", "docker.io", "running containers")
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What would have been run."""
-    ran: list[list[str]] = []
+    """The commands that are not run."""
+    recorded: list[list[str]] = []
 
     def record(command: list[str], environment: Mapping[str, str]) -> None:
-        ran.append(command)
+        recorded.append(command)
 
     monkeypatch.setattr(system_packages, "_retry", record)
     monkeypatch.setattr(system_packages, "missing", lambda: [KCAT])
-    return ran
+    return recorded
 
 
 def test_elsewhere_the_command_is_printed(
@@ -36,32 +36,40 @@ def test_elsewhere_the_command_is_printed(
     assert "apt-get install --yes kcat" in capsys.readouterr().out
 
 
-def test_in_ci_they_are_installed(
-    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("for_tests", "expected"),
+    [(True, [["apt-get", "update"], ["apt-get", "install", "--yes", "kcat"]]), (False, [])],
+)
+def test_in_ci_the_tools_of_tests_are_installed(
+    commands: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    for_tests: bool,
+    expected: list[list[str]],
 ) -> None:
     monkeypatch.setattr(system_packages, "may_install", lambda: True)
-    system_packages.ensure(for_tests=True)
-    assert commands == [["apt-get", "update"], ["apt-get", "install", "--yes", "kcat"]]
-
-
-def test_plain_set_up_wants_no_test_tools(
-    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(system_packages, "may_install", lambda: True)
-    system_packages.ensure(for_tests=False)
-    assert commands == []
+    system_packages.ensure(for_tests=for_tests)
+    assert commands == expected
 
 
 @pytest.mark.parametrize(
-    ("ci", "uid", "expected"),
-    [("true", 0, True), ("1", 0, True), ("", 0, False), ("false", 0, False), ("true", 1000, False)],
+    ("value", "uid", "in_ci", "with_docker"),
+    [
+        ("true", 0, True, None),
+        ("1", 0, True, True),
+        ("", 0, False, False),
+        ("false", 0, False, None),
+        ("true", 1000, False, None),
+        ("1", 1000, False, False),
+    ],
 )
-def test_only_root_in_ci_may_install(
-    monkeypatch: pytest.MonkeyPatch, ci: str, uid: int, expected: bool
+def test_only_root_in_ci_may_install_and_is_given_docker(
+    monkeypatch: pytest.MonkeyPatch, value: str, uid: int, in_ci: bool, with_docker: bool | None
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert system_packages.may_install({"CI": ci}) is expected
+    assert system_packages.may_install({"CI": value}) is in_ci
+    if with_docker is not None:
+        assert system_packages.docker_is_wanted({"EARSHOT_TEST_DOCKER": value}) is with_docker
 
 
 def test_one_variable_asks_for_dockers_packages_alone(
@@ -73,17 +81,6 @@ def test_one_variable_asks_for_dockers_packages_alone(
     system_packages.ensure(for_tests=True)
     assert commands == [["apt-get", "update"], ["apt-get", "install", "--yes", "docker.io"]]
     assert "apt-get install --yes kcat\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("value", "uid", "expected"), [("1", 0, True), ("", 0, False), ("1", 1000, False)]
-)
-def test_only_root_is_given_docker(
-    monkeypatch: pytest.MonkeyPatch, value: str, uid: int, expected: bool
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: uid)
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert system_packages.docker_is_wanted({"EARSHOT_TEST_DOCKER": value}) is expected
 
 
 def test_an_engine_elsewhere_makes_dockerd_unnecessary(monkeypatch: pytest.MonkeyPatch) -> None:

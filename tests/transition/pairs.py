@@ -1,4 +1,4 @@
-"""Random pairs of plans: what runs, and what is wanted of it."""
+"""Random pairs of plans: the running one, and the wanted one."""
 
 import random
 from typing import Any
@@ -18,9 +18,9 @@ Document = dict[str, Any]
 
 
 def changes(chance: random.Random) -> tuple[ClusterPlan, ClusterPlan, ClusterPlan]:
-    """What runs, what is wanted, and what is wanted instead when that is half done.
+    """The running plan, the wanted one, and another that is wanted when half of that is done.
 
-    Both are most often a few changes of what runs, at times another cluster.
+    The latter two are mostly a few changes of the running one, sometimes another cluster.
     """
     old = cluster(chance)
     wanted, instead = (
@@ -44,7 +44,7 @@ def cluster(chance: random.Random) -> Document:
 
 def changed(old: Document, chance: random.Random) -> Document:
     """``old`` after one to four changes that an operator may want, sensible or not."""
-    new = {**old, "listeners": [dict(item) for item in old["listeners"]]}
+    new = {**old, "listeners": [dict(listener) for listener in old["listeners"]]}
     for _ in range(chance.randint(1, 4)):
         chance.choice(
             (_renamed, _renamed, _moved, _secured, _added, _removed, _used, _grown, _rescoped)
@@ -65,20 +65,20 @@ def planned(document: Document) -> ClusterPlan:
 def _renamed(new: Document, chance: random.Random) -> None:
     free = [name for name in NAMES if name not in _taken(new, "name")]
     if free:
-        item = chance.choice(new["listeners"])
-        if new.get("inter_broker") == item["name"]:
+        listener = chance.choice(new["listeners"])
+        if new.get("inter_broker") == listener["name"]:
             del new["inter_broker"]
-        item["name"] = chance.choice(free)
+        listener["name"] = chance.choice(free)
         if chance.random() < 0.7:
-            _move(new, item, chance)
+            _move(new, listener, chance)
 
 
 def _moved(new: Document, chance: random.Random) -> None:
     _move(new, chance.choice(new["listeners"]), chance)
 
 
-def _move(new: Document, item: Document, chance: random.Random) -> None:
-    item["port"] = chance.choice([port for port in PORTS if port not in _taken(new, "port")])
+def _move(new: Document, listener: Document, chance: random.Random) -> None:
+    listener["port"] = chance.choice([port for port in PORTS if port not in _taken(new, "port")])
 
 
 def _secured(new: Document, chance: random.Random) -> None:
@@ -88,33 +88,35 @@ def _secured(new: Document, chance: random.Random) -> None:
 def _added(new: Document, chance: random.Random) -> None:
     free = [name for name in NAMES if name not in _taken(new, "name")]
     if free:
-        item: Document = {"name": chance.choice(free), "scopes": chance.choice(SCOPES)}
-        item |= {"port": 0, "protocol": chance.choice(PROTOCOLS)}
-        new["listeners"].insert(chance.randint(0, len(new["listeners"])), item)
-        _move(new, item, chance)
+        listener: Document = {"name": chance.choice(free), "scopes": chance.choice(SCOPES)}
+        listener |= {"port": 0, "protocol": chance.choice(PROTOCOLS)}
+        new["listeners"].insert(chance.randint(0, len(new["listeners"])), listener)
+        _move(new, listener, chance)
 
 
 def _removed(new: Document, chance: random.Random) -> None:
-    item = chance.choice(new["listeners"])
-    others = [it for it in new["listeners"] if it is not item]
-    if any("internal" in it["scopes"] for it in others):
-        new["listeners"] = others
-        if new.get("inter_broker") == item["name"]:
+    listener = chance.choice(new["listeners"])
+    rest = [listener for listener in new["listeners"] if listener is not listener]
+    if any("internal" in listener["scopes"] for listener in rest):
+        new["listeners"] = rest
+        if new.get("inter_broker") == listener["name"]:
             del new["inter_broker"]
 
 
 def _used(new: Document, chance: random.Random) -> None:
-    internal = [it["name"] for it in new["listeners"] if "internal" in it["scopes"]]
+    internal = [
+        listener["name"] for listener in new["listeners"] if "internal" in listener["scopes"]
+    ]
     new["inter_broker"] = chance.choice(internal)
 
 
 def _rescoped(new: Document, chance: random.Random) -> None:
-    item = chance.choice(new["listeners"])
-    item["scopes"] = chance.choice(SCOPES)
-    if "internal" not in item["scopes"] and new.get("inter_broker") == item["name"]:
+    listener = chance.choice(new["listeners"])
+    listener["scopes"] = chance.choice(SCOPES)
+    if "internal" not in listener["scopes"] and new.get("inter_broker") == listener["name"]:
         del new["inter_broker"]
-    if not any("internal" in it["scopes"] for it in new["listeners"]):
-        item["scopes"] = ["internal"]
+    if not any("internal" in listener["scopes"] for listener in new["listeners"]):
+        listener["scopes"] = ["internal"]
 
 
 def _grown(new: Document, chance: random.Random) -> None:
@@ -122,4 +124,4 @@ def _grown(new: Document, chance: random.Random) -> None:
 
 
 def _taken(document: Document, key: str) -> set[Any]:
-    return {item[key] for item in document["listeners"]}
+    return {listener[key] for listener in document["listeners"]}

@@ -1,7 +1,7 @@
-"""A model of brokers that are restarted one at a time: who must reach whom, and who cannot.
+"""A model of brokers that are restarted one at a time, and the connections that fail.
 
-It knows nothing of how steps are found: it reads the settings that brokers are started with, as
-Kafka does, and which listeners have addresses that other brokers can resolve.
+It is independent of the search for steps: like Kafka, it reads the settings of brokers, and which
+listeners have addresses that other brokers can resolve.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from earshot.listeners.render import settings
 from earshot.listeners.terms import Scope
 
 ALL = 6
-"""Of so many brokers every mixture is looked at; of more, `SAMPLE` of them."""
+"""The most brokers of which every mixture is checked; of more, `SAMPLE` mixtures."""
 SAMPLE = 48
 
 Offer = tuple[str, str]
@@ -25,7 +25,7 @@ Offer = tuple[str, str]
 
 @dataclass(frozen=True)
 class Broker:
-    """What one broker offers and uses, as its settings say."""
+    """The listeners that one broker offers and uses, from its settings."""
 
     id: int
     offers: frozenset[Offer]
@@ -49,7 +49,11 @@ class Broker:
             frozenset((name, protocols[name]) for name in names),
             (used, protocols.get(used, "")),
             tuple((name, address.rpartition(":")[2]) for name, address in binds),
-            frozenset(it.name for it in plan.node(id).listeners if Scope.INTERNAL in it.scopes),
+            frozenset(
+                listener.name
+                for listener in plan.node(id).listeners
+                if Scope.INTERNAL in listener.scopes
+            ),
         )
 
 
@@ -59,17 +63,17 @@ def brokers(plan: ClusterPlan) -> dict[int, Broker]:
 
 def clients_of(*plans: ClusterPlan) -> frozenset[Offer]:
     """The listeners that all of ``plans`` have at every broker: their clients must be served."""
-    offered = [it.offers for plan in plans for it in brokers(plan).values()]
+    offered = [broker.offers for plan in plans for broker in brokers(plan).values()]
     return frozenset.intersection(*offered)
 
 
 def sent_nowhere(state: Mapping[int, Broker], clients: Iterable[Offer]) -> Iterator[str]:
-    """What somebody in ``state`` is sent to, and a broker lacks."""
-    for one, other in itertools.permutations(state.values(), 2):
-        if one.uses not in other.offers:
-            yield f"broker {one.id} is sent to {one.uses} of broker {other.id}"
-        elif one.uses[0] not in other.internal:
-            yield f"broker {one.id} cannot resolve {one.uses} of broker {other.id}"
+    """The listeners that a broker or client of ``state`` is sent to, and a broker lacks."""
+    for sender, target in itertools.permutations(state.values(), 2):
+        if sender.uses not in target.offers:
+            yield f"broker {sender.id} is sent to {sender.uses} of broker {target.id}"
+        elif sender.uses[0] not in target.internal:
+            yield f"broker {sender.id} cannot resolve {sender.uses} of broker {target.id}"
     for offer in clients:
         for broker in state.values():
             if offer not in broker.offers:
@@ -77,14 +81,14 @@ def sent_nowhere(state: Mapping[int, Broker], clients: Iterable[Offer]) -> Itera
 
 
 def restarted(before: Broker | None, after: Broker) -> Iterator[str]:
-    """What is wrong with one broker's restart."""
+    """The problems of one broker's restart."""
     ports = [port for _, port in after.ports]
     if len(set(ports)) != len(ports):
         yield f"broker {after.id} binds a port twice"
-    held = {port: name for name, port in before.ports} if before else {}
+    names = {port: name for name, port in before.ports} if before else {}
     for name, port in after.ports:
-        if held.get(port, name) != name:
-            yield f"broker {after.id}: {name} takes port {port} from {held[port]} in one go"
+        if names.get(port, name) != name:
+            yield f"broker {after.id}: {name} takes port {port} from {names[port]} in one go"
 
 
 def roll(
@@ -93,17 +97,17 @@ def roll(
     clients: frozenset[Offer],
     chance: random.Random,
 ) -> Iterator[str]:
-    """What is wrong in any mixture on the way from ``start`` to ``after``, in any order."""
+    """The problems in any mixture on the way from ``start`` to ``after``, in any order."""
     new = brokers(after)
     for id in new:
         yield from restarted(start.get(id), new[id])
-    staying = {id: it for id, it in start.items() if id in new}  # the others hold no data
+    staying = {id: broker for id, broker in start.items() if id in new}  # the others hold no data
     for chosen in mixtures(sorted(new), chance):
         yield from sent_nowhere(staying | {id: new[id] for id in chosen}, clients)
 
 
 def mixtures(ids: Sequence[int], chance: random.Random) -> Iterator[tuple[int, ...]]:
-    """Those that were restarted already: each set of them is passed in some order."""
+    """Sets of restarted brokers: each of them occurs in some order of restarts."""
     if len(ids) <= ALL:
         for count in range(len(ids) + 1):
             yield from itertools.combinations(ids, count)

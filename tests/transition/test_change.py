@@ -1,4 +1,4 @@
-"""Where a stack is in its change, by what is remembered of it."""
+"""The position of a stack in its change, from its stored memory."""
 
 from pathlib import Path
 from typing import Any
@@ -55,27 +55,20 @@ def test_the_old_plan_again_counts_what_was_done(tmp_path: Path) -> None:
     assert Change.of(tmp_path, BEFORE).note == "step 2 of 2: REPL removed"
 
 
-def test_names_that_only_an_update_knows_are_those_that_run(tmp_path: Path) -> None:
-    """As of Docker hosts that the stack makes."""
+def test_hosts_that_only_an_update_knows_are_those_that_run(tmp_path: Path) -> None:
+    """The hosts of Docker hosts that the stack makes."""
 
     def on(name: str, *listeners: dict[str, Any]) -> ClusterPlan:
-        made = plan(*listeners)
-        nodes = [
-            node.model_copy(
-                update={
-                    "listeners": tuple(
-                        it.model_copy(update={"host": f"{node.id}.{name}"}) for it in node.listeners
-                    )
-                }
-            )
-            for node in made.nodes
-        ]
-        return made.model_copy(update={"nodes": tuple(nodes)})
+        document = plan(*listeners).model_dump()
+        for node in document["nodes"]:
+            for listener in node["listeners"]:
+                listener["host"] = f"{node['id']}.{name}"
+        return ClusterPlan.model_validate(document)
 
-    before = on("compute.internal", INTERNAL, EXTERNAL)
-    memory.complete(tmp_path, before, 0)
+    running = on("compute.internal", INTERNAL, EXTERNAL)
+    memory.complete(tmp_path, running, 0)
     same = Change.of(tmp_path, on("not-known-yet.invalid", INTERNAL, EXTERNAL))
-    assert (same.plan, same.lines) == (before, ())
+    assert (same.plan, same.lines) == (running, ())
     renamed = Change.of(tmp_path, on("not-known-yet.invalid", REPL, EXTERNAL))
     assert renamed.lines == LINES
     with pytest.raises(EarshotError, match="controllers would move"):
@@ -86,13 +79,14 @@ def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path
     memory.begin(tmp_path, BEFORE)
     assert memory.recall(tmp_path) == memory.ChangeMemory(begun=(BEFORE,))
     memory.complete(tmp_path, BEFORE, 1)
+    assert (tmp_path / memory.FILE).stat().st_mode & 0o777 == 0o600
     memory.begin(tmp_path, BEFORE)
     assert memory.recall(tmp_path) == memory.ChangeMemory(complete=BEFORE, done=1)
     memory.begin(tmp_path, RENAMED)
     both = memory.ChangeMemory(complete=BEFORE, begun=(RENAMED,), done=1)
     assert memory.recall(tmp_path) == both
-    for again in (RENAMED, BEFORE):
-        memory.begin(tmp_path, again)
+    for repeated in (RENAMED, BEFORE):
+        memory.begin(tmp_path, repeated)
         assert memory.recall(tmp_path) == both, "some node may run it still"
     third = plan(INTERNAL)
     memory.begin(tmp_path, third)
@@ -102,11 +96,6 @@ def test_a_step_that_was_begun_is_remembered_until_it_is_complete(tmp_path: Path
     assert memory.recall(tmp_path) == memory.ChangeMemory()
 
 
-def test_what_is_remembered_is_for_its_owner_alone(tmp_path: Path) -> None:
-    memory.complete(tmp_path, BEFORE, 0)
-    assert (tmp_path / memory.FILE).stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"complete": 3}', '{"complete": {"nodes": []}}'])
 def test_a_memory_that_is_not_whole_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / memory.FILE).write_text(text)
@@ -114,10 +103,9 @@ def test_a_memory_that_is_not_whole_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_memory_that_cannot_be_read_or_written_is_one_error(tmp_path: Path) -> None:
-    (tmp_path / memory.FILE).mkdir()
     path = tmp_path / memory.FILE
-    for act, words in (
-        (lambda: memory.recall(tmp_path), "cannot be read (Is a directory)"),
-        (lambda: memory.complete(tmp_path, BEFORE, 0), "cannot be written (Is a directory)"),
-    ):
-        assert str(raised(EarshotError, act)) == f"{path}: {words}"
+    path.mkdir()
+    error = raised(EarshotError, memory.recall, tmp_path)
+    assert str(error) == f"{path}: cannot be read (Is a directory)"
+    error = raised(EarshotError, memory.complete, tmp_path, BEFORE, 0)
+    assert str(error) == f"{path}: cannot be written (Is a directory)"

@@ -1,4 +1,4 @@
-"""What is remembered, compared with what nodes run: who counts where the two disagree."""
+"""The memory of a change, compared with the settings of running nodes."""
 
 from collections.abc import Collection
 
@@ -15,8 +15,8 @@ MOVED = plan(INTERNAL, {**EXTERNAL, "port": 9192})
 SECURED = plan(INTERNAL, {**EXTERNAL, "protocol": "SSL"})
 
 
-def runs(them: ClusterPlan, ids: Collection[int] = (1, 2, 3)) -> dict[int, NodeSettings]:
-    return {id: annotated(them, them.node(id)) for id in ids}
+def runs(running: ClusterPlan, ids: Collection[int] = (1, 2, 3)) -> dict[int, NodeSettings]:
+    return {id: annotated(running, running.node(id)) for id in ids}
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_what_is_remembered_stays_where_no_node_runs_something_else(
 
 def test_a_memory_that_no_broker_runs_is_followed_no_longer() -> None:
     """The state was put back from a copy, and the change with it: the memory beside it was not."""
-    found, note = corrected(ChangeMemory(complete=MOVED, done=1), BEFORE, runs(BEFORE))
-    assert found == ChangeMemory(complete=BEFORE)
+    memory_after, note = corrected(ChangeMemory(complete=MOVED, done=1), BEFORE, runs(BEFORE))
+    assert memory_after == ChangeMemory(complete=BEFORE)
     listeners = ", ".join(map(str, BEFORE.node(1).listeners))
     assert note == (
         "nodes 1 to 3 run other listeners than those that are remembered of the last change: "
@@ -56,25 +56,25 @@ def test_what_runs_is_read_from_the_nodes_own_settings(
     actual: ClusterPlan, remembered: ClusterPlan
 ) -> None:
     other = plan(EXTERNAL | {"scopes": ["internal"]})
-    found, note = corrected(ChangeMemory(complete=remembered), other, runs(actual))
-    assert found == ChangeMemory(complete=actual)
+    memory_after, note = corrected(ChangeMemory(complete=remembered), other, runs(actual))
+    assert memory_after == ChangeMemory(complete=actual)
     assert bool(note) is (actual != remembered)
 
 
 def test_a_part_of_the_nodes_is_followed_beside_the_rest() -> None:
     observed = {**runs(BEFORE, [1, 3]), **runs(RENAMED, [2])}
-    found, note = corrected(ChangeMemory(complete=BEFORE, begun=(MOVED,)), RENAMED, observed)
-    assert found == ChangeMemory(complete=BEFORE, begun=(RENAMED,))
+    memory_after, note = corrected(ChangeMemory(complete=BEFORE, begun=(MOVED,)), RENAMED, observed)
+    assert memory_after == ChangeMemory(complete=BEFORE, begun=(RENAMED,))
     assert note.startswith("node 2 runs other listeners than those")
 
 
 def test_variables_of_containers_are_read_as_properties_are() -> None:
-    them = {id: read_environment(environment(RENAMED, RENAMED.node(id))) for id in (1, 2, 3)}
-    assert corrected(ChangeMemory(complete=RENAMED), BEFORE, them) == (
+    settings = {id: read_environment(environment(RENAMED, RENAMED.node(id))) for id in (1, 2, 3)}
+    assert corrected(ChangeMemory(complete=RENAMED), BEFORE, settings) == (
         ChangeMemory(complete=RENAMED),
         "",
     )
-    found, _ = corrected(ChangeMemory(complete=BEFORE), MOVED, them)
-    assert found.complete is not None
-    assert found.complete.listener_names == RENAMED.listener_names
-    assert found.complete.inter_broker == "REPL"
+    memory_after, _ = corrected(ChangeMemory(complete=BEFORE), MOVED, settings)
+    assert memory_after.complete is not None
+    assert memory_after.complete.listener_names == RENAMED.listener_names
+    assert memory_after.complete.inter_broker == "REPL"

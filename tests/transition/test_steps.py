@@ -1,4 +1,4 @@
-"""The steps of a change, in none of which a client is sent nowhere."""
+"""The steps of a change: in each of them, every client reaches the brokers."""
 
 import random
 from typing import Any
@@ -38,8 +38,11 @@ def texts(steps: tuple[Step, ...]) -> list[str]:
 def offered(steps: tuple[Step, ...]) -> list[tuple[str, ...]]:
     """The client listeners of each step, the one between brokers first."""
     return [
-        (it.plan.inter_broker, *(n for n in it.plan.listener_names if n != it.plan.inter_broker))
-        for it in steps
+        (
+            step.plan.inter_broker,
+            *(name for name in step.plan.listener_names if name != step.plan.inter_broker),
+        )
+        for step in steps
     ]
 
 
@@ -59,7 +62,7 @@ def test_another_listener_between_brokers_takes_three_steps() -> None:
     assert steps[-1].plan == RENAMED
 
 
-def test_from_each_step_the_rest_is_left_or_the_way_back() -> None:
+def test_each_step_can_be_continued_or_reverted() -> None:
     first, second, third = transition(BEFORE, RENAMED)
     assert transition(first.plan, RENAMED) == (second, third)
     assert transition(second.plan, RENAMED) == (third,)
@@ -71,16 +74,16 @@ def test_from_each_step_the_rest_is_left_or_the_way_back() -> None:
     ]
 
 
-def test_a_step_that_was_interrupted_is_gone_on_with_or_taken_back() -> None:
+def test_an_interrupted_step_is_continued_or_reverted() -> None:
     first, second, third = transition(BEFORE, RENAMED)
     assert transition(BEFORE, RENAMED, begun=[first.plan]) == (first, second, third)
     assert transition(first.plan, RENAMED, begun=[second.plan]) == (second, third)
-    back = transition(first.plan, BEFORE, begun=[second.plan])
-    assert texts(back) == [
+    reverted = transition(first.plan, BEFORE, begun=[second.plan])
+    assert texts(reverted) == [
         "back to the listeners before the step that was interrupted",
         "REPL removed",
     ]
-    assert [step.plan for step in back] == [first.plan, BEFORE]
+    assert [step.plan for step in reverted] == [first.plan, BEFORE]
     assert [step.plan for step in transition(BEFORE, BEFORE, begun=[first.plan])] == [BEFORE]
 
 
@@ -226,9 +229,11 @@ def test_what_brokers_use_keeps_its_address_until_they_use_another_one(
     assert [_hosts(step.plan) for step in steps] == [{"b1.internal.example"}] * len(steps)
 
 
-def _hosts(of: ClusterPlan) -> set[object]:
-    """What broker 1 advertises to the others."""
-    return {it.host for it in of.node(1).listeners if it.name == of.inter_broker}
+def _hosts(plan: ClusterPlan) -> set[object]:
+    """The hosts that broker 1 advertises to the others."""
+    return {
+        listener.host for listener in plan.node(1).listeners if listener.name == plan.inter_broker
+    }
 
 
 PUBLISHED = {1: 39092, 2: 39093, 3: 39094}
@@ -361,17 +366,18 @@ def test_what_no_order_can_do_is_refused_with_the_way(
     )
 
 
-def secured(of: ClusterPlan, **changes: Any) -> ClusterPlan:
-    security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)
-    return of.model_copy(update={"security": security, **changes})
+def secured(plan: ClusterPlan, **security: Any) -> ClusterPlan:
+    """``plan`` with certificates; ``security`` are fields of its `SecurityPlan`."""
+    settings = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512, **security)
+    return plan.model_copy(update={"security": settings})
 
 
 def test_security_comes_beside_what_is_in_plain_text_and_goes_with_a_stop_alone() -> None:
-    own = (
+    listeners = (
         REPL | {"protocol": "SSL"},
         EXTERNAL | {"name": "PUBLIC", "port": 9192, "protocol": "SASL_SSL"},
     )
-    wanted = secured(plan(*own))
+    wanted = secured(plan(*listeners))
     steps = transition(BEFORE, wanted)
     assert texts(steps) == [
         (
@@ -412,23 +418,16 @@ def test_security_is_refused_beside_security_settings_of_the_users_own(
 
 
 def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None:
-    own = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512)
-    given = own.model_copy(update={"principals": ("CN=b1",)})
-    secured, theirs = (BEFORE.model_copy(update={"security": it}) for it in (own, given))
-    for before, wanted in ((secured, theirs), (theirs, secured)):
-        assert raised(EarshotError, transition, before, wanted).observed == (
+    own, given = secured(BEFORE), secured(BEFORE, principals=("CN=b1",))
+    for running, wanted in ((own, given), (given, own)):
+        assert raised(EarshotError, transition, running, wanted).observed == (
             "nodes would get certificates from another source while brokers run: the others would "
             "not trust those restarted first"
         )
 
 
-def secured_by(*authorities: int) -> ClusterPlan:
-    security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512, authorities=authorities)
-    return BEFORE.model_copy(update={"security": security})
-
-
 def test_an_authority_takes_over_once_all_trust_both() -> None:
-    way = [secured_by(*them) for them in ((1,), (1, 2), (2, 1), (2,))]
+    way = [secured(BEFORE, authorities=ids) for ids in ((1,), (1, 2), (2, 1), (2,))]
     for before, after, words in zip(way, way[1:], TAKEN_OVER, strict=False):
         (step,) = transition(before, after)
         assert (step.text, step.restarts) == (words, (1, 2, 3))
@@ -458,39 +457,57 @@ TAKEN_OVER = (
 def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
     wanted: tuple[str, ...], shown: str
 ) -> None:
-    def secured(of: ClusterPlan, subjects: tuple[str, ...]) -> ClusterPlan:
-        security = SecurityPlan(folder="/f", mechanism=Mechanism.SCRAM_SHA_512, principals=subjects)
-        return of.model_copy(update={"security": security})
-
-    held = ("CN=b1", "CN=b2", "CN=b3")
-    before = secured(BEFORE, held)
-    assert raised(EarshotError, transition, before, secured(BEFORE, wanted)).observed == (
+    subjects = ("CN=b1", "CN=b2", "CN=b3")
+    running = secured(BEFORE, principals=subjects)
+    changed = secured(BEFORE, principals=wanted)
+    assert raised(EarshotError, transition, running, changed).observed == (
         f"nodes would get certificates for {shown} while brokers run: Kafka authorizes nodes by "
         "these subjects, and nodes restarted later do not have them in their settings"
     )
-    transition(before, secured(BEFORE, held[::-1]))
-    transition(before, secured(plan(INTERNAL, EXTERNAL, brokers=4), (*held, "CN=b4")))
+    transition(running, secured(BEFORE, principals=subjects[::-1]))
+    four = plan(INTERNAL, EXTERNAL, brokers=4)
+    transition(running, secured(four, principals=(*subjects, "CN=b4")))
     alone = plan(INTERNAL, EXTERNAL, brokers=1)
-    transition(secured(alone, held[:1]), secured(alone, wanted[-1:]))
+    transition(secured(alone, principals=subjects[:1]), secured(alone, principals=wanted[-1:]))
 
 
-def test_of_many_ports_that_change_hands_the_first_are_named() -> None:
-    before, wanted = (
-        plan(item, EXTERNAL, brokers=4) for item in (INTERNAL, REPL | {"port": 19092})
-    )
-    assert raised(EarshotError, transition, before, wanted).observed == (
-        "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would change from "
-        "INTERNAL to REPL in one step, and clients of INTERNAL would get the addresses of REPL"
-    )
-
-
-def test_of_listeners_that_exchange_their_ports_the_first_is_named() -> None:
-    wanted = plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1)
-    error = raised(EarshotError, transition, plan(INTERNAL, EXTERNAL, REPL, brokers=1), wanted)
-    assert error.observed == (
-        "port 19192 of node 1 would change from REPL to INTERNAL in one step, and clients of REPL "
-        "would get the addresses of INTERNAL"
-    )
+@pytest.mark.parametrize(
+    ("running", "wanted", "ports"),
+    [
+        (
+            plan(INTERNAL, EXTERNAL, brokers=4),
+            plan(REPL | {"port": 19092}, EXTERNAL, brokers=4),
+            (
+                "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would change from "
+                "INTERNAL to REPL in one step, and clients of INTERNAL would get the addresses of "
+                "REPL"
+            ),
+        ),
+        (
+            plan(INTERNAL, EXTERNAL, REPL, brokers=1),
+            plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1),
+            (
+                "port 19192 of node 1 would change from REPL to INTERNAL in one step, and clients "
+                "of REPL would get the addresses of INTERNAL"
+            ),
+        ),
+        (
+            BEFORE,
+            BEFORE.model_copy(
+                update={"nodes": (*BEFORE.nodes[:2], BEFORE.node(3).model_copy(update={"id": 4}))}
+            ),
+            (
+                "broker 3 would become broker 4 at b3.internal.example:19092: a broker's id is "
+                "part of its data, and clients with this address would reach another broker"
+            ),
+        ),
+    ],
+    ids=["many ports", "exchanged ports", "another id"],
+)
+def test_an_address_that_passes_to_another_listener_or_broker_is_named(
+    running: ClusterPlan, wanted: ClusterPlan, ports: str
+) -> None:
+    assert raised(EarshotError, transition, running, wanted).observed == ports
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
@@ -507,24 +524,13 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
     assert same.observed == refusal.observed.replace("REPL", "INTERNAL")
 
 
-def test_an_id_that_changes_is_refused() -> None:
-    third = BEFORE.node(3)
-    wanted = BEFORE.model_copy(
-        update={"nodes": (*BEFORE.nodes[:2], third.model_copy(update={"id": 4}))}
-    )
-    assert raised(EarshotError, transition, BEFORE, wanted).observed == (
-        "broker 3 would become broker 4 at b3.internal.example:19092: a broker's id is part of its "
-        "data, and clients with this address would reach another broker"
-    )
-
-
 def test_in_no_mixture_of_any_step_is_a_client_sent_nowhere() -> None:
-    counted = []
+    counts = []
     for number in range(PAIRS):
-        steps, found = walked(random.Random(f"unit/{number}"))
-        assert found == [], f"pair unit/{number}"
-        counted.append(steps)
-    assert {REFUSED, 1, 2, 3} <= set(counted)
+        steps, problems = walked(random.Random(f"unit/{number}"))
+        assert problems == [], f"pair unit/{number}"
+        counts.append(steps)
+    assert {REFUSED, 1, 2, 3} <= set(counts)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ def as_given(way: Way) -> Way:
 
 
 def walked(chance: random.Random, order: Order = as_given) -> tuple[int, list[str]]:
-    """The number of steps for a random pair, and what is wrong on the way.
+    """The number of steps for a random pair, and the problems on the way.
 
-    One of the steps is interrupted too; after that the same is wanted, or the old plan again, or
-    something else. ``order`` may spoil the order of the steps.
+    One of the steps is interrupted, and then continued, reverted, or followed by another change.
+    ``order`` may change the order of the steps.
     """
     current, wanted, instead = changes(chance)
     try:
@@ -37,31 +37,31 @@ def walked(chance: random.Random, order: Order = as_given) -> tuple[int, list[st
         return REFUSED, []
     way = order([step.plan for step in steps])
     clients = clients_of(current, wanted)
-    found = [] if not way or way[-1] == wanted else ["the last step is not what is wanted"]
+    problems = [] if not way or way[-1] == wanted else ["the last step is not what is wanted"]
     before = current
     for plan in way:
-        found += roll(brokers(before), plan, clients, chance)
+        problems += roll(brokers(before), plan, clients, chance)
         before = plan
     if way:
         at = chance.randrange(len(way))
         goals = [current, wanted, instead]
         for goal in goals:
-            found += interrupted([current, *way][at], way[at], [goal], chance)
+            problems += interrupted([current, *way][at], way[at], [goal], chance)
         chance.shuffle(goals)
-        found += interrupted([current, *way][at], way[at], goals, chance)
-    return len(way), found
+        problems += interrupted([current, *way][at], way[at], goals, chance)
+    return len(way), problems
 
 
 def interrupted(
     before: ClusterPlan, begun: ClusterPlan, goals: Sequence[ClusterPlan], chance: random.Random
 ) -> list[str]:
-    """What is wrong after some brokers were restarted with ``begun``, and ``goals`` are wanted.
+    """The problems after some brokers were restarted with ``begun``, on the way to ``goals``.
 
     The first step to each of them but the last is interrupted too.
     """
     unfinished = [begun]
     state = _half(brokers(before), begun, chance)
-    found: list[str] = []
+    problems: list[str] = []
     for goal in goals:
         try:
             steps = transition(before, goal, unfinished)
@@ -70,17 +70,17 @@ def interrupted(
             steps, goal = transition(before, before, unfinished), before
         clients = clients_of(before, *unfinished, goal)
         if goal is not goals[-1] and steps:
-            found += roll(state, steps[0].plan, clients, chance)
+            problems += roll(state, steps[0].plan, clients, chance)
             state = _half(state, steps[0].plan, chance)
             unfinished.append(steps[0].plan)
             continue
         for step in steps:
-            found += roll(state, step.plan, clients, chance)
+            problems += roll(state, step.plan, clients, chance)
             state = brokers(step.plan)
         if state != brokers(goal):
-            found.append("an interrupted change does not end as it is wanted")
+            problems.append("an interrupted change does not end as it is wanted")
         before, unfinished = goal, []
-    return found
+    return problems
 
 
 def _half(
@@ -103,11 +103,11 @@ def main(arguments: Sequence[str]) -> int:
     bad = 0
     began = time.monotonic()
     for number in range(options.pairs):
-        steps, found = walked(random.Random(f"{options.seed}/{number}"))
+        steps, problems = walked(random.Random(f"{options.seed}/{number}"))
         counted[steps] += 1
-        if found:
+        if problems:
             bad += 1
-            print(f"pair {number}: {'; '.join(found[:3])}", flush=True)
+            print(f"pair {number}: {'; '.join(problems[:3])}", flush=True)
     reported = ", ".join(
         f"{count} {'refused' if steps == REFUSED else f'in {steps} step(s)'}"
         for steps, count in sorted(counted.items())

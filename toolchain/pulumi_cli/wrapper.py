@@ -46,8 +46,11 @@ def _language_host(directory: Path, python: Path) -> str:
 def _link(source: Path, target: Path) -> None:
     if target.exists() and target.samefile(source):
         return
-    there, wanted = target.stat() if target.exists() else None, source.stat()
-    if there and (there.st_size, there.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns):
+    installed, built = target.stat() if target.exists() else None, source.stat()
+    if installed and (installed.st_size, installed.st_mtime_ns) == (
+        built.st_size,
+        built.st_mtime_ns,
+    ):
         return
     fresh = target.with_name(f".{target.name}.new")
     fresh.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
@@ -13,7 +13,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
-from earshot.listeners.terms import Scope, UnknownHost
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.cluster_args import AddressArgs
@@ -22,7 +22,6 @@ from earshot_pulumi.outputs import (
     contains_output,
     plan_input,
     read_inputs,
-    unknown_paths,
     with_run_errors,
 )
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
@@ -259,58 +258,88 @@ def _check_words(name: str, args: ListenersArgs) -> None:
 
 
 def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterPlan:
-    """The plan, with markers for unknown hosts; unknown if all nodes are."""
+    """The plan, with markers for unknown hosts.
+
+    It is unknown if a preview knows too little of the nodes and listeners. Raises RunError for
+    inputs that are wrong whatever the unknown ones turn out to be.
+    """
     settings = {
         key: value
         for key, value in dict(args).items()
         if key not in ("nodes", "listeners", "extra", "vantage", "declared", "policy")
     }
+    unknown_plan = cast("ClusterPlan", pulumi.UNKNOWN)
     nodes = values["nodes"]
     if _is_unknown(nodes):
-        return cast("ClusterPlan", nodes)
-    if isinstance(nodes, Mapping):
-        nodes = {id: _named(id, node) for id, node in nodes.items()}
+        return unknown_plan
     if "listeners" in args:
         settings["listeners"] = listeners = _addressed(values["listeners"])
-        if paths := list(unknown_paths(listeners, "listeners")):
-            raise pulumi.RunError(
-                f"{name}: {paths[0]}: is not known yet; allowed: a value that a preview knows, "
-                "except for `address.host`"
-            )
+        if pulumi.contains_unknowns(listeners):
+            return unknown_plan
     extra = _known_parts(values["extra"])
-    extra = {} if _is_unknown(extra) else extra
-    try:
-        return plan_given(read_given({**settings, "nodes": nodes, "extra": extra}, name))
-    except EarshotError as error:
-        raise pulumi.RunError(str(error)) from None
+    settings["extra"] = {} if _is_unknown(extra) else extra
+    errors: set[str] = set()
+    for roles in _possible_roles(nodes):
+        if isinstance(nodes, Mapping):
+            settings["nodes"] = {id: _known_node(id, node, roles) for id, node in nodes.items()}
+        else:
+            settings["nodes"] = nodes
+        try:
+            return plan_given(read_given(settings, name))
+        except EarshotError as error:
+            errors.add(str(error))
+    if len(errors) > 1:
+        return unknown_plan
+    raise pulumi.RunError(errors.pop())
 
 
-def _named(id: str, node: Any) -> Any:
-    """``node`` with a marker for each unknown host, without its other unknown values."""
-    if _is_unknown(node):
-        node = dict.fromkeys(HOSTS, node)
-    if not isinstance(node, Mapping):
+def _has_unknown_roles(node: Any) -> bool:
+    return _is_unknown(node) or (
+        isinstance(node, Mapping) and pulumi.contains_unknowns(node.get("roles"))
+    )
+
+
+def _possible_roles(nodes: Any) -> Sequence[Sequence[Role]]:
+    """The roles to try for all nodes whose roles are unknown; the first is the default."""
+    if isinstance(nodes, Mapping) and any(map(_has_unknown_roles, nodes.values())):
+        return ((), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER))
+    return ((),)
+
+
+def _known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
+    """``node`` with a marker for each unknown host, without its other unknown values.
+
+    A node whose roles are unknown gets ``roles``. With unknown roles or ports, it is unknown which
+    addresses the node advertises, so all its hosts are marked.
+    """
+    if not (isinstance(node, Mapping) or _is_unknown(node)):
         return node
-    named: dict[str, Any] = {}
-    for key, value in node.items():
+    known_values: dict[str, Any] = {}
+    for key, value in {} if _is_unknown(node) else node.items():
         if key in HOSTS:
             is_unknown = pulumi.contains_unknowns(value)
-            named[key] = UnknownHost(f"nodes.{id}.{key}") if is_unknown else value
+            known_values[key] = UnknownHost(f"nodes.{id}.{key}") if is_unknown else value
         elif not pulumi.contains_unknowns(value):
-            named[key] = value
-        elif key in IN_PARTS and not _is_unknown(known := _known_parts(value)):
-            named[key] = known
-    container = named.get("container")
+            known_values[key] = value
+        elif key in IN_PARTS and not _is_unknown(parts := _known_parts(value)):
+            known_values[key] = parts
+    container = known_values.get("container")
     if isinstance(container, Mapping) and "names" not in container and "names" in node["container"]:
-        del named["container"]
-    return named
+        del known_values["container"]
+    if _has_unknown_roles(node):
+        path = f"nodes.{id}" if _is_unknown(node) else f"nodes.{id}.roles"
+        known_values |= {**dict.fromkeys(HOSTS, UnknownHost(path)), "roles": roles}
+    elif pulumi.contains_unknowns(node.get("ports")):
+        marker = UnknownHost(f"nodes.{id}.ports")
+        known_values |= {key: marker for key in HOSTS if key in known_values}
+    return known_values
 
 
 def _known_parts(value: Any) -> Any:
     """``value`` without its unknown parts; unknown if nothing is left."""
     if isinstance(value, Mapping):
-        known = {key: _known_parts(part) for key, part in value.items()}
-        parts: Any = {key: part for key, part in known.items() if not _is_unknown(part)}
+        known_parts = {key: _known_parts(part) for key, part in value.items()}
+        parts: Any = {key: part for key, part in known_parts.items() if not _is_unknown(part)}
     elif isinstance(value, list | tuple):
         parts = [part for part in map(_known_parts, value) if not _is_unknown(part)]
     else:
@@ -341,11 +370,11 @@ def _containers(
         return pulumi.UNKNOWN
     inputs: dict[str, Any] = {}
     for node in plan.nodes:
-        known_node = values["nodes"][str(node.id)]
-        container = known_node if _is_unknown(known_node) else known_node.get("container")
+        given_node = values["nodes"][str(node.id)]
+        container = given_node if _is_unknown(given_node) else given_node.get("container")
         if container is None:
             continue
-        if pulumi.contains_unknowns(container):
+        if pulumi.contains_unknowns(container) or _has_unknown_roles(given_node):
             inputs[str(node.id)] = pulumi.UNKNOWN
             continue
         names = container.get("names") or (None,)
@@ -366,11 +395,11 @@ def _addresses(values: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[s
     if _is_unknown(plan):
         return {}
     return {
-        id: list(own)
+        id: list(addresses)
         for id, node in values["nodes"].items()
         if not _is_unknown(node)
-        and (own := node.get("addresses"))
-        and not pulumi.contains_unknowns(own)
+        and (addresses := node.get("addresses"))
+        and not pulumi.contains_unknowns(addresses)
     }
 
 

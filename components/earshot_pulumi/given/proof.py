@@ -87,10 +87,10 @@ class Proof(EarshotResource):
         self, name: str, args: ProofArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         inputs = read_inputs(args, name)
-        known = list(ProofArgs.__annotations__)
+        keys = list(ProofArgs.__annotations__)
         for key in inputs:
-            if snake_case(key) not in known:  # else `record: 3000` would send no record
-                raise pulumi.RunError(f"{name}: {key}: {unknown_key(key, known)}")
+            if snake_case(key) not in keys:  # else `record: 3000` would send no record
+                raise pulumi.RunError(f"{name}: {key}: {unknown_key(key, keys)}")
         if (client := inputs.get("client")) is not None:
             inputs["client"] = pulumi.Output.secret(client)
         self._register(name, inputs, opts)

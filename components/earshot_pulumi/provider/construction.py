@@ -69,11 +69,14 @@ def _python_names(
 def _renamed(value: Any, definition: PropertyDefinition, named_type: NamedType) -> Any:
     if isinstance(value, pulumi.Output):
         return value.apply(
-            lambda known: _renamed(known, definition, named_type), run_with_unknowns=True
+            lambda known_value: _renamed(known_value, definition, named_type),
+            run_with_unknowns=True,
         )
     if isinstance(value, Mapping):
-        if definition.ref and (own := named_type(definition)) is not None:
-            return _python_names(value, own.properties, own.properties_mapping, named_type)
+        if definition.ref and (part_type := named_type(definition)) is not None:
+            return _python_names(
+                value, part_type.properties, part_type.properties_mapping, named_type
+            )
         if (parts := definition.additional_properties) is not None:
             return {key: _renamed(part, parts, named_type) for key, part in value.items()}
     if isinstance(value, list) and definition.items is not None:

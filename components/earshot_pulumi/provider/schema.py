@@ -32,17 +32,17 @@ def completed(
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))
     for token, texts in described.items():
-        own = schema["resources"].get(token) or schema["types"][token]
-        for group in (own["properties"], own.get("inputProperties", {})):
+        definition = schema["resources"].get(token) or schema["types"][token]
+        for group in (definition["properties"], definition.get("inputProperties", {})):
             for name in texts.keys() & group.keys():
                 group[name].setdefault("description", texts[name])
     for resource, kind in kinds.items():
-        own = schema["resources"][type_token(resource.__name__)]
-        own["isComponent"] = False
-        own["properties"].pop("id", None)
+        definition = schema["resources"][type_token(resource.__name__)]
+        definition["isComponent"] = False
+        definition["properties"].pop("id", None)
         for group in ("inputProperties", "properties"):
-            for name in own[group].keys() & set(kind.secrets):
-                own[group][name]["secret"] = True
+            for name in definition[group].keys() & set(kind.secrets):
+                definition[group][name]["secret"] = True
     for language, name in PACKAGE_NAMES.items():
         schema["language"][language]["packageName"] = name
     _unwrap(schema)

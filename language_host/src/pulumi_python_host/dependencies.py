@@ -58,8 +58,10 @@ def install(
     if interpreter.environment is not None and interpreter.problem():
         commands.append([sys.executable, "-m", "venv", str(interpreter.environment)])
     sources = {"requirements.txt": ["-r", "requirements.txt"], "pyproject.toml": ["-e", "."]}
-    if what := next((it for name, it in sources.items() if (folder / name).exists()), None):
-        commands.append([interpreter.executable, "-m", "pip", "install", *what])
+    if arguments := next(
+        (options for name, options in sources.items() if (folder / name).exists()), None
+    ):
+        commands.append([interpreter.executable, "-m", "pip", "install", *arguments])
 
     for command in commands:
         output = Output()

@@ -19,7 +19,7 @@ def find() -> list[dict[str, str]]:
     """Name, version and server (may be empty) of each provider, by name."""
     from importlib.metadata import distributions  # slow, and two hosts of three do without
 
-    found = {}
+    packages = {}
     for distribution in distributions():
         # Reading the record as text is much faster than ``files``, which parses all of it.
         record = distribution.read_text("RECORD") or ""
@@ -30,8 +30,8 @@ def find() -> list[dict[str, str]]:
             if path.rpartition("/")[2] == MARKER:
                 package = _read(distribution, path)
                 if package is not None:
-                    found[package["name"]] = package
-    return [found[name] for name in sorted(found)]
+                    packages[package["name"]] = package
+    return [packages[name] for name in sorted(packages)]
 
 
 def _read(distribution: Distribution, path: str) -> dict[str, str] | None:

@@ -1,15 +1,14 @@
-"""Inputs of `Listeners` that no value can mend later."""
+"""Inputs of `Listeners`: refused, unknown in a preview, and passed on to the gate."""
 
 from typing import Any
 
 import pulumi
 import pytest
-from earshot_pulumi.gate import PROVIDER_TYPE
 from earshot_pulumi.given import listeners as component
-from earshot_pulumi.given.listeners import Listeners, _check_words
+from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_words
 from earshot_pulumi.judge import judge
-from earshot_pulumi.outputs import unknown as not_known
-from earshot_pulumi.provider.kind import InvalidInputs
+from earshot_pulumi.outputs import unknown as unknown_output
+from earshot_pulumi.provider.kind import InvalidInputs, has_unknown
 from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers
@@ -37,32 +36,39 @@ def test_each_problem_names_the_component_and_its_input(
     assert str(raised(pulumi.RunError, _check_words, "kafka", args)).startswith(f"kafka: {message}")
 
 
-def registered(
-    nodes: Any, *, preview: bool = False, vantage: str = "network", **others: Any
-) -> Engine:
-    """The engine with what a program registers for these nodes. Raises pulumi.RunError."""
-    answers = Answers()
+LISTENERS = [
+    {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+    {"name": "HOST", "port": 9092, "scopes": ["host"]},
+]
+
+
+def registered(nodes: Any, *, preview: bool = False, **inputs: Any) -> Engine:
+    """The engine with what a program registers for these nodes. Raises pulumi.RunError.
+
+    Each unknown in the inputs becomes an output; an output belongs to one event loop.
+    """
+    answers = Answers(preview=preview)
     engine = Engine(answers)
     mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
-    listeners = [
-        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
-        {"name": "HOST", "port": 9092, "scopes": ["host"]},
-    ]
-    args: Any = {"vantage": vantage, "listeners": listeners, "nodes": nodes, **others}
+    known = {"vantage": "network", "listeners": LISTENERS, "nodes": nodes}
+    args = with_outputs({**known, **inputs})
     pulumi.runtime.test(lambda: Listeners("kafka", args).approved)()  # type: ignore[no-untyped-call]
     return engine
 
 
 NODE = {"internal": "kafka-1", "host": "localhost"}
+SECOND = {"internal": "kafka-2", "host": "localhost"}
+BOTH = {**NODE, "roles": ["broker", "controller"]}
+BOTH_TOO = {"internal": "kafka-2", "host": "kafka-2.localhost", "roles": BOTH["roles"]}
 
 
 def with_outputs(value: Any) -> Any:
-    """``value`` with an output in place of each unknown; an output belongs to one event loop."""
+    """``value`` with an output in place of each unknown."""
     if isinstance(value, dict):
-        return {key: with_outputs(item) for key, item in value.items()}
+        return {key: with_outputs(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [with_outputs(item) for item in value]
-    return not_known() if value is pulumi.UNKNOWN else value
+        return [with_outputs(part) for part in value]
+    return unknown_output() if value is pulumi.UNKNOWN else value
 
 
 @pytest.mark.parametrize(
@@ -107,11 +113,12 @@ def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> No
     assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
 
-def test_node_ids_may_be_numbers() -> None:
+def test_node_ids_may_be_numbers_and_a_container_null() -> None:
     container = {"names": ["kafka-1"], "ports": {9092: 9092}}
     engine = registered({1: {**NODE, "container": container}})
-    (node,) = engine.one(PROVIDER_TYPE).inputs["plan"]["nodes"]
+    (node,) = engine.gate["plan"]["nodes"]
     assert node["id"] == 1
+    registered({1: {**NODE, "container": None}}, vantage="machine")
 
 
 @pytest.mark.parametrize(
@@ -120,34 +127,54 @@ def test_node_ids_may_be_numbers() -> None:
         ("off", "found 'off'; allowed: a map with names and levels"),
         ({"kl011": "disabled"}, "kl011: is no key that earshot knows; allowed: names, levels"),
         ({"levels": "disabled"}, "levels: found 'disabled'; allowed: a map"),
+        ({"levels": pulumi.UNKNOWN}, "levels: found an output; allowed: a map"),
     ],
 )
-def test_a_policy_that_would_say_nothing_is_refused(policy: Any, message: str) -> None:
+def test_a_policy_without_effect_is_refused(policy: Any, message: str) -> None:
     error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
-    assert str(error) == f"kafka: policy: {message}"
+    assert str(error).startswith(f"kafka: policy: {message}")
 
 
-def test_a_part_of_a_policy_that_is_an_output_is_not_shown_as_an_object() -> None:
-    policy = {"levels": not_known()}
-    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
-    assert str(error).startswith("kafka: policy: levels: found an output; allowed: a map")
+UNKNOWN_INPUTS: Any = [
+    {"nodes": pulumi.UNKNOWN},
+    {"nodes": {"1": pulumi.UNKNOWN}},
+    *(
+        {"nodes": {"1": {**NODE, key: pulumi.UNKNOWN}}}
+        for key in BrokerNames.__annotations__
+        if key not in ("internal", "host")
+    ),
+    {"nodes": {"1": {"internal": pulumi.UNKNOWN, "host": pulumi.UNKNOWN}}},
+    {"nodes": {"1": {**NODE, "container": {"names": pulumi.UNKNOWN}}}},
+    {"nodes": {"1": {**NODE, "container": {"names": [pulumi.UNKNOWN]}}}},
+    {"nodes": {"1": {**NODE, "container": {"names": ["a"], "ports": pulumi.UNKNOWN}}}},
+    {"nodes": {"1": {**NODE, "container": {"names": ["a"], "ports": {"9092": pulumi.UNKNOWN}}}}},
+    # a controller only, once its roles are known
+    {"nodes": {"1": NODE, "2": {"controller": "kafka-2", "roles": pulumi.UNKNOWN}}},
+    {"nodes": {"1": NODE, "2": {"internal": "kafka-2", "roles": [pulumi.UNKNOWN]}}},
+    # an odd number of voters, once the roles are known
+    {"nodes": {"1": BOTH, "2": BOTH_TOO, "3": {**NODE, "roles": pulumi.UNKNOWN}}},
+    {"nodes": {"1": BOTH, "2": BOTH_TOO, "3": pulumi.UNKNOWN, "4": pulumi.UNKNOWN}},
+    # different ports of the same host
+    {"nodes": {"1": {**NODE, "ports": pulumi.UNKNOWN}, "2": SECOND}},
+    {"nodes": {"1": {**NODE, "ports": {"HOST": pulumi.UNKNOWN}}, "2": SECOND}},
+    {"listeners": pulumi.UNKNOWN},
+    {"listeners": [pulumi.UNKNOWN]},
+    *(
+        {"listeners": [{**LISTENERS[0], key: pulumi.UNKNOWN}]}
+        for key in ListenerArgs.__annotations__
+    ),
+    {"listeners": [LISTENERS[0], {**LISTENERS[1], "advertised": {"1": pulumi.UNKNOWN}}]},
+    {"listeners": [LISTENERS[0], {**LISTENERS[1], "address": {"strategy": pulumi.UNKNOWN}}]},
+    {"extra": pulumi.UNKNOWN},
+    {"extra": {"num.partitions": pulumi.UNKNOWN}},
+]
 
 
-@pytest.mark.parametrize(
-    "unknown",
-    ["nodes", "node", "container", "names", "first name", "ports", "port"],
-)
-def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
-    def value(name: str, known: Any) -> Any:
-        return pulumi.Output.from_input(pulumi.UNKNOWN) if name == unknown else known
-
-    container = {
-        "names": value("names", [value("first name", "kafka-1")]),
-        "ports": value("ports", {"9092": value("port", 9092)}),
-    }
-    node = value("node", {**NODE, "container": value("container", container)})
-    engine = registered(value("nodes", {"1": node}), preview=True)
-    assert engine.one(PROVIDER_TYPE).inputs["placement"] == "docker"
+@pytest.mark.parametrize("inputs", UNKNOWN_INPUTS)
+def test_an_unknown_value_fails_no_preview(inputs: Any) -> None:
+    levels = {"KL011": "advisory"}  # the names are fictional
+    args = {"nodes": {"1": NODE}, "policy": {"levels": levels}, **inputs}
+    judge(registered(preview=True, **args).gate, lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +187,8 @@ def test_a_preview_goes_on_with_values_that_are_not_known(unknown: str) -> None:
     ],
 )
 def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: Any) -> None:
-    nodes = {"1": {**NODE, "container": with_outputs(container)}}
-    engine = registered(nodes, preview=True)
-    assert pulumi.contains_unknowns(engine.one(PROVIDER_TYPE).inputs["containers"])
+    engine = registered({"1": {**NODE, "container": container}}, preview=True)
+    assert has_unknown(engine.gate["containers"])
 
 
 @pytest.mark.parametrize(
@@ -178,20 +204,12 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
         ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
         ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
         ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
-        (
-            {"listeners": pulumi.UNKNOWN},
-            "listeners: is not known yet; allowed: a value that a preview",
-        ),
-        (
-            {"listeners": [{"name": "A", "port": pulumi.UNKNOWN}]},
-            "listeners[0].port: is not known yet",
-        ),
     ],
 )
 def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
-    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **with_outputs(changes))
+    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **changes)
     assert str(error).startswith(f"kafka: {message}")
 
 
@@ -210,16 +228,16 @@ def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
             {},
             "nodes.1.container.ports.x: found 'x'; allowed: a port",
         ),
+        ({"roles": pulumi.UNKNOWN, "log_dir": ""}, {}, "nodes.1.log_dir: found ''"),
         ({}, {"listeners": "X://:1", "num.partitions": pulumi.UNKNOWN}, "extra: listeners"),
     ],
 )
 def test_a_preview_refuses_odd_parts_beside_those_that_it_does_not_know(
     node: dict[str, Any], extra: dict[str, Any], message: str
 ) -> None:
-    nodes = {"1": {**NODE, **with_outputs(node)}}
-    with pytest.raises(pulumi.RunError) as caught:
-        registered(nodes, preview=True, extra=with_outputs(extra))
-    assert str(caught.value).startswith(f"kafka: {message}")
+    nodes = {"1": {**NODE, **node}}
+    error = raised(pulumi.RunError, registered, nodes, preview=True, extra=extra)
+    assert str(error).startswith(f"kafka: {message}")
 
 
 @pytest.mark.parametrize("node", [None, "kafka-1", ["kafka-1"], 5])
@@ -227,24 +245,20 @@ def test_addresses_are_those_of_nodes_that_the_plan_takes(
     node: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All errors of a program are reported: a second one hides the first."""
-    raised: list[BaseException] = []
+    errors: list[BaseException] = []
     addresses = component._addresses
 
-    def observed(*given: Any) -> dict[str, list[str]]:
+    def observed(*values: Any) -> dict[str, list[str]]:
         try:
-            return addresses(*given)
+            return addresses(*values)
         except Exception as error:
-            raised.append(error)
+            errors.append(error)
             raise
 
     monkeypatch.setattr(component, "_addresses", observed)
     with pytest.raises(pulumi.RunError):
         registered({"1": node})
-    assert not raised
-
-
-def test_a_null_container_is_none() -> None:
-    registered({"1": {**NODE, "container": None}}, vantage="machine")
+    assert not errors
 
 
 def judged(**node: Any) -> list[str]:
@@ -252,7 +266,7 @@ def judged(**node: Any) -> list[str]:
     engine = registered({"1": {**NODE, **node}})
     lines: list[str] = []
     try:
-        judge(engine.one(PROVIDER_TYPE).inputs, lambda text, _: lines.append(text))
+        judge(engine.gate, lambda text, _: lines.append(text))
     except InvalidInputs as error:
         lines.append(str(error).strip())
     return lines
@@ -265,39 +279,25 @@ def test_without_its_container_a_listener_is_unknown_and_the_remedy_names_the_in
 
 
 def test_a_stated_container_is_compared_with_its_listeners() -> None:
-    fitting = {"names": ["kafka-1"], "ports": {"9092": 9092}}
-    assert all(
-        "is taken on its declaration: container" in text for text in judged(container=fitting)
-    )
-    wrong = {"names": ["kafka-1"], "ports": {"9092": 39092}}
-    assert (
-        "advertises localhost:9092, and the published port is 39092" in judged(container=wrong)[-1]
-    )
-    other = judged(container={**fitting, "names": ["other"]})[-1]
-    assert "advertises kafka-1:19092, and the container publishes no port for 19092" in other
+    container = {"names": ["kafka-1"], "ports": {"9092": 9092}}
+    lines = judged(container=container)
+    assert all("is taken on its declaration: container" in text for text in lines)
+    *_, refusal = judged(container={**container, "ports": {"9092": 39092}})
+    assert "advertises localhost:9092, and the published port is 39092" in refusal
+    *_, refusal = judged(container={**container, "names": ["other"]})
+    assert "advertises kafka-1:19092, and the container publishes no port for 19092" in refusal
 
 
-def test_a_balancers_name_may_be_an_output_and_unknown_in_a_preview() -> None:
-    def plan(host: pulumi.Input[str], preview: bool) -> Any:
-        answers = Answers(preview=preview)
-        engine = Engine(answers)
-        mocks.set_mocks(answers, "program", "stack", preview, monitor=engine)
-        address = {"strategy": "port", "host": host, "base_port": 9100, "bootstrap_port": 9100}
-        args: Any = {
-            "vantage": "vpc",
-            "listeners": [
-                {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
-                {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "address": address},
-            ],
-            "nodes": {"101": {"internal": "kafka-101.example.com"}},
-        }
-        pulumi.runtime.test(lambda: Listeners("kafka", args).approved)()  # type: ignore[no-untyped-call]
-        (node,) = engine.one(PROVIDER_TYPE).inputs["plan"]["nodes"]
-        return node["listeners"][1]
-
-    made = plan(pulumi.Output.from_input("lb.example.com"), preview=False)
-    assert (made["host"], made["port"]) == ("lb.example.com", 9201)
-    assert made["front"]["bootstrap"] == {"host": "lb.example.com", "port": 9100}
-    unknown = plan(not_known(), preview=True)
-    assert unknown["host"] == {"what": "listeners.EXTERNAL.address.host"}
-    assert unknown["port"] == 9201
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_balancers_name_may_be_an_output_and_unknown_in_a_preview(preview: bool) -> None:
+    host = pulumi.UNKNOWN if preview else "lb.example.com"
+    address = {"strategy": "port", "host": host, "base_port": 9100, "bootstrap_port": 9100}
+    external = {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "address": address}
+    nodes = {"101": {"internal": "kafka-101.example.com"}}
+    listeners = [LISTENERS[0], external]
+    engine = registered(nodes, preview=preview, vantage="vpc", listeners=listeners)
+    (node,) = engine.gate["plan"]["nodes"]
+    advertised = node["listeners"][1]
+    marked_host = {"what": "listeners.EXTERNAL.address.host"} if preview else host
+    assert (advertised["host"], advertised["port"]) == (marked_host, 9201)
+    assert advertised["front"]["bootstrap"] == {"host": marked_host, "port": 9100}

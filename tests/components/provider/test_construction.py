@@ -25,8 +25,8 @@ def mapped(component: str, inputs: dict[str, Any]) -> dict[str, Any]:
     known: dict[str, Any] = {}
 
     def run() -> Any:
-        given = {key: item() if callable(item) else item for key, item in inputs.items()}
-        python_inputs = package.map_inputs(given, package._component_defs[component])
+        arguments = {key: item() if callable(item) else item for key, item in inputs.items()}
+        python_inputs = package.map_inputs(arguments, package._component_defs[component])
         return pulumi.Output.all(**python_inputs).apply(known.update)
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
@@ -63,8 +63,8 @@ def test_an_input_that_is_an_output_arrives_like_a_value(
     as_input: Callable[[Any], Any], component: str, inputs: Any, expected: Any
 ) -> None:
     required = {"nodes": NODES, "listeners": LISTENERS} if component == "Listeners" else {}
-    given = {**required, **{key: as_input(value) for key, value in inputs.items()}}
-    assert mapped(component, given) == {**required, **expected}
+    arguments = {**required, **{key: as_input(value) for key, value in inputs.items()}}
+    assert mapped(component, arguments) == {**required, **expected}
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_an_input_that_is_an_output_arrives_like_a_value(
     ],
 )
 def test_a_part_that_is_an_output_arrives(changes: dict[str, Any]) -> None:
-    given = {"nodes": NODES, "listeners": LISTENERS}
-    made = {key: lambda value=value: called(value) for key, value in changes.items()}
-    assert mapped("Listeners", {**given, **made}) == given
+    plain = {"nodes": NODES, "listeners": LISTENERS}
+    changed = {key: lambda value=value: called(value) for key, value in changes.items()}
+    assert mapped("Listeners", {**plain, **changed}) == plain
 
 
 def called(value: Any) -> Any:
@@ -92,8 +92,8 @@ def called(value: Any) -> Any:
 
 def test_keys_that_the_schema_lacks_reach_the_component() -> None:
     listeners = [{**LISTENERS[0], "protocoll": "SSL"}]
-    given = {"nodes": NODES, "listeners": listeners, "polcy": {"levels": {}}}
-    assert mapped("Listeners", given) == given
+    arguments = {"nodes": NODES, "listeners": listeners, "polcy": {"levels": {}}}
+    assert mapped("Listeners", arguments) == arguments
 
 
 def test_an_error_that_a_component_finds_later_has_no_words_of_the_protocol(

