@@ -18,6 +18,7 @@ from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.pod_variables import Keys
+from earshot.sources.values import as_map, list_of
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 STEPS = "steps"
@@ -79,8 +80,7 @@ def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) ->
 def _github_service(key: str, section: Mapping[str, object]) -> Service:
     options = _options(str(section.get("options") or ""))
     unknown: list[str] = []
-    ports = section.get("ports")
-    published = tuple(read_known_ports(ports if isinstance(ports, list) else (), unknown))
+    published = tuple(read_known_ports(list_of(section.get("ports")), unknown))
     aliases = (key, *options.get("network-alias", ()))
     given = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
@@ -102,9 +102,7 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
     """The job's own steps, with their variables for clients and their commands."""
     env_of_clients = dict(env)
     words: list[str] = []
-    steps = job.get("steps")
-    for step in steps if isinstance(steps, list) else []:
-        section = _section(step)
+    for section in map(as_map, list_of(job.get("steps"))):
         env_of_clients |= _texts(section.get("env"))
         words += _commands(str(section.get("run") or ""))
     env_of_clients = {
@@ -212,9 +210,8 @@ def _options(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _section(value: object) -> Mapping[str, object]:
-    if isinstance(value, str):
-        return {"image": value}
-    return {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else {}
+    """A section; a text is the name of an image."""
+    return {"image": value} if isinstance(value, str) else as_map(value)
 
 
 def _texts(value: object) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
 from earshot.sources.compose import LISTENERS, Service
 from earshot.sources.stack_resources import RegisteredStack
+from earshot.sources.values import list_of
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
@@ -97,7 +98,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     """
     for name in names:
         variables = spellings(name)
-        for i, variable in enumerate(_items(inputs.get("envs"))):
+        for i, variable in enumerate(list_of(inputs.get("envs"))):
             if isinstance(variable, str) and variable.partition("=")[0] in variables:
                 return f"envs[{i}]"
         if inputs.get(name):
@@ -116,14 +117,14 @@ def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
-    for entry in _items(inputs.get("hosts")):
+    for entry in list_of(inputs.get("hosts")):
         if isinstance(entry, Mapping) and entry.get("host"):
             yield str(entry["host"]).lower(), str(entry.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """The text of a broker's properties file among the uploads, or an empty string."""
-    for upload in _items(inputs.get("uploads")):
+    for upload in list_of(inputs.get("uploads")):
         if isinstance(upload, Mapping) and str(upload.get("file")).endswith(".properties"):
             content = upload.get("content") or _decoded(upload.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
@@ -143,12 +144,9 @@ def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str
     value = inputs.get(key, [])
     if value is None:
         unknown.append(what)
-    return _items(value)
+    return list_of(value)
 
 
-def _items(value: object) -> list[Any]:
-    """``value`` if it is a list, else an empty list."""
-    return value if isinstance(value, list) else []
 
 
 def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> str:
@@ -161,7 +159,7 @@ def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str])
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
     """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        for mount in _items(inputs.get(key)):
+        for mount in list_of(inputs.get(key)):
             if isinstance(mount, Mapping) and mount.get(path):
                 yield str(mount[path])
 
@@ -211,7 +209,7 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
         for key in ("aliases", "ipv4Address"):
             if key in network and network[key] is None:
                 unknown.append(f"{key} on network {network['name']}")
-        aliases = _items(network.get("aliases"))
+        aliases = list_of(network.get("aliases"))
         if None in aliases:
             unknown.append(f"aliases on network {network['name']}")
         yield JoinedNetwork(

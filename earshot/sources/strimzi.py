@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.listeners.placeholders import is_known
 from earshot.sources.kubernetes import resources
-from earshot.sources.pod_variables import Keys, as_map
+from earshot.sources.pod_variables import Keys
+from earshot.sources.values import as_map
 from earshot.sources.workloads import Resource, free_name, is_off, name_of
 
 _GROUP = "kafka.strimzi.io/"
