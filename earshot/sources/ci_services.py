@@ -82,14 +82,14 @@ def _github_service(key: str, section: Mapping[str, object]) -> Service:
     unknown: list[str] = []
     published = tuple(read_known_ports(list_of(section.get("ports")), unknown))
     aliases = (key, *options.get("network-alias", ()))
-    given = dict(option.partition("=")[::2] for option in options.get("env", ()))
+    env_of_options = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
         name=(*options.get("name", ()), key)[0],
         image=str(section.get("image") or ""),
         hostname=(*options.get("hostname", ()), "")[0],
         networks=(JoinedNetwork(_NETWORK, aliases, is_shown=True),),
         published=published,
-        env={**_texts(section.get("env")), **given},
+        env={**_texts(section.get("env")), **env_of_options},
         mounts=tuple(
             volume.split(":")[1] for volume in _list(section.get("volumes")) if ":" in volume
         ),
@@ -113,12 +113,12 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
         machine = Container(STEPS, env=env_of_clients, network_mode=HOST_NETWORK)
         return Service(STEPS, machine, tuple(words))
     section = _section(job_container)
-    own = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
+    env_of_container = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
     container = Container(
         JOB,
         image=str(section.get("image") or ""),
         networks=(JoinedNetwork(_NETWORK),),
-        env={**own, **env_of_clients},
+        env={**env_of_container, **env_of_clients},
     )
     return Service(JOB, container, tuple(words))
 
@@ -160,8 +160,8 @@ def _gitlab_job(
             places[service.name] = (*path, i)
     scripts = (job.get("before_script"), job.get("script"))
     words = [word for script in scripts for line in _list(script) for word in _commands(line)]
-    own = {key: value for key, value in env.items() if is_client_setting(key)}
-    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=own)
+    client_env = {key: value for key, value in env.items() if is_client_setting(key)}
+    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=client_env)
     places[JOB] = (0, name)
     return CiJob(name, (*services, Service(JOB, client, tuple(words))), places, ((0, name), (0,)))
 

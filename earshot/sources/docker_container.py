@@ -57,9 +57,9 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
     if inputs is None:
         return Service(name, Container(name, unknown=("its inputs",)))
     unknown: list[str] = []
-    given = inputs.get("envs")
+    envs = inputs.get("envs")
     entries = _listed(inputs, "envs", "variables", unknown)
-    env = read_variables(given if isinstance(given, Mapping) else entries, unknown)
+    env = read_variables(envs if isinstance(envs, Mapping) else entries, unknown)
     published = tuple(read_ports(_listed(inputs, "ports", "ports", unknown), unknown))
     network_inputs = _listed(inputs, "networksAdvanced", "networks", unknown)
     all_networks = [*read_networks(network_inputs, unknown)]
@@ -140,19 +140,17 @@ def _decoded(content: object) -> str:
         return ""
 
 
-def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:
+def _listed(inputs: Mapping[str, object], key: str, label: str, unknown: list[str]) -> list[Any]:
     value = inputs.get(key, [])
     if value is None:
-        unknown.append(what)
+        unknown.append(label)
     return list_of(value)
 
 
-
-
-def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> str:
+def _text(inputs: Mapping[str, object], key: str, label: str, unknown: list[str]) -> str:
     value = inputs.get(key, "")
     if value is None:
-        unknown.append(what)
+        unknown.append(label)
     return str(value or "")
 
 
@@ -262,8 +260,8 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
         replace(network, internal=networks_by_name.get(network.name, {}).get("internal") is True)
         for network in container.networks
     )
-    own = set(networks_by_name)
-    is_open = any(network.name not in own for network in container.networks)
+    network_names = set(networks_by_name)
+    is_open = any(network.name not in network_names for network in container.networks)
     built = [name for image in stack.all(*BUILT_IMAGES) for name in built_names(image.props)]
     return replace(
         service,

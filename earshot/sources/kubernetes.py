@@ -77,7 +77,7 @@ class Manifest:
         brokers = deployment([broker.service for broker in started]).brokers
         brokers = _with_template_clusters(brokers, started)
         services = [container.service for container in self.containers]
-        own = [broker.name for broker in self.brokers]
+        broker_names = [broker.name for broker in self.brokers]
         clients = {
             (name := other_pod(broker.namespace)): Pod(name, broker.namespace, {}, (name,))
             for broker in started
@@ -86,7 +86,7 @@ class Manifest:
             {service.name: service.container for service in services}
             | {name: Container(name) for name in clients},
             brokers,
-            tuple(bootstraps(services, own, ports_of(brokers))),
+            tuple(bootstraps(services, broker_names, ports_of(brokers))),
             pods={container.name: container.pod for container in self.containers} | clients,
             services=self.services,
         )

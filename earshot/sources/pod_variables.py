@@ -86,10 +86,10 @@ class PodVariables:
 
     def run(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Applies the shell's assignments in ``words``; returns ``words`` without them."""
-        known = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
+        env = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
         done: set[str] = set()
         for word in words if NAME in self._fields else ():
-            for name, value in assignments(word, known).items():
+            for name, value in assignments(word, env).items():
                 if value is not None and is_known(value):
                     self.values[name] = value
                     done.add(name)

@@ -69,9 +69,9 @@ def _found(path: Keys, resource: Resource, pooled: bool, used_names: set[str]) -
     )
 
 
-def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
+def misshapen_kafkas(kafkas: Sequence[FoundKafka]) -> Iterator[tuple[str, str, str]]:
     """(resource, observed, allowed) for each resource whose listeners Kubernetes refuses."""
-    for resource in found:
+    for resource in kafkas:
         if resource.misshapen:
             yield (
                 f"Kafka {resource.kafka.name}",
@@ -80,26 +80,26 @@ def misshapen_kafkas(found: Sequence[FoundKafka]) -> Iterator[tuple[str, str, st
             )
 
 
-def _misshapen(listed: object, version: str) -> str:
-    if isinstance(listed, list):
-        places = (f"{_LISTENERS}[{i}]" for i, item in enumerate(listed) if _is_no_map(item))
+def _misshapen(entries: object, version: str) -> str:
+    if isinstance(entries, list):
+        places = (f"{_LISTENERS}[{i}]" for i, item in enumerate(entries) if _is_no_map(item))
         place = next(places, "")
         return f"{place} is no map" if place else ""
-    is_old_form = isinstance(listed, Mapping) and version in _OLD_VERSIONS
-    hidden = isinstance(listed, str) and not is_known(listed)
-    return "" if listed is None or is_old_form or hidden else f"{_LISTENERS} is no list"
+    is_old_form = isinstance(entries, Mapping) and version in _OLD_VERSIONS
+    hidden = isinstance(entries, str) and not is_known(entries)
+    return "" if entries is None or is_old_form or hidden else f"{_LISTENERS} is no list"
 
 
 def _is_no_map(item: object) -> bool:
     return not (isinstance(item, Mapping) or (isinstance(item, str) and not is_known(item)))
 
 
-def _why_open(listed: object, listeners: Sequence[StrimziListener]) -> str:
-    if listed is None:
+def _why_open(entries: object, listeners: Sequence[StrimziListener]) -> str:
+    if entries is None:
         return f"{_LISTENERS} is not set in this file"
-    if isinstance(listed, Mapping):
+    if isinstance(entries, Mapping):
         return f"{_LISTENERS} is a map, the form before Strimzi 0.20, which is not read"
-    if not isinstance(listed, list) or len(listeners) < len(listed):
+    if not isinstance(entries, list) or len(listeners) < len(entries):
         return f"{_LISTENERS} holds a value that is not known"
     for item in listeners:
         fields = {"name": item.name, "port": item.port, "type": item.type}
@@ -115,7 +115,7 @@ def _listeners(entries: list[object]) -> Iterator[StrimziListener]:
         listener = as_map(entry)
         place = f"{_LISTENERS}[{i}]"
         configuration = listener.get("configuration")
-        known = configuration is None or isinstance(configuration, Mapping)
+        is_readable = configuration is None or isinstance(configuration, Mapping)
         settings = as_map(configuration)
         yield StrimziListener(
             place=place,
@@ -127,7 +127,7 @@ def _listeners(entries: list[object]) -> Iterator[StrimziListener]:
             has_bootstrap_host=bool(as_map(settings.get("bootstrap")).get("host")),
             has_host_template=bool(settings.get("hostTemplate")),
             node_address=_text(settings, "preferredNodePortAddressType"),
-            brokers=_brokers(settings.get("brokers"), place) if known else None,
+            brokers=_brokers(settings.get("brokers"), place) if is_readable else None,
         )
 
 

@@ -44,9 +44,9 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
     for i, definition in enumerate(list_of(definitions)):
         if not isinstance(definition, Mapping):
             continue
-        own = str(definition.get("name") or i)
-        number = sum(name.partition("#")[0] == own for name in containers) + 1
-        name = own if number == 1 else f"{own}#{number}"
+        base_name = str(definition.get("name") or i)
+        number = sum(name.partition("#")[0] == base_name for name in containers) + 1
+        name = base_name if number == 1 else f"{base_name}#{number}"
         containers[name] = _container(name, definition, f"containerDefinitions[{i}]")
     return tuple(containers.values())
 
@@ -54,11 +54,11 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
 def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
-    for key, what in (("environment", "value"), ("secrets", "valueFrom")):
+    for key, value_key in (("environment", "value"), ("secrets", "valueFrom")):
         for i, entry in enumerate(map(as_map, list_of(definition.get(key)))):
-            variable, value = str(entry.get("name") or ""), entry.get(what)
-            known = key == "environment" and isinstance(value, str)
-            env[variable] = str(value) if known else f"${{{variable}}}"
+            variable, value = str(entry.get("name") or ""), entry.get(value_key)
+            is_text = key == "environment" and isinstance(value, str)
+            env[variable] = str(value) if is_text else f"${{{variable}}}"
             places[variable] = f"{path}.{key}[{i}]"
     container = Container(
         name,

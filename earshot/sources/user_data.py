@@ -235,12 +235,12 @@ def _target(line: str) -> tuple[str, bool]:
 
 def _assignments(script: str) -> dict[str, str]:
     """Variables that are assigned once, with a literal value."""
-    known = {}
+    literals = {}
     for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
         match = _LITERAL.fullmatch(value.strip())
         if match is not None and not more:
-            known[name] = next((group for group in match.groups() if group is not None), "")
-    return known
+            literals[name] = next((group for group in match.groups() if group is not None), "")
+    return literals
 
 
 def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:

@@ -122,11 +122,11 @@ class Workload:
             return
         names = {template.path: template.name for template in templates}
         for number in range(self.first, self.first + count):
-            one = replace(self, ordinal=number)
-            called = one.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
-            yield from one._with_pod(
+            replica = replace(self, ordinal=number)
+            called = replica.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
+            yield from replica._with_pod(
                 container.as_replica(called if count > 1 else "", names[container.path])
-                for container in one._containers(maps, set())
+                for container in replica._containers(maps, set())
             )
 
     def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
@@ -341,8 +341,6 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
         number_in(as_map(outer.get("ordinals")), "start") or 0,
         kind == "StatefulSet" and text_in(outer, "podManagementPolicy") in ("", "OrderedReady"),
     )
-
-
 
 
 def free_name(name: str, used_names: set[str]) -> str:
