@@ -112,7 +112,7 @@ class ComposeFiles:
     def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
         """The files under `include`, also of files that are included: path, services, networks.
 
-        An entry with variables or a folder of its own, and a file that cannot be read, is noted in
+        An entry with variables or with a folder, and a file that cannot be read, is noted in
         ``not_included``.
         """
         while self._includes:

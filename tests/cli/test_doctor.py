@@ -88,15 +88,3 @@ def test_files_have_the_same_failure(contract: str, tmp_path: Path, earshot: Ear
     assert bad.cause is not None and failure.get("type") == bad.cause.kind == "unresolvable"
     for file in files[2:]:
         assert str(bad.address) in file.read_text()
-
-
-
-
-
-
-
-
-
-
-
-

@@ -125,7 +125,7 @@ def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path:
 
 
 def test_an_interrupted_command_has_two_seconds() -> None:
-    """On a busy machine the time itself says nothing."""
+    """On a busy machine the measured time depends on other processes."""
     assert ending.GRACE + ending.TELL_SECONDS < 2
 
 
@@ -153,18 +153,18 @@ def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
     honest = broker(1, {1: peer.address})
     many = {id: Address("127.0.0.1", 1 + id) for id in range(2, 10_000)} | {1: peer.address}
     versions = [(key, 0, most) for key, most in ((0, 7), (1, 4), (3, 2), (18, 0), (19, 4), (20, 3))]
-    known = struct.pack(">hi", 0, len(versions))
-    known += b"".join(struct.pack(">hhh", *it) for it in versions)
+    supported = struct.pack(">hi", 0, len(versions))
+    supported += b"".join(struct.pack(">hhh", *it) for it in versions)
 
     def own(connection: socket.socket, request: bytes) -> None:
         reply(metadata(many if asked_before else {1: peer.address}))(connection, request)
 
     def api_versions(connection: socket.socket, request: bytes) -> None:
         asked_before.append(True)
-        # of a version that is not known the answer is of version 0, and says so
+        # the answer to an unknown version has version 0, with an error
         version = struct.unpack_from(">h", request, 2)[0]
-        refusal = struct.pack(">h", 35) + known[2:]
-        reply(refusal if version else known)(connection, request)
+        refusal = struct.pack(">h", 35) + supported[2:]
+        reply(refusal if version else supported)(connection, request)
 
     asked_before: list[bool] = []
     kafka(honest | {3: own, 18: api_versions})(connection, peer)
@@ -236,15 +236,15 @@ def work(most: int = 1000, seconds: float = 60.0) -> tuple[RunningCommand, list[
     return RunningCommand(report, time.monotonic() + seconds, lambda: most), reasons
 
 
-def test_results_are_reported_once_and_a_command_is_overdue_after_its_time_or_with_threads() -> None:
+def test_results_are_reported_once_and_a_command_is_overdue_after_its_time_or_with_threads() -> (
+    None
+):
     command, reasons = work()
     assert (command.stop("terminated"), command.stop("late")) == (1, INCONCLUSIVE)
     assert reasons == ["terminated"]
     assert work()[0].overdue() == ""
     assert "deadline" in work(seconds=-1)[0].overdue()
     assert "threads" in work(most=0)[0].overdue()
-
-
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ GOLDENS = [
     "golden", GOLDENS, ids=lambda file: f"{file.parent.parent.name}-{file.name}"
 )
 def test_a_report_of_any_format_is_replaced(golden: Path, tmp_path: Path) -> None:
-    file = tmp_path / "report"  # its name says nothing
+    file = tmp_path / "report"  # a name without a suffix
     file.write_bytes(golden.read_bytes())
     refuse_outputs([file], [], force=False)
 
@@ -177,8 +177,8 @@ def test_a_file_that_cannot_be_written_keeps_the_report_from_no_other_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    lost, kept = tmp_path / "file" / "a.json", tmp_path / "b.json"
+    lost, written = tmp_path / "file" / "a.json", tmp_path / "b.json"
     with pytest.raises(EarshotError, match=r"a\.json: cannot be written"):
-        output.show(samples.all_pass(), {lost: Format.JSON, kept: Format.JSON}, None)
+        output.show(samples.all_pass(), {lost: Format.JSON, written: Format.JSON}, None)
     assert capsys.readouterr().out.startswith("earshot validation: PASS")
-    assert kept.exists()
+    assert written.exists()

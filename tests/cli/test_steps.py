@@ -19,7 +19,7 @@ def stack(project: Project, listener: dict[str, Any], name: str = "mine") -> Non
 
 
 def remember(project: Project) -> None:
-    """Remembers that the brokers of the stack run what its file says."""
+    """Remembers that the brokers of the stack run the listeners of its file."""
     state = project.state_dir("mine")
     memory.complete(state, plan_stack(project.read_cluster("mine"), "mine", state).plan, 0)
 

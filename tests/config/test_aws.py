@@ -55,7 +55,9 @@ def test_defaults_of_a_cluster_on_aws() -> None:
         ("t4g.medium", 16, "arm64"),
     ]
     volumes = (spec.volume, spec.controller_volume)
-    assert [(it.size_gib, it.type, it.iops, it.throughput) for it in volumes] == [
+    assert [
+        (volume.size_gib, volume.type, volume.iops, volume.throughput) for volume in volumes
+    ] == [
         (100, "gp3", None, None),
         (20, "gp3", None, None),
     ]
@@ -248,7 +250,7 @@ def test_each_mistake_has_one_error_with_its_key() -> None:
         {"validator": {"secrets": {"a/b": "/k"}}},
         {"validator": True, "listeners": [{**INTERNAL, "protocol": "SASL_SSL"}]},
     ]
-    refusals_are_golden(mistakes, lambda it: refused(**it), MISTAKES / "aws.txt")
+    refusals_are_golden(mistakes, lambda case: refused(**case), MISTAKES / "aws.txt")
 
 
 def test_volumes_drained_brokers_and_client_properties_are_read() -> None:

@@ -134,9 +134,9 @@ def test_nodes_are_distributed_over_the_hosts(
 def test_listeners_of_several_hosts() -> None:
     assert [listener.name for listener in read(hosts=TWO).listeners] == ["INTERNAL", "EXTERNAL"]
     assert len(read(hosts=TWO[:1]).listeners) == 3
-    named = read(hosts=TWO, listeners=[INTERNAL, OUTSIDE])
-    assert [listener.name for listener in named.listeners] == ["INTERNAL", "OUTSIDE"]
-    assert named.listeners[1].scopes == (Scope.EXTERNAL,)
+    spec = read(hosts=TWO, listeners=[INTERNAL, OUTSIDE])
+    assert [listener.name for listener in spec.listeners] == ["INTERNAL", "OUTSIDE"]
+    assert spec.listeners[1].scopes == (Scope.EXTERNAL,)
 
 
 def test_each_mistake_has_one_error_with_its_key() -> None:

@@ -159,7 +159,7 @@ def test_each_mistake_has_one_error_with_its_key() -> None:
         {"heap": "0m"},
     ]
     refusals_are_golden(
-        mistakes, lambda it: message_of({"placement": "local"} | it), MISTAKES / "local.txt"
+        mistakes, lambda case: message_of({"placement": "local"} | case), MISTAKES / "local.txt"
     )
 
 
@@ -199,7 +199,7 @@ def test_each_mistake_of_a_listener_has_its_name() -> None:
         {"advertised": {1: ""}},
     ]
     refusals_are_golden(
-        mistakes, lambda it: message_of(with_listener(**it)), MISTAKES / "local_listener.txt"
+        mistakes, lambda case: message_of(with_listener(**case)), MISTAKES / "local_listener.txt"
     )
 
 

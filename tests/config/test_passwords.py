@@ -1,4 +1,4 @@
-"""Passwords from configuration secrets: whose they are, and what is told without showing one."""
+"""Passwords from configuration secrets: their users, and errors that show no password."""
 
 import json
 from typing import Any

@@ -30,8 +30,8 @@ def linted(*mistakes: Mistake) -> FileReport:
     return FileReport("compose.yml", "Compose file", mistakes)
 
 
-def fingerprint(item: Mistake) -> str:
-    return BaselineEntry.of(item, ROOT).fingerprint
+def fingerprint(recorded: Mistake) -> str:
+    return BaselineEntry.of(recorded, ROOT).fingerprint
 
 
 def test_a_mistake_is_recorded_by_four_texts() -> None:
@@ -97,8 +97,12 @@ def test_mistakes_of_the_baseline_are_ignored_and_others_count() -> None:
     moved = replace(ERROR, place=Place("compose.yml", 70, 2))
     report = linted(moved, mistake("KL004"), IGNORED)
     mistakes = with_baseline(report, entries, ROOT, TODAY).mistakes
-    assert [item.ignored for item in mistakes] == [IN_BASELINE, "", "a proxy publishes it"]
-    assert [item.is_error for item in mistakes] == [False, True, False]
+    assert [entry.ignored for entry in mistakes] == [
+        IN_BASELINE,
+        "",
+        "a proxy publishes it",
+    ]
+    assert [entry.is_error for entry in mistakes] == [False, True, False]
     report = linted(ERROR, WARNING, NOTE, IGNORED, KNOWN)
     assert with_baseline(report, frozenset(), ROOT, TODAY) == report
 

@@ -56,8 +56,8 @@ def checked(tmp_path: Path) -> Checker:
 def places(report: FileReport) -> list[tuple[str, str, int, int]]:
     """Rule, container, line and column of each mistake."""
     return [
-        (item.finding.rule, item.finding.container, item.place.line, item.place.column)
-        for item in report.mistakes
+        (mistake.finding.rule, mistake.finding.container, mistake.place.line, mistake.place.column)
+        for mistake in report.mistakes
     ]
 
 

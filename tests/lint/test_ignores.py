@@ -98,10 +98,10 @@ class TestComments:
 
     def test_a_mistake_in_another_file_has_its_comments_there(self) -> None:
         files = {"compose.yml": ["x"], "k.env": ["A=b # earshot: ignore=KL003 why"]}
-        found = with_comments(
+        report = with_comments(
             linted(mistake(line=1), mistake(line=1, file="k.env")), lambda file: files[file], TODAY
         )
-        assert [item.ignored for item in found.mistakes] == ["", "why"]
+        assert [entry.ignored for entry in report.mistakes] == ["", "why"]
 
     def test_an_earlier_reason_stays(self) -> None:
         once = with_comments(
@@ -119,8 +119,8 @@ class TestComments:
 
     @given(st.lists(st.text(max_size=20).map(lambda text: text.replace("earshot", "")), max_size=9))
     def test_other_text_ignores_nothing(self, lines: list[str]) -> None:
-        before = linted(*(mistake(line=line) for line in range(10)))
-        assert with_comments(before, lambda _: lines, TODAY) == before
+        report = linted(*(mistake(line=line) for line in range(10)))
+        assert with_comments(report, lambda _: lines, TODAY) == report
 
     @given(
         st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True),

@@ -206,8 +206,8 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
     ],
 )
 def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
-    found = checked(tmp_path, text)
-    assert (found.kind, found.mistakes, found.unchecked) == ("", (), (why,))
+    report = checked(tmp_path, text)
+    assert (report.kind, report.mistakes, report.unchecked) == ("", (), (why,))
 
 
 LINES = st.sampled_from(MANIFEST.splitlines() + STRIMZI.splitlines())

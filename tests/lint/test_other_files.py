@@ -41,7 +41,10 @@ def checked(
 
 
 def places(report: FileReport) -> list[tuple[str, int, int]]:
-    return [(it.finding.rule, it.place.line, it.place.column) for it in report.mistakes]
+    return [
+        (mistake.finding.rule, mistake.place.line, mistake.place.column)
+        for mistake in report.mistakes
+    ]
 
 
 @pytest.mark.parametrize("name", [".env", ".env.local", "kafka.env"])

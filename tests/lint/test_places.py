@@ -1,4 +1,4 @@
-"""Where a finding stands: line and column, from 1."""
+"""The place of a finding: line and column, from 1."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -46,8 +46,8 @@ URI = re.compile(r"[A-Za-z0-9._~/:%-]+")
 
 
 def run_of(*mistakes: Mistake, failed: tuple[FailedFile, ...] = ()) -> Any:
-    linted = FileReport("compose.yml", "Compose file", mistakes)
-    return json.loads(sarif(outcome(linted, failed=failed)))["runs"][0]
+    report = FileReport("compose.yml", "Compose file", mistakes)
+    return json.loads(sarif(outcome(report, failed=failed)))["runs"][0]
 
 
 def result_of(mistake: Mistake) -> Any:
@@ -59,13 +59,13 @@ def place_of(*place: Any) -> Any:
     return result_of(replace(ERROR, place=Place(*place)))["locations"][0]["physicalLocation"]
 
 
-def has_shape(name: str, found: Any) -> None:
+def has_shape(name: str, section: Any) -> None:
     required, optional = SHAPE[name]
-    assert required <= set(found) <= required | optional, name
+    assert required <= set(section) <= required | optional, name
 
 
-def has_location(item: Any) -> None:
-    (location,) = item["locations"]
+def has_location(entry: Any) -> None:
+    (location,) = entry["locations"]
     assert set(location) == {"physicalLocation"}
     physical = location["physicalLocation"]
     has_shape("physicalLocation", physical)
@@ -76,8 +76,8 @@ def has_location(item: Any) -> None:
         assert all(type(number) is int and number >= 1 for number in physical["region"].values())
 
 
-def has_message(item: Any) -> None:
-    assert set(item["message"]) == {"text"} and item["message"]["text"]
+def has_message(entry: Any) -> None:
+    assert set(entry["message"]) == {"text"} and entry["message"]["text"]
 
 
 @pytest.mark.parametrize("name", samples.ALL)
@@ -98,16 +98,16 @@ def test_every_object_has_its_properties(name: str) -> None:
         has_location(result)
         assert result["level"] in LEVELS
         assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-        for item in result["suppressions"]:
-            has_shape("suppression", item)
-            assert item["kind"] in {"inSource", "external"}
+        for entry in result["suppressions"]:
+            has_shape("suppression", entry)
+            assert entry["kind"] in {"inSource", "external"}
     for invocation in run["invocations"]:
         has_shape("invocation", invocation)
-        for item in invocation["toolExecutionNotifications"]:
-            has_shape("notification", item)
-            has_message(item)
-            has_location(item)
-            assert item["level"] in LEVELS
+        for entry in invocation["toolExecutionNotifications"]:
+            has_shape("notification", entry)
+            has_message(entry)
+            has_location(entry)
+            assert entry["level"] in LEVELS
 
 
 def test_the_driver_is_earshot_with_every_rule() -> None:

@@ -175,7 +175,7 @@ def not_replicated() -> Report:
 
 
 def drift() -> Report:
-    """Broker 3 advertises another port than the contract says."""
+    """Broker 3 advertises another port than the contract has."""
     cells = healthy_cells()
     cause = Cause(
         kind="drift",
@@ -186,8 +186,6 @@ def drift() -> Report:
     cells[5] = failed(cells[5], Stage.METADATA, cause)
     note = "the contract was written by the update of 2025-02-28, and names no cluster_id"
     return report(cells, cluster_id="", notes=[note])
-
-
 
 
 def inconclusive() -> Report:

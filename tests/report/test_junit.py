@@ -55,7 +55,7 @@ def test_the_document_has_the_common_shape_and_counts_of_its_cases(name: str) ->
 def test_inconclusive_is_an_error_and_a_skip_keeps_its_reason() -> None:
     root = ET.fromstring(junit(samples.inconclusive()).encode())
     assert root.attrib["errors"] == "4"
-    reasons = {item.attrib["message"] for item in root.iter("skipped")}
+    reasons = {skipped.attrib["message"] for skipped in root.iter("skipped")}
     assert reasons == {"its clients stand elsewhere"}
 
 

@@ -80,13 +80,13 @@ def test_vantages_of_one_name_on_two_machines_get_other_names() -> None:
 def test_the_later_report_of_a_vantage_counts_and_others_stay() -> None:
     minutes = [samples.WHEN + timedelta(minutes=number) for number in range(3)]
     first = seen_from("host", "laptop", run="first", started=minutes[0])
-    other = seen_from("container", "c1", run="other", started=minutes[1])
+    elsewhere = seen_from("container", "c1", run="other", started=minutes[1])
     again = seen_from("host", "laptop", run="again", started=minutes[2])
-    (note,) = merged(first, other, again).notes
+    (note,) = merged(first, elsewhere, again).notes
     assert (
         note == "a (2025-03-01 12:30:15 UTC) is left out: c is a later report from the same vantage"
     )
-    assert merged(first, other, again).run == "other+again"
+    assert merged(first, elsewhere, again).run == "other+again"
     whole = merged(again, first)
     assert (whole.run, len(whole.cells)) == ("again", 2)
     assert "b (2025-03-01 12:30:15 UTC) is left out" in whole.notes[0]
@@ -143,8 +143,8 @@ def test_a_later_report_of_a_vantage_replaces_deliveries_through_its_listeners()
     assert {("INTERNAL", "EXTERNAL"), ("EXTERNAL", "EXTERNAL")} <= ways
     both = samples.report(CELLS, vantages=VANTAGES, delivery=deliveries)
     again = samples.report(CELLS[:1], vantages=VANTAGES[:1], started=LATER)
-    left = merged(both, again).delivery
-    assert {(delivery.written_through, delivery.read_through) for delivery in left} == {
+    deliveries_left = merged(both, again).delivery
+    assert {(delivery.written_through, delivery.read_through) for delivery in deliveries_left} == {
         ("EXTERNAL", "EXTERNAL")
     }
 

@@ -125,8 +125,8 @@ def test_a_brokers_answer_begins_no_line(format: Format) -> None:
     address = Address("b\n::stop-commands::x\n", 9092)
     cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
     cell = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
-    named = {"listener": "A\n::error::x\nB", "address": address}
-    report = samples.report([cell.model_copy(update=named)])
+    changes = {"listener": "A\n::error::x\nB", "address": address}
+    report = samples.report([cell.model_copy(update=changes)])
     assert "\n::" not in render(report, format)
 
 

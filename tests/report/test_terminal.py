@@ -10,7 +10,7 @@ from earshot.validation.terms import Verdict
 
 
 class Screen(io.StringIO):
-    """Double of a stream, without a size of its own; ``None`` is an unknown encoding."""
+    """Double of a stream without a size; ``None`` is an unknown encoding."""
 
     def __init__(self, encoding: str | None = "utf-8", *, is_terminal: bool = True) -> None:
         super().__init__()

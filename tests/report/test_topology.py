@@ -13,13 +13,13 @@ from tests.report import samples
 @pytest.mark.parametrize("name", samples.ALL)
 def test_boxes_lie_inside_and_apart(name: str) -> None:
     picture = topology(samples.ALL[name]())
-    taken = set()
+    places = set()
     for box in picture.boxes:
         assert 0 <= box.x <= geometry.WIDTH - geometry.BOX_WIDTH
         assert geometry.TOP <= box.y <= picture.height - geometry.BOX_HEIGHT
         assert len(box.label) <= geometry.LETTERS and len(box.note) <= geometry.LETTERS
-        taken.add((box.x, box.y))
-    assert len(taken) == len(picture.boxes)
+        places.add((box.x, box.y))
+    assert len(places) == len(picture.boxes)
 
 
 def test_a_dead_broker_is_red_and_so_are_its_lines() -> None:

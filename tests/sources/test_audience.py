@@ -57,8 +57,8 @@ ELSEWHERE = "b.example.com, which is elsewhere, on the published port 39092->909
 def test_a_name_or_a_port_tells(
     name: str, bind_port: int, advertised: str, container: Container, scopes: str, why: str
 ) -> None:
-    found = audience(name, bind_port, parse_address(advertised), container, VALUES)
-    assert ("+".join(found.scopes), found.why) == (scopes, why)
+    clients = audience(name, bind_port, parse_address(advertised), container, VALUES)
+    assert ("+".join(clients.scopes), clients.why) == (scopes, why)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_name_or_a_port_tells(
 def test_the_inter_broker_listener_of_a_single_broker_has_no_clients(
     host: str, scopes: tuple[Scope, ...]
 ) -> None:
-    found = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
-    assert found.scopes == scopes
+    clients = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
+    assert clients.scopes == scopes
 
 
 def test_an_audience_need_not_be_given() -> None:
-    found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {})
-    assert found == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")
+    clients = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {})
+    assert clients == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")

@@ -60,8 +60,10 @@ def of_service(text: str) -> str:
     return "services:\n  k:\n" + textwrap.indent(textwrap.dedent(text), "    ")
 
 
-def one(text: str, **more: Mapping[str, str]) -> Service:
-    return read(of_service(text), **more).services[0]
+def one(
+    text: str, variables: Mapping[str, str] | None = None, files: Mapping[str, str] | None = None
+) -> Service:
+    return read(of_service(text), variables, files).services[0]
 
 
 def lenient_container(text: str, **more: Mapping[str, str]) -> Container:
@@ -119,13 +121,13 @@ def test_names_and_networks() -> None:
         networks:
           back: {name: real-back}
     """
-    k, other, plain, on_host = (service.container for service in read(text).services)
+    k, front, plain, on_host = (service.container for service in read(text).services)
     assert (k.name, k.hostname) == ("broker", "host-k")
     assert k.networks == (
         JoinedNetwork("real-back", ("k", "kafka0", "kafka"), "10.0.0.5"),
         JoinedNetwork("front", ("k",)),
     )
-    assert other.networks == (JoinedNetwork("front", ("other",)),)
+    assert front.networks == (JoinedNetwork("front", ("other",)),)
     assert plain.networks == (JoinedNetwork("default", ("plain",)),)
     assert on_host.on_host_network and on_host.networks == () == on_host.published
 

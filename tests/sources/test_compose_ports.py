@@ -39,8 +39,8 @@ from earshot.topology.container import NodePort, PublishedPort
         ),
     ],
 )
-def test_forms(item: object, expected: list[PublishedPort]) -> None:
-    assert read_port(item, "p") == expected
+def test_forms(entry: object, expected: list[PublishedPort]) -> None:
+    assert read_port(entry, "p") == expected
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_forms(item: object, expected: list[PublishedPort]) -> None:
         {"target": 1, "port": 2},
     ],
 )
-def test_an_entry_that_compose_refuses_is_refused(item: object) -> None:
+def test_an_entry_that_compose_refuses_is_refused(entry: object) -> None:
     with pytest.raises(EarshotError) as caught:
-        read_port(item, "services.kafka.ports[0]")
-    assert str(caught.value) == f"services.kafka.ports[0]: found {item!r}\n  allowed: {ALLOWED}"
+        read_port(entry, "services.kafka.ports[0]")
+    assert str(caught.value) == f"services.kafka.ports[0]: found {entry!r}\n  allowed: {ALLOWED}"
 
 
 PORT = st.integers(1, 65535)

@@ -37,17 +37,20 @@ def service(
 
 
 def broker(image: str, env: Mapping[str, str], **inputs: object) -> Broker:
-    (found,) = deployment([service(image, env, **inputs)]).brokers  # type: ignore[arg-type]
-    return found
+    (broker_of_service,) = deployment([service(image, env, **inputs)]).brokers  # type: ignore[arg-type]
+    return broker_of_service
 
 
-def listeners(found: Broker) -> dict[str, tuple[str, str]] | None:
+def listeners(broker: Broker) -> dict[str, tuple[str, str]] | None:
     """By name, where it binds and what it advertises; `?` for what is not known."""
-    if found.endpoints is None:
+    if broker.endpoints is None:
         return None
     return {
-        item.name: (str(item.bind), "?" if item.advertised is None else str(item.advertised))
-        for item in found.endpoints
+        endpoint.name: (
+            str(endpoint.bind),
+            "?" if endpoint.advertised is None else str(endpoint.advertised),
+        )
+        for endpoint in broker.endpoints
     }
 
 
@@ -266,14 +269,14 @@ SASL = {
 def test_bitnami_leaves_unset_listeners_to_kafka(
     image: str, more: Mapping[str, object], advertised: str
 ) -> None:
-    found = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
-    assert listeners(found) == {"A": (":9092", advertised)}
+    bitnami = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
+    assert listeners(bitnami) == {"A": (":9092", advertised)}
 
 
 def test_without_a_host_the_hostname_is_advertised() -> None:
     env = {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}
-    found = broker(APACHE, env, hostname="k1")
-    assert listeners(found) == {"PLAINTEXT": (":9092", "k1:9092")}
+    named_broker = broker(APACHE, env, hostname="k1")
+    assert listeners(named_broker) == {"PLAINTEXT": (":9092", "k1:9092")}
 
 
 @pytest.mark.parametrize(
@@ -296,9 +299,9 @@ def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
 @pytest.mark.parametrize("binds", [{}, {"KAFKA_LISTENERS": "A://0.0.0.0:9,B://0.0.0.0:2"}])
 def test_the_port_is_known_beside_an_unknown_host(host: str, binds: dict[str, str]) -> None:
     env = {"KAFKA_ADVERTISED_LISTENERS": f"A://{host}:9,B://kafka:2"}
-    found = broker(APACHE, env | binds)
-    assert listeners(found) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
-    assert [it.template for it in found.endpoints or ()] == [Address(host, 9), None]
+    hidden = broker(APACHE, env | binds)
+    assert listeners(hidden) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
+    assert [endpoint.template for endpoint in hidden.endpoints or ()] == [Address(host, 9), None]
 
 
 def test_of_a_file_that_was_not_read_listeners_are_not_known() -> None:
@@ -312,8 +315,8 @@ def test_what_a_command_sets_is_not_known() -> None:
     command = (
         "sh -c 'export KAFKA_ADVERTISED_LISTENERS=A://$$(hostname):1 && /etc/kafka/docker/run'"
     )
-    found = settings_of(service(APACHE, env, command))
-    assert (found.values, found.complete) == ({"listeners": "A://:1"}, False)
+    settings = settings_of(service(APACHE, env, command))
+    assert (settings.values, settings.complete) == ({"listeners": "A://:1"}, False)
 
 
 @pytest.mark.parametrize(
@@ -328,9 +331,11 @@ def test_wurstmeister_asks_docker_for_its_published_port(
     ports: tuple[PublishedPort, ...], advertised: str | None
 ) -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka"}
-    found = broker("wurstmeister/kafka", env, published=ports, mounts=("/var/run/docker.sock",))
+    wurstmeister = broker(
+        "wurstmeister/kafka", env, published=ports, mounts=("/var/run/docker.sock",)
+    )
     expected = {"PLAINTEXT": (":9092", advertised)} if advertised else None
-    assert listeners(found) == expected
+    assert listeners(wurstmeister) == expected
 
 
 @pytest.mark.parametrize(
@@ -378,8 +383,8 @@ def test_the_cluster_of_a_broker(env: dict[str, str], mode: str, cluster: str) -
     ],
 )
 def test_roles(roles: str, reported: tuple[bool, bool]) -> None:
-    found = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
-    assert (found.is_broker, found.is_controller) == reported
+    node = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
+    assert (node.is_broker, node.is_controller) == reported
 
 
 def test_voters_that_a_variable_stands_for_are_not_known() -> None:

@@ -9,7 +9,7 @@ from earshot.topology.container import MOUNTED, Container, JoinedNetwork, Publis
 
 
 def test_the_inputs_of_a_docker_container_are_read() -> None:
-    found = read_container(
+    container = read_container(
         {
             "name": "kafka1",
             "image": "apache/kafka:4.1.1",
@@ -25,7 +25,7 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
             "uploads": [{"file": "/mnt/shared/config/server.properties", "content": "x"}],
         }
     )
-    assert found == Container(
+    assert container == Container(
         name="kafka1",
         image="apache/kafka:4.1.1",
         hostname="inner",
@@ -35,7 +35,7 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
         mounts=("/data", "/m", "/mnt/shared/config/server.properties"),
         unknown=(MOUNTED,),
     )
-    assert found.has_file
+    assert container.has_file
 
 
 def test_an_address_that_the_provider_filled_in_is_ignored() -> None:
@@ -121,7 +121,7 @@ def test_a_mount_that_is_not_known_yet_is_passed_over() -> None:
 
 
 def test_known_parts_of_unknown_inputs_are_read() -> None:
-    found = read_container(
+    container = read_container(
         {
             "name": None,
             "image": None,
@@ -131,7 +131,7 @@ def test_known_parts_of_unknown_inputs_are_read() -> None:
         },
         "k",
     )
-    assert found == Container(
+    assert container == Container(
         name="k",
         networks=(JoinedNetwork("n", ("a",)),),
         published=(PublishedPort(1, None),),
@@ -141,7 +141,7 @@ def test_known_parts_of_unknown_inputs_are_read() -> None:
 
 
 def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
-    found = read_service(
+    service = read_service(
         {
             "name": "kafka1",
             "image": "apache/kafka:4.1.1",
@@ -155,11 +155,11 @@ def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
         },
         "k",
     )
-    assert found.name == "kafka1" and found.command == ("/etc/kafka/docker/run",)
-    assert found.properties == "listeners=A://:1"
-    assert found.container.networks == (JoinedNetwork("n"),), "names mean nothing on the bridge"
-    assert found.container.extra_hosts == {"proxy": "10.0.0.9", "later": "${WORD}"}
-    assert found.container.unknown == ()
+    assert service.name == "kafka1" and service.command == ("/etc/kafka/docker/run",)
+    assert service.properties == "listeners=A://:1"
+    assert service.container.networks == (JoinedNetwork("n"),), "names mean nothing on the bridge"
+    assert service.container.extra_hosts == {"proxy": "10.0.0.9", "later": "${WORD}"}
+    assert service.container.unknown == ()
 
 
 @pytest.mark.parametrize(

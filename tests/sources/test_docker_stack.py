@@ -1,4 +1,4 @@
-"""What other resources say of a container, by those that the pack keeps."""
+"""The image and the networks of a container, read from other resources of its stack."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ def test_the_mark_of_windows_before_a_file_is_no_name() -> None:
 
 
 def test_unset_variables_are_kept_and_missing_if_unknown() -> None:
-    known = Variables({"SET": "s"}, keep=True)
-    found = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", known)
-    assert found == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}
-    assert list(known.missing) == ["B", "C"]
+    variables = Variables({"SET": "s"}, keep=True)
+    values = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", variables)
+    assert values == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}
+    assert list(variables.missing) == ["B", "C"]
 
 
 def test_a_raw_file_keeps_what_stands_there() -> None:

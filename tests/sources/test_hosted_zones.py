@@ -1,4 +1,4 @@
-"""What the zones of a stack say about a name: inside a VPC, and beyond."""
+"""The records of a stack for a name, inside and outside of a VPC."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def test_a_private_zone_answers_in_its_vpcs_only() -> None:
     assert outside == RecordLookup(
         why="its one record is in zone kafka.example.com, which is private"
     )
-    other = zone("Z1", "vpc-2")
-    inside, _ = both(other, record("Z1"))
+    foreign_zone = zone("Z1", "vpc-2")
+    inside, _ = both(foreign_zone, record("Z1"))
     assert inside == RecordLookup(
         why="zone kafka.example.com is private, and not associated with VPC vpc"
     )
     link = RegisteredResource(ZONE_ASSOCIATION, "urn::l", {"zoneId": "Z1", "vpcId": "vpc-1"})
-    inside, _ = both(other, record("Z1"), link)
+    inside, _ = both(foreign_zone, record("Z1"), link)
     assert inside.declaration is not None
     inside, _ = both(zone("Z1", "vpc-1"), record("Z1"), dns=VpcDns(True, False))
     assert inside.why == (
@@ -126,8 +126,8 @@ def test_unknown_associations_are_undecided(
 def test_a_record_of_an_unknown_name_is_undecided() -> None:
     unknown = RecordLookup(undecided=True)
     assert both(zone("Z1"), record("Z1", None)) == (unknown, unknown)
-    other = record("Z1", "other.example.com")
-    assert both(zone("Z1"), other) == (RecordLookup(), RecordLookup())
+    other_record = record("Z1", "other.example.com")
+    assert both(zone("Z1"), other_record) == (RecordLookup(), RecordLookup())
 
 
 @pytest.mark.parametrize(("fqdn", "pending"), [(None, True), (HOST, False)])

@@ -77,7 +77,10 @@ def test_each_listener_has_its_scopes() -> None:
         "inter.broker.listener.name=A\ncontroller.listener.names=C\n"
     )
     listeners = read_broker(text, "s", {"D": (Scope.HOST,)}).listeners
-    assert [(it.name, "+".join(it.audience.scopes), str(it.advertised)) for it in listeners] == [
+    assert [
+        (listener.name, "+".join(listener.audience.scopes), str(listener.advertised))
+        for listener in listeners
+    ] == [
         ("A", "internal", "b1:1"),
         ("B", "external", "198.51.100.1:2"),
         ("C", "controller", "localhost:3"),

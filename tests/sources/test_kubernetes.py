@@ -18,7 +18,7 @@ def read(text: str) -> Manifest:
 
 
 def pod(container: str, spec: str = "", more: str = "") -> str:
-    """A Pod called p, with one container called c that has what ``container`` says."""
+    """A Pod called p, with one container called c that has the keys of ``container``."""
     return (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
         + textwrap.indent(textwrap.dedent(spec).strip() + "\n", "  ")
@@ -29,8 +29,8 @@ def pod(container: str, spec: str = "", more: str = "") -> str:
 
 
 def one(container: str, spec: str = "", more: str = "") -> PodContainer:
-    (found,) = read(pod(container, spec, more)).containers
-    return found
+    (container_read,) = read(pod(container, spec, more)).containers
+    return container_read
 
 
 def env(container: str, more: str = "") -> dict[str, str]:
@@ -62,60 +62,62 @@ def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:
     for key in reversed(path):
         body = f"{{{key}: {body}}}"
     head = f"{{apiVersion: v1, kind: {kind}, metadata: {{name: w, namespace: n}}, "
-    (found,) = read(f"---\n{head}{str(body)[1:]}").containers
-    assert (found.name, found.namespace) == ("w/c", "n")
-    assert found.path == (0, *path, "containers", 0)
-    assert found.service.container.image == "apache/kafka:4.1.1"
-    assert found.can_run_broker is (kind not in ("Job", "CronJob"))
+    (container,) = read(f"---\n{head}{str(body)[1:]}").containers
+    assert (container.name, container.namespace) == ("w/c", "n")
+    assert container.path == (0, *path, "containers", 0)
+    assert container.service.container.image == "apache/kafka:4.1.1"
+    assert container.can_run_broker is (kind not in ("Job", "CronJob"))
 
 
 def test_a_list_holds_resources() -> None:
-    found = read("""
+    manifest = read("""
         apiVersion: v1
         kind: List
         items:
           - {apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 9092}]}}
           - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}
     """)
-    assert [item.path for item in found.containers] == [(0, "items", 1, "spec", "containers", 0)]
-    assert [item.name for item in found.services] == ["s"]
+    assert [entry.path for entry in manifest.containers] == [
+        (0, "items", 1, "spec", "containers", 0)
+    ]
+    assert [entry.name for entry in manifest.services] == ["s"]
 
 
 def test_containers_of_one_name_are_told_apart() -> None:
-    found = read("---\n".join([pod("image: a"), pod("image: b"), pod("image: c")]))
-    assert [item.name for item in found.containers] == ["p/c", "p/c#2", "p/c#3"]
+    manifest = read("---\n".join([pod("image: a"), pod("image: b"), pod("image: c")]))
+    assert [container.name for container in manifest.containers] == ["p/c", "p/c#2", "p/c#3"]
 
 
 def test_init_containers_are_clients_at_most() -> None:
-    found = read(
+    manifest = read(
         pod("image: apache/kafka", spec="initContainers: [{name: i, image: apache/kafka}]")
     )
-    assert [(item.name, item.can_run_broker) for item in found.containers] == [
+    assert [(container.name, container.can_run_broker) for container in manifest.containers] == [
         ("p/i", False),
         ("p/c", True),
     ]
-    assert [item.name for item in found.brokers] == ["p/c"]
+    assert [container.name for container in manifest.brokers] == ["p/c"]
 
 
 def test_variables_and_where_they_are_set() -> None:
-    found = one("env: [{name: X, value: 010}, {name: E, value: }, {name: N}]")
-    assert found.service.container.env == {"X": "010", "E": "", "N": ""}
+    container = one("env: [{name: X, value: 010}, {name: E, value: }, {name: N}]")
+    assert container.service.container.env == {"X": "010", "E": "", "N": ""}
     place: Keys = (0, "spec", "containers", 0, "env", 0)
-    assert found.variables["X"] == place
+    assert container.variables["X"] == place
 
 
 def test_variables_from_config_maps() -> None:
-    found = one(
+    container = one(
         """
         envFrom: [{configMapRef: {name: m}, prefix: P_}]
         env: [{name: X, valueFrom: {configMapKeyRef: {name: m, key: A}}}]
         """,
         more=CONFIG,
     )
-    assert found.service.container.env == {"P_A": "from-map", "P_B": "1", "X": "from-map"}
-    assert found.variables["P_B"] == (1, "data", "B")
-    assert found.variables["X"] == (1, "data", "A")
-    assert found.service.container.unknown == ()
+    assert container.service.container.env == {"P_A": "from-map", "P_B": "1", "X": "from-map"}
+    assert container.variables["P_B"] == (1, "data", "B")
+    assert container.variables["X"] == (1, "data", "A")
+    assert container.service.container.unknown == ()
 
 
 def test_a_variable_of_its_own_takes_the_place_of_a_config_maps() -> None:
@@ -143,19 +145,19 @@ def test_variables_that_the_file_does_not_hold(source: str) -> None:
 
 
 def test_a_config_map_of_another_namespace_is_another() -> None:
-    other = CONFIG.replace("name: m", "name: m, namespace: n")
-    assert one("envFrom: [{configMapRef: {name: m}}]", more=other).service.container.unknown
+    config_map = CONFIG.replace("name: m", "name: m, namespace: n")
+    assert one("envFrom: [{configMapRef: {name: m}}]", more=config_map).service.container.unknown
 
 
 def test_values_hold_those_of_variables_before_them() -> None:
-    found = env("""
+    variables = env("""
         env:
           - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
           - {name: PORT, value: "9092"}
           - {name: X, value: "PLAINTEXT://$(POD).kafka:$(PORT),$(LATER) $$(PORT)"}
           - {name: LATER, value: y}
     """)
-    assert found["X"] == "PLAINTEXT://$(POD).kafka:9092,$(LATER) $(PORT)"
+    assert variables["X"] == "PLAINTEXT://$(POD).kafka:9092,$(LATER) $(PORT)"
 
 
 def test_values_do_not_grow_without_measure() -> None:
@@ -165,15 +167,15 @@ def test_values_do_not_grow_without_measure() -> None:
 
 
 def test_command_and_arguments() -> None:
-    found = one(
+    container = one(
         'command: [sh, -c]\nargs: ["kafka-topics.sh --bootstrap-server $(HOST):1"]\n'
         "env: [{name: HOST, value: kafka}]"
     )
-    assert found.service.command == ("sh", "-c", "kafka-topics.sh --bootstrap-server kafka:1")
+    assert container.service.command == ("sh", "-c", "kafka-topics.sh --bootstrap-server kafka:1")
 
 
 def test_what_a_command_sets_is_not_known() -> None:
-    found = env("""
+    variables = env("""
         command:
           - sh
           - -c
@@ -183,7 +185,7 @@ def test_what_a_command_sets_is_not_known() -> None:
             MINE=1 exec /etc/confluent/docker/run
         env: [{name: KAFKA_PORT, value: a}, {name: OTHER, value: b}, {name: KEPT, value: c}]
     """)
-    assert found == {
+    assert variables == {
         "KAFKA_PORT": "$(KAFKA_PORT)",
         "OTHER": "$(OTHER)",
         "KEPT": "c",
@@ -206,19 +208,19 @@ def test_files_that_may_replace_those_of_the_image(
     volume: str, path: str, unknown: tuple[str, ...]
 ) -> None:
     mount = f"volumeMounts: [{{name: v, mountPath: {path}}}]"
-    found = one(mount, spec=f"volumes: [{{name: v, {volume}}}]").service.container
-    assert found.unknown == unknown
-    assert found.mounts == (path,)
+    container = one(mount, spec=f"volumes: [{{name: v, {volume}}}]").service.container
+    assert container.unknown == unknown
+    assert container.mounts == (path,)
 
 
 def test_an_init_container_may_fill_an_empty_volume() -> None:
-    found = read(
+    manifest = read(
         pod(
             "volumeMounts: [{name: v, mountPath: /etc/kafka}]",
             spec="volumes: [{name: v, emptyDir: {}}]\ninitContainers: [{name: i}]",
         )
     )
-    assert found.containers[1].service.container.unknown == ("mounted files",)
+    assert manifest.containers[1].service.container.unknown == ("mounted files",)
 
 
 @pytest.mark.parametrize(
@@ -246,15 +248,15 @@ def test_who_answers_for_names(spec: str, asks: bool) -> None:
 
 
 def test_names_in_the_pods_own_hosts_file() -> None:
-    found = one("image: a", spec="hostAliases: [{ip: 10.0.0.1, hostnames: [Kafka, k]}]")
-    assert found.service.container.extra_hosts == {"kafka": "10.0.0.1", "k": "10.0.0.1"}
+    container = one("image: a", spec="hostAliases: [{ip: 10.0.0.1, hostnames: [Kafka, k]}]")
+    assert container.service.container.extra_hosts == {"kafka": "10.0.0.1", "k": "10.0.0.1"}
 
 
 def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
-    (found,) = read(
+    (cluster_service,) = read(
         f"apiVersion: v1\nkind: Service\nmetadata: {{{metadata}}}\nspec: {{{spec}}}\n"
     ).services
-    return found
+    return cluster_service
 
 
 @pytest.mark.parametrize(
@@ -269,10 +271,14 @@ def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
     ],
 )
 def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -> None:
-    found = service(spec)
-    assert (found.name, found.namespace) == ("kafka", "")
-    numbers = None if found.ports is None else tuple(item.port for item in found.ports)
-    assert (numbers, found.has_address) == (ports, has_address)
+    cluster_service = service(spec)
+    assert (cluster_service.name, cluster_service.namespace) == ("kafka", "")
+    numbers = (
+        None
+        if cluster_service.ports is None
+        else tuple(item.port for item in cluster_service.ports)
+    )
+    assert (numbers, cluster_service.has_address) == (ports, has_address)
 
 
 @pytest.mark.parametrize(
@@ -292,8 +298,8 @@ def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -
 )
 def test_what_a_service_is_called(host: str, namespace: str, means: bool) -> None:
     meant = service("", "name: kafka, namespace: n")
-    found = Manifest((), (meant,)).deployment().services_named(host, namespace)
-    assert list(found) == ([meant] if means else [])
+    services = Manifest((), (meant,)).deployment().services_named(host, namespace)
+    assert list(services) == ([meant] if means else [])
 
 
 def test_services_of_others_are_none() -> None:
@@ -301,7 +307,7 @@ def test_services_of_others_are_none() -> None:
 
 
 def test_brokers_are_told_from_clients() -> None:
-    found = read(
+    manifest = read(
         "---\n".join(
             [
                 pod("image: apache/kafka:4.1.1"),
@@ -311,7 +317,7 @@ def test_brokers_are_told_from_clients() -> None:
             ]
         )
     )
-    assert [item.name for item in found.brokers] == ["p/c", "p/c#4"]
+    assert [container.name for container in manifest.brokers] == ["p/c", "p/c#4"]
 
 
 NAMES = """
@@ -332,20 +338,20 @@ TREES = st.recursive(
 @given(st.lists(TREES, max_size=3))
 def test_no_shape_ends_in_a_trace(documents: list[object]) -> None:
     shaped = [
-        {"apiVersion": "v1", "kind": "Pod", **item} if isinstance(item, dict) else item
-        for item in documents
+        {"apiVersion": "v1", "kind": "Pod", **document} if isinstance(document, dict) else document
+        for document in documents
     ]
-    for found in (read_manifest(documents), read_manifest(shaped)):
-        assert len(found.brokers) <= len(found.containers)
+    for manifest in (read_manifest(documents), read_manifest(shaped)):
+        assert len(manifest.brokers) <= len(manifest.containers)
 
 
 def test_a_container_of_a_resource_without_a_name_is_called_by_its_kind() -> None:
-    (found,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
-    assert found.name == "Pod/c"
+    (container,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
+    assert container.name == "Pod/c"
 
 
 def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
-    found = read("""
+    manifest = read("""
         apiVersion: apps/v1
         kind: StatefulSet
         metadata: {name: k}
@@ -355,19 +361,19 @@ def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
             metadata: {labels: {app: k}}
             spec: {hostNetwork: true, containers: [{name: c}]}
     """)
-    (template,) = found.containers
+    (template,) = manifest.containers
     name, index = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
     first, second = {(name, "k-0"), (index, "0")}, {(name, "k-1"), (index, "1")}
     assert template.pod.replica_labels == {"k-0": first, "k-1": second}
     replicas = [{"k-0": first}, {"k-1": second}]
-    assert [it.pod.replica_labels for it in found.replicas] == replicas
+    assert [replica.pod.replica_labels for replica in manifest.replicas] == replicas
     assert template.pod.every_label == {("app", "k")} | first | second
     assert template.pod.labels_of("k-1") == {("app", "k")} | second
     assert template.pod.on_host
 
 
 def test_where_services_lead() -> None:
-    found = read("""
+    manifest = read("""
         apiVersion: v1
         kind: Service
         metadata: {name: a}
@@ -378,6 +384,10 @@ def test_where_services_lead() -> None:
         metadata: {name: b}
         spec: {type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local}
     """)
-    one, other = found.services
-    assert (one.external_name, one.is_local_outside) == ("b.n.svc.cluster.local", False)
-    assert (other.external_name, other.is_local_outside, other.is_local_inside) == ("", True, True)
+    first, second = manifest.services
+    assert (first.external_name, first.is_local_outside) == ("b.n.svc.cluster.local", False)
+    assert (second.external_name, second.is_local_outside, second.is_local_inside) == (
+        "",
+        True,
+        True,
+    )

@@ -32,20 +32,31 @@ NO_AUDIENCE = Audience((), "")
 
 
 def own_scopes(node: Node) -> Callable[[str, int, Address], Audience]:
-    found = {item.name: Audience(item.scopes, "its own") for item in node.listeners}
-    return lambda name, _port, _advertised: found[name]
+    audiences = {listener.name: Audience(listener.scopes, "its own") for listener in node.listeners}
+    return lambda name, _port, _advertised: audiences[name]
 
 
 def of_others(node: Node, values: Mapping[str, str]) -> list[Listener]:
     """Without the controller's listener where no other node can ever reach it."""
     alone = has_lone_quorum(values)
-    return [item for item in node.listeners if not (alone and Scope.CONTROLLER in item.scopes)]
+    return [
+        listener
+        for listener in node.listeners
+        if not (alone and Scope.CONTROLLER in listener.scopes)
+    ]
 
 
 def whole(listeners: Any) -> list[tuple[Any, ...]]:
     return [
-        (item.name, item.protocol, item.bind_port, item.host, item.port, item.scopes)
-        for item in listeners
+        (
+            listener.name,
+            listener.protocol,
+            listener.bind_port,
+            listener.host,
+            listener.port,
+            listener.scopes,
+        )
+        for listener in listeners
     ]
 
 
@@ -53,30 +64,30 @@ def whole(listeners: Any) -> list[tuple[Any, ...]]:
 @given(plans())
 def test_a_node_reads_back_from_its_properties(cluster: ClusterPlan) -> None:
     for node in cluster.nodes:
-        own = read_properties(render.server_properties(cluster, node))
-        listed = parsed_listeners(own.values, own_scopes(node))
-        found = lone_plan(node.id, own.values, own.notes, listed)
-        assert found is not None
-        assert (found.controller, found.kafka_version) == (
+        settings_of_node = read_properties(render.server_properties(cluster, node))
+        listeners = parsed_listeners(settings_of_node.values, own_scopes(node))
+        plan = lone_plan(node.id, settings_of_node.values, settings_of_node.notes, listeners)
+        assert plan is not None
+        assert (plan.controller, plan.kafka_version) == (
             cluster.controller,
             cluster.kafka_version,
         )
         if node.is_broker:  # a controller alone is not told
-            assert found.inter_broker == cluster.inter_broker
-        (read,) = found.nodes
+            assert plan.inter_broker == cluster.inter_broker
+        (read,) = plan.nodes
         assert (read.id, read.roles) == (node.id, node.roles)
-        assert whole(read.listeners) == whole(of_others(node, own.values))
+        assert whole(read.listeners) == whole(of_others(node, settings_of_node.values))
 
 
 @settings(max_examples=40)
 @given(plans())
 def test_a_broker_reads_back_from_its_environment(cluster: ClusterPlan) -> None:
-    for node in (item for item in cluster.nodes if item.is_broker):
-        own = read_environment(render.environment(cluster, node))
-        listed = parsed_listeners(own.values, own_scopes(node))
-        found = lone_plan(node.id, own.values, own.notes, listed)
-        assert found is not None
-        assert whole(found.nodes[0].listeners) == whole(of_others(node, own.values))
+    for node in (node_of_broker for node_of_broker in cluster.nodes if node_of_broker.is_broker):
+        settings_of_node = read_environment(render.environment(cluster, node))
+        listeners = parsed_listeners(settings_of_node.values, own_scopes(node))
+        plan = lone_plan(node.id, settings_of_node.values, settings_of_node.notes, listeners)
+        assert plan is not None
+        assert whole(plan.nodes[0].listeners) == whole(of_others(node, settings_of_node.values))
 
 
 def read(audience: Audience = SAID, **change: str | None) -> ClusterPlan | None:
@@ -90,17 +101,17 @@ def test_reads_a_broker_that_earshot_did_not_write() -> None:
     assert plan is not None
     (node,) = plan.nodes
     assert (node.id, node.roles) == (1, (Role.BROKER,))
-    assert [str(item) for item in node.listeners] == [
+    assert [str(listener) for listener in node.listeners] == [
         "INTERNAL://b1:9092",
         "EXTERNAL://b1.example.org:9094",
     ]
-    assert [item.protocol for item in node.listeners] == [Protocol.PLAINTEXT, Protocol.SSL]
+    assert [listener.protocol for listener in node.listeners] == [Protocol.PLAINTEXT, Protocol.SSL]
 
 
 def test_takes_listeners_for_advertised_where_that_is_missing() -> None:
     plan = read(listeners="INTERNAL://b1:9092", advertised_listeners=None)
     assert plan is not None
-    assert [str(item.advertised) for item in plan.nodes[0].listeners] == ["b1:9092"]
+    assert [str(listener.advertised) for listener in plan.nodes[0].listeners] == ["b1:9092"]
 
 
 def test_a_name_that_is_a_protocol_speaks_it_where_no_map_says_else() -> None:
@@ -111,14 +122,17 @@ def test_a_name_that_is_a_protocol_speaks_it_where_no_map_says_else() -> None:
         inter_broker_listener_name="SSL",
     )
     assert plan is not None
-    found = [(item.name, item.protocol, item.bind_host) for item in plan.nodes[0].listeners]
-    assert found == [("SSL", Protocol.SSL, "0.0.0.0"), ("LAN", Protocol.PLAINTEXT, "0.0.0.0")]
+    listeners = [
+        (listener.name, listener.protocol, listener.bind_host)
+        for listener in plan.nodes[0].listeners
+    ]
+    assert listeners == [("SSL", Protocol.SSL, "0.0.0.0"), ("LAN", Protocol.PLAINTEXT, "0.0.0.0")]
 
 
 def test_an_entry_that_cannot_be_read_is_left_out() -> None:
     plan = read(advertised_listeners="INTERNAL://b1:9092,EXTERNAL://my_host:9094")
     assert plan is not None
-    assert [item.name for item in plan.nodes[0].listeners] == ["INTERNAL"]
+    assert [listener.name for listener in plan.nodes[0].listeners] == ["INTERNAL"]
 
 
 @pytest.mark.parametrize(
@@ -145,16 +159,16 @@ def test_a_listener_without_a_named_scope_is_checked_for_the_widest() -> None:
         advertised_listeners="INTERNAL://localhost:9092,EXTERNAL://b1:9094",
     )
     assert plan is not None
-    scopes = [item.scopes for item in plan.nodes[0].listeners]
+    scopes = [listener.scopes for listener in plan.nodes[0].listeners]
     assert scopes == [(Scope.HOST,), (Scope.EXTERNAL,)]
 
 
 def test_a_host_can_stand_for_what_is_not_known_yet() -> None:
-    listed = parsed_listeners(BROKER, lambda *_: SAID)
+    listeners = parsed_listeners(BROKER, lambda *_: SAID)
     unknown = UnknownHost(what="the name that AWS gives")
-    plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listed, {"b1": unknown})
+    plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listeners, {"b1": unknown})
     assert plan is not None and plan.kafka_version == "4.1.1"
-    assert [item.host for item in plan.nodes[0].listeners] == [unknown, "b1.example.org"]
+    assert [listener.host for listener in plan.nodes[0].listeners] == [unknown, "b1.example.org"]
 
 
 def test_a_word_or_a_role_tells_before_anything_else() -> None:
@@ -163,8 +177,10 @@ def test_a_word_or_a_role_tells_before_anything_else() -> None:
         "listeners": f"{BROKER['listeners']},CONTROLLER://:9093",
         "process.roles": "broker,controller",
     }
-    found = parsed_listeners(values, lambda *_: NO_AUDIENCE, "b1", scopes_by_name=scopes)
-    assert {it.name: (it.audience.scopes, it.audience.why) for it in found} == {
+    listeners = parsed_listeners(values, lambda *_: NO_AUDIENCE, "b1", scopes_by_name=scopes)
+    assert {
+        listener.name: (listener.audience.scopes, listener.audience.why) for listener in listeners
+    } == {
         "INTERNAL": ((Scope.HOST, Scope.EXTERNAL), "said so"),
         "EXTERNAL": ((), ""),
         "CONTROLLER": ((Scope.CONTROLLER,), "named in controller.listener.names"),

@@ -29,7 +29,7 @@ def one(listener: str) -> StrimziListener:
 
 
 def test_a_resource() -> None:
-    (found,) = read("""
+    (resource,) = read("""
         apiVersion: v1
         kind: ConfigMap
         ---
@@ -57,7 +57,7 @@ def test_a_resource() -> None:
         StrimziListener("spec.kafka.listeners[0]", "plain", 9092, "internal", False),
         StrimziListener(place, "outside", 9094, "ingress", True, "tls", True, True, (broker,)),
     )
-    assert found == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
+    assert resource == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
 
 
 @pytest.mark.parametrize(

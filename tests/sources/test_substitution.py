@@ -90,12 +90,12 @@ def test_missing_variables_are_remembered_where_they_count() -> None:
 @given(st.text(alphabet="abAB09 :/,._-${}?+", max_size=40))
 def test_any_text_is_replaced_or_refused(text: str) -> None:
     try:
-        found = Variables(VALUES).substitute(text)
+        result = Variables(VALUES).substitute(text)
     except EarshotError:
         return
-    assert isinstance(found, str)
+    assert isinstance(result, str)
     if "$" not in text:
-        assert found == text
+        assert result == text
 
 
 @given(st.text(max_size=40))
@@ -145,10 +145,10 @@ def test_what_is_known_is_the_same_where_the_rest_stays(text: str) -> None:
         expected = strict.substitute(text)
     except EarshotError:
         return
-    found = lenient.substitute(text)
+    result = lenient.substitute(text)
     assert lenient.missing == strict.missing
     if not strict.missing:
-        assert found == expected
+        assert result == expected
 
 
 class Environment(UserDict[str, str]):
@@ -164,12 +164,12 @@ class Environment(UserDict[str, str]):
 def test_the_environment_is_read_once_for_all_lines_of_a_file() -> None:
     environment = Environment({"A": "of the environment"})
     text = "".join(f"V{i}=${{V{i - 1}}}$A\n" for i in range(1, 100))
-    found = read_env_file(f"V0=x\nA=y\n{text}", ".env", Variables(environment))
-    assert found["V99"] == "x" + "of the environment" * 99
+    values = read_env_file(f"V0=x\nA=y\n{text}", ".env", Variables(environment))
+    assert values["V99"] == "x" + "of the environment" * 99
     assert environment.readings == 1
 
 
 def test_a_quote_may_close_many_lines_later() -> None:
     between = "\n".join(f"line {i} 'of' many" for i in range(100))
-    found = read_env_file(f'A="first\n{between}\nlast" # end\nB=2', ".env", Variables({}))
-    assert found == {"A": f"first\n{between}\nlast", "B": "2"}
+    values = read_env_file(f'A="first\n{between}\nlast" # end\nB=2', ".env", Variables({}))
+    assert values == {"A": f"first\n{between}\nlast", "B": "2"}

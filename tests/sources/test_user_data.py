@@ -34,17 +34,17 @@ def config(*files: dict[str, object], **more: object) -> str:
 
 
 def one(text: str) -> UserDataFile:
-    (found,) = broker_files(text)
-    return found
+    (file,) = broker_files(text)
+    return file
 
 
 def test_our_own_user_data_are_read_back() -> None:
     plan = cluster(node(1))
-    found = one(user_data(plan, node(1), boot()))
-    assert found.path == PROPERTIES
-    assert found.settings.values == settings(plan, node(1))
-    assert found.settings.notes["scopes"]
-    assert (found.computed, found.whole) == ({}, True)
+    file = one(user_data(plan, node(1), boot()))
+    assert file.path == PROPERTIES
+    assert file.settings.values == settings(plan, node(1))
+    assert file.settings.notes["scopes"]
+    assert (file.computed, file.whole) == ({}, True)
 
 
 ENCODED = base64.b64encode(FILE.encode()).decode()
@@ -83,9 +83,9 @@ def test_files_of_a_cloud_config(entry: dict[str, object]) -> None:
     ],
 )
 def test_here_documents_of_a_script(line: str, path: str) -> None:
-    found = one(f"#!/bin/bash\nset -e\n{line}\n{FILE}EOF\nsystemctl start kafka\n")
-    assert (found.path, found.whole) == (path, True)
-    assert found.settings.values == VALUES
+    file = one(f"#!/bin/bash\nset -e\n{line}\n{FILE}EOF\nsystemctl start kafka\n")
+    assert (file.path, file.whole) == (path, True)
+    assert file.settings.values == VALUES
 
 
 def test_tabs_before_the_lines_of_one_that_strips_them() -> None:
@@ -250,14 +250,14 @@ def test_commands_of_a_cloud_config_are_read_line_by_line(key: str) -> None:
     ],
 )
 def test_what_is_added_to_and_what_is_written_anew(line: str, path: str, whole: bool) -> None:
-    found = one(f"#!/bin/sh\n{line}\n{FILE}X\n")
-    assert (found.path, found.whole) == (path, whole)
+    file = one(f"#!/bin/sh\n{line}\n{FILE}X\n")
+    assert (file.path, file.whole) == (path, whole)
 
 
 def test_several_files_stand_in_their_order() -> None:
     second = FILE.replace("node.id=1", "node.id=2")
-    found = broker_files(f"#!/bin/sh\n{HERE}cat > g <<'X'\n{second}X\ncat > h <<'X'\na=b\nX\n")
-    assert [(item.path, item.settings.values["node.id"]) for item in found] == [
+    files = broker_files(f"#!/bin/sh\n{HERE}cat > g <<'X'\n{second}X\ncat > h <<'X'\na=b\nX\n")
+    assert [(file.path, file.settings.values["node.id"]) for file in files] == [
         ("f", "1"),
         ("g", "2"),
     ]
@@ -265,9 +265,9 @@ def test_several_files_stand_in_their_order() -> None:
 
 def test_what_is_computed_in_parts_of_one_file_is_kept_of_both() -> None:
     text = "#!/bin/sh\ncat > f <<X\nnode.id=$A\nX\ncat >> f <<X\nbroker.rack=$B\nX\n"
-    found = one(text)
-    assert found.computed == {"node.id": "$A", "broker.rack": "$B"}
-    assert (found.whole, found.settings.values, found.places) == (True, {}, frozenset())
+    file = one(text)
+    assert file.computed == {"node.id": "$A", "broker.rack": "$B"}
+    assert (file.whole, file.settings.values, file.places) == (True, {}, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,8 @@ def test_what_is_computed_in_parts_of_one_file_is_kept_of_both() -> None:
     [("ID=7", "7"), ("export ID='7'", "7"), ('readonly ID="7"  # why', "7"), ("ID=", "")],
 )
 def test_a_literal_that_is_given_once_is_known(assigned: str, value: str) -> None:
-    found = one(f"#!/bin/sh\n{assigned}\ncat > f <<X\nbroker.id=1\na=x${{ID}}y\\\nz\nX\n")
-    assert found.settings.values == {"broker.id": "1", "a": f"x{value}yz"}
+    file = one(f"#!/bin/sh\n{assigned}\ncat > f <<X\nbroker.id=1\na=x${{ID}}y\\\nz\nX\n")
+    assert file.settings.values == {"broker.id": "1", "a": f"x{value}yz"}
 
 
 def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
@@ -292,5 +292,5 @@ def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
         ("advertised.listeners", "$(ask --password planted)", "$(ask --password ***"),
     ],
 )
-def test_no_secret_is_shown_of_what_an_instance_computes(key: str, text: str, shown: str) -> None:
-    assert UserDataFile("f", NodeSettings({}), {key: text}).shown(key) == shown
+def test_no_secret_is_shown_of_what_an_instance_computes(key: str, text: str, masked: str) -> None:
+    assert UserDataFile("f", NodeSettings({}), {key: text}).shown(key) == masked
