@@ -46,7 +46,7 @@ def test_the_first_base_takes_the_first_override(
         assert base_of(file) == (base if file == above else None)
 
 
-@pytest.mark.parametrize("named", ["", *DEFAULT])
+@pytest.mark.parametrize("named_file", ["", *DEFAULT])
 def test_both_are_checked_under_the_name_of_the_first(named_file: str, tmp_path: Path) -> None:
     base, above = written(tmp_path, *DEFAULT)
     chosen = choose([tmp_path / named_file])

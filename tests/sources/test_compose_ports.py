@@ -10,7 +10,7 @@ from earshot.topology.container import NodePort, PublishedPort
 
 
 @pytest.mark.parametrize(
-    ("item", "expected"),
+    ("entry", "expected"),
     [
         ("9092", [PublishedPort(9092, None)]),
         (9092, [PublishedPort(9092, None)]),
@@ -44,7 +44,7 @@ def test_forms(entry: object, expected: list[PublishedPort]) -> None:
 
 
 @pytest.mark.parametrize(
-    "item",
+    "entry",
     [
         *("", "x", "0", "70000", "9092:", "1-2:1-3", "1-3:1-2", "9092:9093-", "65535-65536"),
         *("65536", "0-1", "999999", "3-2", "3-2:1", "1.2.3:1:2", "host:1:2", "1:2:3:4"),

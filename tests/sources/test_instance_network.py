@@ -81,7 +81,7 @@ ETH = made(
 
 
 @pytest.mark.parametrize(
-    ("props", "others"),
+    ("props", "resources"),
     [
         ({"primaryNetworkInterface": {"networkInterfaceId": "eni-1"}}, ()),
         ({"networkInterfaces": [{"networkInterfaceId": "eni-1"}]}, ()),

@@ -49,11 +49,10 @@ CONFIG = """
     ("kind", "path"),
     [
         ("Pod", ("spec",)),
-        ("StatefulSet", ("spec", "template", "spec")),
-        ("Deployment", ("spec", "template", "spec")),
-        ("DaemonSet", ("spec", "template", "spec")),
-        ("ReplicaSet", ("spec", "template", "spec")),
-        ("Job", ("spec", "template", "spec")),
+        *(
+            (kind, ("spec", "template", "spec"))
+            for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")
+        ),
         ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
     ],
 )
@@ -83,20 +82,37 @@ def test_a_list_holds_resources() -> None:
     assert [entry.name for entry in manifest.services] == ["s"]
 
 
-def test_containers_of_one_name_are_told_apart() -> None:
-    manifest = read("---\n".join([pod("image: a"), pod("image: b"), pod("image: c")]))
-    assert [container.name for container in manifest.containers] == ["p/c", "p/c#2", "p/c#3"]
-
-
-def test_init_containers_are_clients_at_most() -> None:
-    manifest = read(
-        pod("image: apache/kafka", spec="initContainers: [{name: i, image: apache/kafka}]")
-    )
-    assert [(container.name, container.can_run_broker) for container in manifest.containers] == [
-        ("p/i", False),
-        ("p/c", True),
-    ]
-    assert [container.name for container in manifest.brokers] == ["p/c"]
+@pytest.mark.parametrize(
+    ("pods", "containers"),
+    [
+        # containers of one name get numbers
+        ([pod("image: a"), pod("image: b"), pod("image: c")], {"p/c": 0, "p/c#2": 0, "p/c#3": 0}),
+        # an init container is no broker
+        (
+            [pod("image: apache/kafka", "initContainers: [{name: i, image: apache/kafka}]")],
+            {"p/i": 0, "p/c": 1},
+        ),
+        # a resource without a name
+        ([pod("image: a").replace("metadata: {name: p}\n", "")], {"Pod/c": 0}),
+        (
+            [
+                pod("image: apache/kafka:4.1.1"),
+                pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
+                pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
+                pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]"),
+            ],
+            {"p/c": 1, "p/c#2": 0, "p/c#3": 0, "p/c#4": 1},
+        ),
+    ],
+)
+def test_names_of_containers_and_which_are_brokers(
+    pods: list[str], containers: dict[str, int]
+) -> None:
+    manifest = read("---\n".join(pods))
+    brokers = {broker.name for broker in manifest.brokers}
+    names = [container.name for container in manifest.containers]
+    assert {name: int(name in brokers) for name in names} == containers
+    assert all(broker.can_run_broker for broker in manifest.brokers)
 
 
 def test_variables_and_where_they_are_set() -> None:
@@ -118,11 +134,8 @@ def test_variables_from_config_maps() -> None:
     assert container.variables["P_B"] == (1, "data", "B")
     assert container.variables["X"] == (1, "data", "A")
     assert container.service.container.unknown == ()
-
-
-def test_a_variable_of_its_own_takes_the_place_of_a_config_maps() -> None:
-    text = "envFrom: [{configMapRef: {name: m}}]\nenv: [{name: A, value: own}]"
-    assert env(text, CONFIG) == {"A": "own", "B": "1"}
+    overridden = "envFrom: [{configMapRef: {name: m}}]\nenv: [{name: A, value: own}]"
+    assert env(overridden, CONFIG) == {"A": "own", "B": "1"}
 
 
 @pytest.mark.parametrize(
@@ -135,21 +148,23 @@ def test_a_variable_of_its_own_takes_the_place_of_a_config_maps() -> None:
         "configMapKeyRef: {name: m, key: Z}",
     ],
 )
-def test_what_the_file_does_not_hold_is_there_and_not_known(source: str) -> None:
+def test_a_value_from_elsewhere_is_unknown(source: str) -> None:
     assert env(f"env: [{{name: X, valueFrom: {{{source}}}}}]", CONFIG) == {"X": "$(X)"}
 
 
-@pytest.mark.parametrize("source", ["secretRef: {name: s}", "configMapRef: {name: elsewhere}"])
-def test_variables_that_the_file_does_not_hold(source: str) -> None:
-    assert one(f"envFrom: [{{{source}}}]", more=CONFIG).service.container.unknown == ("envFrom",)
+@pytest.mark.parametrize(
+    ("source", "config"),
+    [
+        ("secretRef: {name: s}", CONFIG),
+        ("configMapRef: {name: elsewhere}", CONFIG),
+        ("configMapRef: {name: m}", CONFIG.replace("name: m", "name: m, namespace: n")),
+    ],
+)
+def test_variables_from_elsewhere_are_unknown(source: str, config: str) -> None:
+    assert one(f"envFrom: [{{{source}}}]", more=config).service.container.unknown == ("envFrom",)
 
 
-def test_a_config_map_of_another_namespace_is_another() -> None:
-    config_map = CONFIG.replace("name: m", "name: m, namespace: n")
-    assert one("envFrom: [{configMapRef: {name: m}}]", more=config_map).service.container.unknown
-
-
-def test_values_hold_those_of_variables_before_them() -> None:
+def test_values_have_those_of_earlier_variables_up_to_a_length() -> None:
     variables = env("""
         env:
           - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
@@ -158,9 +173,6 @@ def test_values_hold_those_of_variables_before_them() -> None:
           - {name: LATER, value: y}
     """)
     assert variables["X"] == "PLAINTEXT://$(POD).kafka:9092,$(LATER) $(PORT)"
-
-
-def test_values_do_not_grow_without_measure() -> None:
     lines = ["env:", "- {name: X0, value: xxxxxxxxxx}"]
     lines += [f"- {{name: X{i}, value: $(X{i - 1})$(X{i - 1})}}" for i in range(1, 60)]
     assert max(map(len, env("\n".join(lines)).values())) <= MAX_EXPANDED
@@ -193,58 +205,51 @@ def test_what_a_command_sets_is_not_known() -> None:
     }
 
 
+INIT = "\ninitContainers: [{name: i}]"
+
+
 @pytest.mark.parametrize(
-    ("volume", "path", "unknown"),
+    ("volume", "path", "init", "unknown"),
     [
-        ("configMap: {name: m}", "/etc/kafka", ("mounted files",)),
-        ("configMap: {name: m}", "/mnt/shared/config", ("mounted files",)),
-        ("secret: {secretName: s}", "/etc/kafka/secrets", ()),
-        ("configMap: {name: m}", "/srv/scripts", ()),
-        ("persistentVolumeClaim: {claimName: d}", "/opt/kafka/data", ()),
-        ("emptyDir: {}", "/etc/kafka", ()),
+        ("configMap: {name: m}", "/etc/kafka", "", ("mounted files",)),
+        ("configMap: {name: m}", "/mnt/shared/config", "", ("mounted files",)),
+        ("secret: {secretName: s}", "/etc/kafka/secrets", "", ()),
+        ("configMap: {name: m}", "/srv/scripts", "", ()),
+        ("persistentVolumeClaim: {claimName: d}", "/opt/kafka/data", "", ()),
+        ("emptyDir: {}", "/etc/kafka", "", ()),
+        # an init container may fill it
+        ("emptyDir: {}", "/etc/kafka", INIT, ("mounted files",)),
     ],
 )
 def test_files_that_may_replace_those_of_the_image(
-    volume: str, path: str, unknown: tuple[str, ...]
+    volume: str, path: str, init: str, unknown: tuple[str, ...]
 ) -> None:
     mount = f"volumeMounts: [{{name: v, mountPath: {path}}}]"
-    container = one(mount, spec=f"volumes: [{{name: v, {volume}}}]").service.container
-    assert container.unknown == unknown
-    assert container.mounts == (path,)
-
-
-def test_an_init_container_may_fill_an_empty_volume() -> None:
-    manifest = read(
-        pod(
-            "volumeMounts: [{name: v, mountPath: /etc/kafka}]",
-            spec="volumes: [{name: v, emptyDir: {}}]\ninitContainers: [{name: i}]",
-        )
-    )
-    assert manifest.containers[1].service.container.unknown == ("mounted files",)
+    manifest = read(pod(mount, spec=f"volumes: [{{name: v, {volume}}}]{init}"))
+    container = manifest.containers[-1].service.container
+    assert (container.unknown, container.mounts) == (unknown, (path,))
 
 
 @pytest.mark.parametrize(
-    ("spec", "links"),
-    [("", True), ("enableServiceLinks: true", True), ("enableServiceLinks: false", False)],
-)
-def test_service_links(spec: str, links: bool) -> None:
-    assert one("image: a", spec=spec).has_service_links is links
-
-
-@pytest.mark.parametrize(
-    ("spec", "asks"),
+    ("spec", "has_links", "asks_cluster"),
     [
-        ("", True),
-        ("dnsPolicy: Default", False),
-        ("dnsPolicy: None", False),
-        ("hostNetwork: true", False),
-        ("hostNetwork: false", True),
-        ("hostNetwork: true\ndnsPolicy: ClusterFirstWithHostNet", True),
-        ("dnsConfig: {searches: [example.org]}", False),
+        ("", True, True),
+        ("enableServiceLinks: true", True, True),
+        ("enableServiceLinks: false", False, True),
+        ("dnsPolicy: Default", True, False),
+        ("dnsPolicy: None", True, False),
+        ("hostNetwork: true", True, False),
+        ("hostNetwork: false", True, True),
+        ("hostNetwork: true\ndnsPolicy: ClusterFirstWithHostNet", True, True),
+        ("dnsConfig: {searches: [example.org]}", True, False),
     ],
 )
-def test_who_answers_for_names(spec: str, asks: bool) -> None:
-    assert one("image: a", spec=spec).pod.asks_cluster is asks
+def test_service_links_and_the_dns_of_the_cluster(
+    spec: str, has_links: bool, asks_cluster: bool
+) -> None:
+    container = one("image: a", spec=spec)
+    assert container.has_service_links is has_links
+    assert container.pod.asks_cluster is asks_cluster
 
 
 def test_names_in_the_pods_own_hosts_file() -> None:
@@ -271,53 +276,26 @@ def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
     ],
 )
 def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -> None:
-    cluster_service = service(spec)
-    assert (cluster_service.name, cluster_service.namespace) == ("kafka", "")
-    numbers = (
-        None
-        if cluster_service.ports is None
-        else tuple(item.port for item in cluster_service.ports)
-    )
-    assert (numbers, cluster_service.has_address) == (ports, has_address)
+    kafka = service(spec)
+    assert (kafka.name, kafka.namespace, kafka.has_address) == ("kafka", "", has_address)
+    assert (kafka.ports and tuple(port.port for port in kafka.ports)) == ports
 
 
 @pytest.mark.parametrize(
-    ("host", "namespace", "means"),
+    ("hosts", "namespace", "is_named"),
     [
-        ("kafka", "n", True),
-        ("KAFKA", "n", True),
-        ("kafka", "other", False),
-        ("kafka.n", "other", True),
-        ("kafka.n.svc", "other", True),
-        ("kafka.n.svc.cluster.local", "other", True),
-        ("kafka.n.svc.cluster.local.", "other", True),
-        ("kafka.other", "n", False),
-        ("kafka-0.kafka.n.svc", "n", False),
-        ("kafka.example.org", "n", False),
+        ("kafka KAFKA", "n", True),
+        ("kafka.n kafka.n.svc kafka.n.svc.cluster.local kafka.n.svc.cluster.local.", "x", True),
+        ("kafka", "x", False),
+        ("kafka.other kafka-0.kafka.n.svc kafka.example.org", "n", False),
     ],
 )
-def test_what_a_service_is_called(host: str, namespace: str, means: bool) -> None:
-    meant = service("", "name: kafka, namespace: n")
-    services = Manifest((), (meant,)).deployment().services_named(host, namespace)
-    assert list(services) == ([meant] if means else [])
-
-
-def test_services_of_others_are_none() -> None:
+def test_names_of_a_service(hosts: str, namespace: str, is_named: bool) -> None:
+    kafka = service("", "name: kafka, namespace: n")
+    deployment = Manifest((), (kafka,)).deployment()
+    for host in hosts.split():
+        assert list(deployment.services_named(host, namespace)) == [kafka] * is_named, host
     assert not read("{apiVersion: serving.knative.dev/v1, kind: Service}").services
-
-
-def test_brokers_are_told_from_clients() -> None:
-    manifest = read(
-        "---\n".join(
-            [
-                pod("image: apache/kafka:4.1.1"),
-                pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
-                pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
-                pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]"),
-            ]
-        )
-    )
-    assert [container.name for container in manifest.brokers] == ["p/c", "p/c#4"]
 
 
 NAMES = """
@@ -345,11 +323,6 @@ def test_no_shape_ends_in_a_trace(documents: list[object]) -> None:
         assert len(manifest.brokers) <= len(manifest.containers)
 
 
-def test_a_container_of_a_resource_without_a_name_is_called_by_its_kind() -> None:
-    (container,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
-    assert container.name == "Pod/c"
-
-
 def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
     manifest = read("""
         apiVersion: apps/v1
@@ -372,22 +345,8 @@ def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
     assert template.pod.on_host
 
 
-def test_where_services_lead() -> None:
-    manifest = read("""
-        apiVersion: v1
-        kind: Service
-        metadata: {name: a}
-        spec: {type: ExternalName, externalName: b.n.svc.cluster.local}
-        ---
-        apiVersion: v1
-        kind: Service
-        metadata: {name: b}
-        spec: {type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local}
-    """)
-    first, second = manifest.services
-    assert (first.external_name, first.is_local_outside) == ("b.n.svc.cluster.local", False)
-    assert (second.external_name, second.is_local_outside, second.is_local_inside) == (
-        "",
-        True,
-        True,
-    )
+def test_targets_and_policies_of_services() -> None:
+    external = service("type: ExternalName, externalName: b.n.svc.cluster.local")
+    assert (external.external_name, external.is_local_outside) == ("b.n.svc.cluster.local", False)
+    local = service("type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local")
+    assert (local.external_name, local.is_local_outside, local.is_local_inside) == ("", True, True)

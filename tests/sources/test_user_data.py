@@ -285,7 +285,7 @@ def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "shown"),
+    ("key", "text", "masked"),
     [
         ("ssl.key.password", "$(cat /key)", "***"),
         ("advertised.listeners", "A://$IP:9092", "A://$IP:9092"),
