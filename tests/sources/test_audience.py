@@ -8,7 +8,7 @@ import pytest
 
 from earshot.listeners.address import parse_address
 from earshot.listeners.terms import Scope
-from earshot.sources.parsed_listener import Audience, audience
+from earshot.sources.parsed_listener import audience
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 PUBLISHED = PublishedPort(9092, 39092)
@@ -64,13 +64,8 @@ def test_a_name_or_a_port_tells(
 @pytest.mark.parametrize(
     ("host", "scopes"), [("localhost", (Scope.HOST,)), ("b.example.com", tuple(Scope)[1::2])]
 )
-def test_the_inter_broker_listener_of_a_single_broker_has_no_clients(
+def test_the_inter_broker_listener_of_a_single_broker_is_not_internal(
     host: str, scopes: tuple[Scope, ...]
 ) -> None:
     clients = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
     assert clients.scopes == scopes
-
-
-def test_an_audience_need_not_be_given() -> None:
-    clients = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {})
-    assert clients == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")

@@ -52,9 +52,8 @@ def ingress(network: InstanceNetwork) -> list[str]:
     return [str(rule) for rule in network.ingress]
 
 
-def test_the_plain_case() -> None:
+def test_an_instance_without_interfaces_and_rules() -> None:
     network = around(privateDns="ip-10-0-0-1.x")
-    assert network.region == "eu-central-1"
     assert (network.private, network.addresses) == ("10.0.0.1", ("10.0.0.1",))
     assert (network.elastic, network.ingress) == ((), ())
     assert network.vpc == References((VPC,))
@@ -65,6 +64,7 @@ def test_the_plain_case() -> None:
 @pytest.mark.parametrize(
     ("props", "region"),
     [
+        ({}, "eu-central-1"),
         ({"region": "us-west-2"}, "us-west-2"),
         ({"availabilityZone": "us-gov-west-1b"}, "us-gov-west-1"),
         ({"availabilityZone": None, "arn": "arn:aws:ec2:eu-west-1:1:instance/i-1"}, "eu-west-1"),

@@ -85,7 +85,7 @@ redpanda:
 
 
 @pytest.mark.parametrize(
-    ("image", "is_one"),
+    ("image", "expected"),
     [
         ("redpandadata/redpanda", True),
         ("docker.redpanda.com/redpandadata/redpanda-nightly:v0", True),
@@ -94,17 +94,17 @@ redpanda:
         ("example/redpanda", False),
     ],
 )
-def test_whose_image_it_is(image: str, is_one: bool) -> None:
-    assert is_redpanda(image) is is_one
+def test_images_of_redpanda(image: str, expected: bool) -> None:
+    assert is_redpanda(image) is expected
 
 
 @pytest.mark.parametrize(
     "command", ["rpk topic create a --brokers redpanda:9092", "bash -c 'rpk cluster info'"]
 )
 def test_its_tools_are_no_broker(command: str) -> None:
-    kafka_services = services(compose(command))
-    assert not redpanda_among(kafka_services)
-    assert not brokers_among(kafka_services)
+    tools = services(compose(command))
+    assert not redpanda_among(tools)
+    assert not brokers_among(tools)
 
 
 def test_variables_of_kafka_mean_nothing_to_it() -> None:
