@@ -120,7 +120,7 @@ def authenticates(command: Sequence[str], folder: Path) -> bool:
 
 
 def bare(contract: Contract, properties: Sequence[str]) -> float:
-    """One bare job through the first listener, on a topic of its own; seconds."""
+    """The seconds of one bare job through the first listener, on a new topic."""
     bootstrap = contract.listeners[0].bootstrap
     leaders = [(broker.id,) for broker in contract.brokers] * PARTITIONS_PER_BROKER
     topic = f"bare-{time.monotonic_ns()}"

@@ -1,6 +1,6 @@
 """A DNS server on loopback that takes its time: every name has an address of each family.
 
-In a process of its own, so that it takes no time from the process that is measured.
+It runs in another process, so that it takes no time from the measured one.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ class Bench:
         return self._up("--skip-preview")
 
     def previewed_up(self) -> float:
-        """The same with the preview that `pulumi up` makes of its own accord."""
+        """The same with the preview that `pulumi up` makes by default."""
         return self._up()
 
     def _up(self, *options: str) -> float:

@@ -110,7 +110,8 @@ def ports_of(brokers: Iterable[Broker]) -> frozenset[int]:
 def bootstraps_alone(services: Iterable[Service]) -> bool:
     """Whether a client whose image contains no broker bootstraps to its own loopback."""
     return any(
-        bootstrap.is_client_only and all(is_loopback(item.host) for item in bootstrap.addresses)
+        bootstrap.is_client_only
+        and all(is_loopback(address.host) for address in bootstrap.addresses)
         for bootstrap in bootstraps(services, ())
     )
 
@@ -132,9 +133,9 @@ def bootstraps(
 
     An argument with one of ``ports``, those of brokers, is a bootstrap address.
     """
-    own = set(brokers)
+    broker_names = set(brokers)
     for service in services:
-        is_broker = service.name in own
+        is_broker = service.name in broker_names
         settings = [*_in_variables(service, is_broker=is_broker)]
         if not is_broker:
             settings += _in_command(service, ports)
@@ -154,9 +155,9 @@ def bootstraps(
 
 def health_checks(services: Iterable[Service], brokers: Iterable[str]) -> Iterator[Bootstrap]:
     """The addresses that health checks of ``brokers`` connect to with Kafka's tools."""
-    own = set(brokers)
+    broker_names = set(brokers)
     for service in services:
-        text = " ".join(service.health_check) if service.name in own else ""
+        text = " ".join(service.health_check) if service.name in broker_names else ""
         for match in _OPTION.finditer(text):
             if addresses := _addresses(match[1] or match[2]):
                 yield Bootstrap(service.name, "healthcheck", addresses)
@@ -201,11 +202,11 @@ def _has_own_settings(service: Service, image: re.Pattern[str]) -> bool:
     container = service.container
     if container.unknown or service.command or service.is_built:
         return False
-    given = any(
+    has_settings_file = any(
         mount.endswith((".properties", ".yml", ".yaml")) or mount.startswith("/kafka/config")
         for mount in container.mounts
     )
-    return not given and bool(image.fullmatch(repository_of(container.image)))
+    return not has_settings_file and bool(image.fullmatch(repository_of(container.image)))
 
 
 def _protocol_named(text: str) -> Protocol | None:
@@ -272,14 +273,14 @@ def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str,
     for value in dict.fromkeys(_WITHIN.findall(text)):
         has_option = True
         yield (_CONNECTOR if _WORKER.search(text) else "command"), value
-    before = ""
+    option = ""
     for word in service.command if not has_option else ():
         addresses = _addresses(word)
-        if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(before):
+        if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(option):
             if is_loopback(addresses[0].host) and _SERVES.search(text):
                 continue
             yield "command", word
-        before = word
+        option = word
 
 
 def _in_files(service: Service) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from earshot.sources.bootstraps import is_client_setting
 from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.pod_variables import Keys
+from earshot.sources.values import as_map, list_of
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
 STEPS = "steps"
@@ -79,17 +80,16 @@ def _github_job(name: str, job: Mapping[str, object], env: Mapping[str, str]) ->
 def _github_service(key: str, section: Mapping[str, object]) -> Service:
     options = _options(str(section.get("options") or ""))
     unknown: list[str] = []
-    ports = section.get("ports")
-    published = tuple(read_known_ports(ports if isinstance(ports, list) else (), unknown))
+    published = tuple(read_known_ports(list_of(section.get("ports")), unknown))
     aliases = (key, *options.get("network-alias", ()))
-    given = dict(option.partition("=")[::2] for option in options.get("env", ()))
+    env_of_options = dict(option.partition("=")[::2] for option in options.get("env", ()))
     container = Container(
         name=(*options.get("name", ()), key)[0],
         image=str(section.get("image") or ""),
         hostname=(*options.get("hostname", ()), "")[0],
         networks=(JoinedNetwork(_NETWORK, aliases, is_shown=True),),
         published=published,
-        env={**_texts(section.get("env")), **given},
+        env={**_texts(section.get("env")), **env_of_options},
         mounts=tuple(
             volume.split(":")[1] for volume in _list(section.get("volumes")) if ":" in volume
         ),
@@ -102,9 +102,7 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
     """The job's own steps, with their variables for clients and their commands."""
     env_of_clients = dict(env)
     words: list[str] = []
-    steps = job.get("steps")
-    for step in steps if isinstance(steps, list) else []:
-        section = _section(step)
+    for section in map(as_map, list_of(job.get("steps"))):
         env_of_clients |= _texts(section.get("env"))
         words += _commands(str(section.get("run") or ""))
     env_of_clients = {
@@ -115,12 +113,12 @@ def _github_client(job: Mapping[str, object], env: Mapping[str, str]) -> Service
         machine = Container(STEPS, env=env_of_clients, network_mode=HOST_NETWORK)
         return Service(STEPS, machine, tuple(words))
     section = _section(job_container)
-    own = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
+    env_of_container = {k: v for k, v in _texts(section.get("env")).items() if is_client_setting(k)}
     container = Container(
         JOB,
         image=str(section.get("image") or ""),
         networks=(JoinedNetwork(_NETWORK),),
-        env={**own, **env_of_clients},
+        env={**env_of_container, **env_of_clients},
     )
     return Service(JOB, container, tuple(words))
 
@@ -162,8 +160,8 @@ def _gitlab_job(
             places[service.name] = (*path, i)
     scripts = (job.get("before_script"), job.get("script"))
     words = [word for script in scripts for line in _list(script) for word in _commands(line)]
-    own = {key: value for key, value in env.items() if is_client_setting(key)}
-    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=own)
+    client_env = {key: value for key, value in env.items() if is_client_setting(key)}
+    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=client_env)
     places[JOB] = (0, name)
     return CiJob(name, (*services, Service(JOB, client, tuple(words))), places, ((0, name), (0,)))
 
@@ -212,9 +210,8 @@ def _options(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _section(value: object) -> Mapping[str, object]:
-    if isinstance(value, str):
-        return {"image": value}
-    return {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else {}
+    """A section; a text is the name of an image."""
+    return {"image": value} if isinstance(value, str) else as_map(value)
 
 
 def _texts(value: object) -> dict[str, str]:

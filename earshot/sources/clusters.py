@@ -60,11 +60,11 @@ def with_joined_clusters(
     holders: dict[str, str] = {}
     for broker in brokers:
         for mark in _voter_keys(broker):
-            other = holders.setdefault(mark, broker.cluster)
-            leaders[leader(broker.cluster)] = leader(other)
+            first_cluster = holders.setdefault(mark, broker.cluster)
+            leaders[leader(broker.cluster)] = leader(first_cluster)
         for address in (*broker.voters.values(), *broker.quorum_servers):
-            if other := cluster_at(broker, address):
-                leaders[leader(broker.cluster)] = leader(other)
+            if first_cluster := cluster_at(broker, address):
+                leaders[leader(broker.cluster)] = leader(first_cluster)
     return tuple(replace(broker, cluster=leader(broker.cluster)) for broker in brokers)
 
 

@@ -23,11 +23,11 @@ Commented = Mapping[str, Sequence[str]]
 """Commented-out values by variable."""
 
 
-def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
+def commented_values(text: str, file_name: str) -> Mapping[str, Commented]:
     """Commented-out values by service. Raises EarshotError for invalid YAML."""
     if not _ENTRY.search(text):
         return {}
-    starts = _starts(text, shown)
+    starts = _starts(text, file_name)
     values_by_service: dict[str, dict[str, list[str]]] = {}
     service, is_anothers = "", False
     for number, line in enumerate(text.split("\n")):
@@ -42,9 +42,9 @@ def commented_values(text: str, shown: str) -> Mapping[str, Commented]:
     return values_by_service
 
 
-def _starts(text: str, shown: str) -> list[tuple[int, str]]:
+def _starts(text: str, file_name: str) -> list[tuple[int, str]]:
     """The first line and name of each service; other sections have an empty name."""
-    root = yaml_nodes(text, shown)
+    root = yaml_nodes(text, file_name)
     starts: list[tuple[int, str]] = []
     for key, value in _pairs(root):
         starts.append((key.start_mark.line, ""))

@@ -98,14 +98,14 @@ class Compose:
 
 def read_compose(
     text: str,
-    shown: str,
+    file_name: str,
     variables: Mapping[str, str],
     read: Read,
     *,
     lenient: bool = False,
     over: Sequence[tuple[str, str]] = (),
 ) -> Compose:
-    """The services of ``text`` in its order; ``shown`` is the file's name for messages.
+    """The services of ``text`` in its order; messages have ``file_name``.
 
     ``over`` are overriding files (text, name) in their order, as in `docker compose -f FILE -f
     FILE`; their paths are relative to the first file. ``variables`` are those of the environment
@@ -114,27 +114,33 @@ def read_compose(
     If ``lenient``, missing parts are named in `Container.unknown` and unset variables stay as
     `${NAME}`; otherwise they raise EarshotError.
     """
-    roots = (shown, *(name for _, name in over))
+    roots = (file_name, *(name for _, name in over))
     files = _Files(roots, Variables(variables, keep=lenient), read, lenient)
     whole: dict[str, Section] = {}
     networks: Section = {}
     switched_off: dict[str, Commented] = {}
-    for each, name in ((text, shown), *over):
-        sections, declared, gone = files.sections(each, name)
-        switched_off |= commented_values(each, name)
+    for file_text, name in ((text, file_name), *over):
+        sections, declared, gone = files.sections(file_text, name)
+        switched_off |= commented_values(file_text, name)
         below = without({"services": whole, "networks": networks}, gone)
         whole, networks = sections_of(below.get("services")), map_of(below.get("networks"), name)
-        own = {service: files.resolve_extends(service, sections, name, ()) for service in sections}
-        whole |= {name: merged_section(whole.get(name, {}), own[name]) for name in own}
+        resolved = {
+            service: files.resolve_extends(service, sections, name, ()) for service in sections
+        }
+        whole |= {name: merged_section(whole.get(name, {}), resolved[name]) for name in resolved}
         networks = merged_maps(networks, declared)
     for path, sections, declared in files.included():
-        others = {name: files.resolve_extends(name, sections, path, ()) for name in sections}
-        whole, networks = {**others, **whole}, merged_maps(declared, networks)
+        included_sections = {
+            name: files.resolve_extends(name, sections, path, ()) for name in sections
+        }
+        whole, networks = {**included_sections, **whole}, merged_maps(declared, networks)
     if not whole and not files.not_included:
-        raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
+        raise EarshotError(f"{file_name}: services", observed="is no map of services, or empty")
     files.is_whole = files.is_whole and not is_overlay(whole)
     services = tuple(
-        replace(files.service(name, section, networks, shown), commented=switched_off.get(name, {}))
+        replace(
+            files.service(name, section, networks, file_name), commented=switched_off.get(name, {})
+        )
         for name, section in whole.items()
     )
     return Compose(
@@ -165,15 +171,15 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
     )
 
 
-def is_compose(text: str, shown: str) -> bool:
+def is_compose(text: str, file_name: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
-    document = read_yaml_texts(text, shown, unique=False)
+    document = read_yaml_texts(text, file_name, unique=False)
     if not isinstance(document, Mapping):
         return False
     if "services" in document:
         return isinstance(untagged(document["services"]), Mapping)
     if "include" in document:
-        return all(map(_is_include, list_of(document["include"], shown)))
+        return all(map(_is_include, list_of(document["include"], file_name)))
     if (KNOWN_TOP | {"apiVersion"}) & set(document):
         return False
     sections = [section for key, section in document.items() if not str(key).startswith("x-")]
@@ -192,8 +198,8 @@ def _is_include(entry: object) -> bool:
 class _Files(ComposeFiles):
     """Reads the services of the files."""
 
-    def service(self, name: str, section: Section, top: Section, shown: str) -> Service:
-        where = f"{shown}: services.{name}"
+    def service(self, name: str, section: Section, top: Section, file_name: str) -> Service:
+        where = f"{file_name}: services.{name}"
         mode = str(section.get("network_mode") or "")
         unknown = list(noted(section, UNKNOWN))
         if self.lenient and not (section.get("image") or "build" in section or unknown):

@@ -65,62 +65,64 @@ class ComposeFiles:
         self.read = with_inline(self.read, self.configs)
 
     def sections(
-        self, text: str, shown: str
+        self, text: str, file_name: str
     ) -> tuple[dict[str, object], Section, tuple[Keys, ...]]:
         """The service sections and networks of a file with variables replaced, and the keys of
         overridden files that it removes."""
-        document = self._document(text, shown)
+        document = self._document(text, file_name)
         if not isinstance(document, Mapping) or not document:
-            raise EarshotError(shown, observed="holds no services", allowed="a compose file")
+            raise EarshotError(file_name, observed="holds no services", allowed="a compose file")
         if "include" in document and not self.lenient:
             raise EarshotError(
-                f"{shown}: include",
+                f"{file_name}: include",
                 observed="files that include others are not read",
                 remedy="adopt the output of `docker compose config` instead",
             )
-        entries = list_of(document.get("include"), f"{shown}: include")
-        self._includes += [(shown, entry) for entry in entries]
+        entries = list_of(document.get("include"), f"{file_name}: include")
+        self._includes += [(file_name, entry) for entry in entries]
         services = document.get("services")
         if "services" not in document and not KNOWN_TOP & set(document):
             services = document  # the oldest format: services without a heading
         if entries and services is None:
             services = {}
         if not isinstance(untagged(services), Mapping) or not (services or entries):
-            raise EarshotError(f"{shown}: services", observed="is no map of services, or empty")
+            raise EarshotError(f"{file_name}: services", observed="is no map of services, or empty")
         both = {"services": services, "networks": document.get("networks")}
         gone = tuple(tagged(both))
         both["configs"] = document.get("configs")
-        walked = self._substituted(untagged(both), shown, ())
+        walked = self._substituted(untagged(both), file_name, ())
         assert isinstance(walked, dict)
         networks, sections = walked.get("networks"), sections_of(walked.get("services"))
-        self.configs |= sections_of(walked.get("configs")) if shown in self.roots else {}
+        self.configs |= sections_of(walked.get("configs")) if file_name in self.roots else {}
         for path in gone:
             if len(path) > 1 and isinstance(section := sections.get(path[1]), dict):
                 section[GONE] = (*section.get(GONE, ()), path[2:])
         return sections, networks if isinstance(networks, Mapping) else {}, gone
 
-    def _document(self, text: str, shown: str) -> object:
+    def _document(self, text: str, file_name: str) -> object:
         try:
-            return read_yaml_texts(text, shown)
+            return read_yaml_texts(text, file_name)
         except EarshotError:
             if not self.lenient:
                 raise
-            document = read_yaml_texts(text, shown, unique=False)
+            document = read_yaml_texts(text, file_name, unique=False)
             self.has_unique_keys = False
             return document
 
     def included(self) -> Iterator[tuple[str, dict[str, object], Section]]:
         """The files under `include`, also of files that are included: path, services, networks.
 
-        An entry with variables or a folder of its own, and a file that cannot be read, is noted in
+        An entry with variables or with a folder, and a file that cannot be read, is noted in
         ``not_included``.
         """
         while self._includes:
-            shown, entry = self._includes.pop(0)
+            file_name, entry = self._includes.pop(0)
             section = entry if isinstance(entry, Mapping) else {"path": entry}
-            folder = posixpath.dirname(shown) if shown not in self.roots else ""
-            for item in texts_of(section.get("path"), f"{shown}: include"):
-                path = posixpath.join(folder, str(self._substituted(item, shown, ("include",))))
+            folder = posixpath.dirname(file_name) if file_name not in self.roots else ""
+            for path_text in texts_of(section.get("path"), f"{file_name}: include"):
+                path = posixpath.join(
+                    folder, str(self._substituted(path_text, file_name, ("include",)))
+                )
                 if path in self.texts_included or path in self.roots:
                     continue
                 try:
@@ -135,13 +137,13 @@ class ComposeFiles:
                 yield path, *self.sections(text, path)[:2]
 
     def resolve_extends(
-        self, name: str, sections: Mapping[str, object], shown: str, seen: tuple[str, ...]
+        self, name: str, sections: Mapping[str, object], file_name: str, chain: tuple[str, ...]
     ) -> Section:
         """A service's section, merged into the one that it extends."""
-        where, mark = f"{shown}: services.{name}", f"{shown}#{name}"
-        if mark in seen:
+        where, mark = f"{file_name}: services.{name}", f"{file_name}#{name}"
+        if mark in chain:
             raise EarshotError(where, observed="extends itself, by way of others")
-        if len(seen) >= MAX_EXTENDS:
+        if len(chain) >= MAX_EXTENDS:
             raise EarshotError(
                 f"{where}.extends",
                 observed=f"is at the end of {MAX_EXTENDS} services that extend each other",
@@ -149,47 +151,47 @@ class ComposeFiles:
             )
         section = map_of(sections[name], where)
         extends = section.get("extends")
-        folder = posixpath.dirname(shown) if shown not in self.roots else ""
-        own = normalized_section(section, where, folder)
+        folder = posixpath.dirname(file_name) if file_name not in self.roots else ""
+        own_section = normalized_section(section, where, folder)
         if extends in (None, ""):
-            return own
+            return own_section
         target = {"service": extends} if isinstance(extends, str) else map_of(extends, where)
         if (
             self.lenient
             and target.get("file")
             and not self._is_readable(str(target["file"]), folder)
         ):
-            return {**own, UNKNOWN: (*noted(own, UNKNOWN), "extends")}
+            return {**own_section, UNKNOWN: (*noted(own_section, UNKNOWN), "extends")}
         base_name, file = str(target.get("service") or name), target.get("file")
-        others, base_shown = sections, shown
+        base_sections, base_shown = sections, file_name
         if file:
             base_shown = posixpath.join(folder, str(file))
-            others = self._extended_file(base_shown, where)
-        if base_name not in others:
+            base_sections = self._extended_file(base_shown, where)
+        if base_name not in base_sections:
             raise EarshotError(
                 f"{where}.extends",
                 observed=f"names the service {base_name}, which {base_shown} does not have",
-                allowed=", ".join(others),
+                allowed=", ".join(base_sections),
             )
-        base = self.resolve_extends(base_name, others, base_shown, (*seen, mark))
-        return merged_section(without(base, noted(section, GONE)), own)
+        base = self.resolve_extends(base_name, base_sections, base_shown, (*chain, mark))
+        return merged_section(without(base, noted(section, GONE)), own_section)
 
-    def _substituted(self, value: object, shown: str, path: tuple[str, ...]) -> object:
+    def _substituted(self, value: object, file_name: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in texts, not in keys."""
         if isinstance(value, str):
             try:
-                return self.variables.substitute(value, f"{shown}: {'.'.join(path)}")
+                return self.variables.substitute(value, f"{file_name}: {'.'.join(path)}")
             except EarshotError as error:
                 if not (self.variables.keep and _OF_OTHER_TOOLS.search(value)):
                     raise
                 self.variables.malformed[f"{'.'.join(path)} {error.observed}"] = None
         elif isinstance(value, Mapping):
             return {
-                str(key): self._substituted(item, shown, (*path, str(key)))
+                str(key): self._substituted(item, file_name, (*path, str(key)))
                 for key, item in value.items()
             }
         elif isinstance(value, list):
-            return [self._substituted(it, shown, (*path, str(i))) for i, it in enumerate(value)]
+            return [self._substituted(it, file_name, (*path, str(i))) for i, it in enumerate(value)]
         return value  # a text for another tool, too: its dollar sign says that it is not known
 
     def _is_readable(self, file: str, folder: str) -> bool:
@@ -214,8 +216,8 @@ class ComposeFiles:
 
 def noted(section: Section, key: str) -> tuple[Any, ...]:
     """The tuple at `UNKNOWN` or `GONE`; values of a file are never tuples."""
-    found = section.get(key)
-    return found if isinstance(found, tuple) else ()
+    value = section.get(key)
+    return value if isinstance(value, tuple) else ()
 
 
 def sections_of(value: object) -> dict[str, Any]:

@@ -43,24 +43,24 @@ def _moved(entry: object, folder: str) -> object:
     return posixpath.join(folder, str(entry))
 
 
-def merged_section(base: Section, own: Section) -> dict[str, object]:
+def merged_section(base: Section, overriding: Section) -> dict[str, object]:
     """Merges as Compose does: maps by key, lists appended, other values replaced."""
-    result = {**base, **own}
+    result = {**base, **overriding}
     for key in _MAPS:
-        if key in base and key in own:
-            result[key] = merged_maps(map_of(base[key], key), map_of(own[key], key))
+        if key in base and key in overriding:
+            result[key] = merged_maps(map_of(base[key], key), map_of(overriding[key], key))
     for key in _LISTS:
-        if key in base and key in own:
-            result[key] = [*list_of(base[key], key), *list_of(own[key], key)]
+        if key in base and key in overriding:
+            result[key] = [*list_of(base[key], key), *list_of(overriding[key], key)]
     return result
 
 
-def merged_maps(base: Section, own: Section) -> dict[str, object]:
+def merged_maps(base: Section, overriding: Section) -> dict[str, object]:
     """Merges nested maps by key; other values are replaced."""
-    result = {**base, **own}
+    result = {**base, **overriding}
     for key in result:
         if isinstance(before := base.get(key), Mapping):
-            after = own.get(key)
+            after = overriding.get(key)
             result[key] = (
                 merged_maps(before, after) if isinstance(after, Mapping) else after or before
             )
@@ -72,13 +72,13 @@ def _pairs(value: object, where: str) -> dict[str, object]:
         return {str(key): _scalar(item, f"{where}.{key}") for key, item in value.items()}
     if value not in (None, "") and not isinstance(value, list):
         raise EarshotError(where, observed=_shape(value), allowed="a map, or a list of NAME=value")
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for i, item in enumerate(list_of(value, where)):
         if not isinstance(item, str):
             raise EarshotError(f"{where}[{i}]", observed=_shape(item), allowed="NAME=value")
         name, sign, text = item.partition("=")
-        found[name] = text if sign else None
-    return found
+        values[name] = text if sign else None
+    return values
 
 
 def _scalar(value: object, where: str) -> object:
@@ -92,14 +92,16 @@ def joined_networks(
 ) -> Iterator[JoinedNetwork]:
     joined = map_of(section.get("networks"), f"{where}.networks") or {"default": None}
     for key, details in joined.items():
-        own = map_of(details, f"{where}.networks.{key}")
-        aliases = [str(alias) for alias in list_of(own.get("aliases"), f"{where}.networks.{key}")]
+        settings = map_of(details, f"{where}.networks.{key}")
+        aliases = [
+            str(alias) for alias in list_of(settings.get("aliases"), f"{where}.networks.{key}")
+        ]
         declared = top.get(key)
         real = declared.get("name") if isinstance(declared, Mapping) else None
         yield JoinedNetwork(
             str(real or key),
             tuple(dict.fromkeys((name, *aliases))),
-            str(own.get("ipv4_address") or ""),
+            str(settings.get("ipv4_address") or ""),
             isinstance(declared, Mapping) and str(declared.get("internal")).lower() == "true",
             bool(real),
             is_routed=isinstance(declared, Mapping)
@@ -165,12 +167,12 @@ def configs_of(section: Section, declared: Mapping[str, object]) -> Iterator[tup
         entry = config if isinstance(config, Mapping) else {"source": config}
         name = str(entry.get("source") or "")
         target = str(entry.get("target") or f"/{name}")
-        own = declared.get(name)
+        config_section = declared.get(name)
         source = ""  # external, or from a variable
-        if isinstance(own, Mapping) and "content" in own:
+        if isinstance(config_section, Mapping) and "content" in config_section:
             source = f"{_INLINE}{name}/{posixpath.basename(target)}"
-        elif isinstance(own, Mapping) and own.get("file"):
-            file = str(own["file"])
+        elif isinstance(config_section, Mapping) and config_section.get("file"):
+            file = str(config_section["file"])
             source = file if file.startswith((".", "/", "~")) else f"./{file}"
         yield source, target
 
@@ -179,9 +181,9 @@ def with_inline(read: Callable[[str], str], declared: Mapping[str, object]) -> C
     """``read``, extended by the inline contents of ``declared`` at paths of `configs_of`."""
 
     def text_of(path: str) -> str:
-        own = declared.get(path.removeprefix(_INLINE).rpartition("/")[0])
-        if path.startswith(_INLINE) and isinstance(own, Mapping):
-            return str(own["content"])
+        config_section = declared.get(path.removeprefix(_INLINE).rpartition("/")[0])
+        if path.startswith(_INLINE) and isinstance(config_section, Mapping):
+            return str(config_section["content"])
         return read(path)
 
     return text_of

@@ -46,8 +46,8 @@ def facts_of(container: Container) -> ClusterFacts:
 def version_of(image: str) -> str:
     """The Kafka version in the tag of an apache/kafka image, or an empty string."""
     tag = tag_of(image)
-    known = family_of(image) is Family.APACHE and _VERSION.fullmatch(tag)
-    return tag if known else ""
+    has_release = family_of(image) is Family.APACHE and _VERSION.fullmatch(tag)
+    return tag if has_release else ""
 
 
 def listeners_in(
@@ -56,6 +56,6 @@ def listeners_in(
     declared: Mapping[str, tuple[Scope, ...]] | None = None,
 ) -> list[ParsedListener]:
     """The listeners of the node in ``container``; ``declared`` are scopes by listener name."""
-    known = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
+    scopes_by_name = noted_scopes(container.env.get("EARSHOT_SCOPES", "")) | dict(declared or {})
     audience_of = partial(audience, container=container, values=values)
-    return parsed_listeners(values, audience_of, container.name, scopes_by_name=known)
+    return parsed_listeners(values, audience_of, container.name, scopes_by_name=scopes_by_name)

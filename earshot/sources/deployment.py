@@ -80,9 +80,11 @@ def settings_of(service: Service) -> BrokerSettings:
     text = " ".join(service.command)
     family = container.family
     release = _release(service)
-    old = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
+    has_old_settings = family is Family.WURSTMEISTER or (release or NEWEST) < (3, 0)
     values = (
-        effective_properties(_with_port(container)) if old else dict(image_properties(container))
+        effective_properties(_with_port(container))
+        if has_old_settings
+        else dict(image_properties(container))
     )
     if values == APACHE_DEFAULTS and (service.is_built or _has_unread_variables(container)):
         values = {}  # with any further variable none of the defaults is set
@@ -201,8 +203,8 @@ def _release(service: Service) -> tuple[int, int] | None:
     if service.is_built:
         return service.release
     image = service.container.image
-    shown = release_of(image) if is_known(image) else None
-    return shown or service.release or image_release(image)
+    release = release_of(image) if is_known(image) else None
+    return release or service.release or image_release(image)
 
 
 def _is_confluent_local(image: str) -> bool:
@@ -224,15 +226,15 @@ def _with_port(container: Container) -> Container:
     """``container`` with the published port, which wurstmeister's image reads from Docker's
     socket."""
     env = container.env
-    given = ("KAFKA_ADVERTISED_PORT", "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS")
-    if container.family is not Family.WURSTMEISTER or any(env.get(name) for name in given):
+    names = ("KAFKA_ADVERTISED_PORT", "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS")
+    if container.family is not Family.WURSTMEISTER or any(env.get(name) for name in names):
         return container
     if not any(path.endswith("docker.sock") for path in container.mounts):
         return container
     port = env.get("KAFKA_PORT", "9092")
     published = container.published_at(int(port)) if re.fullmatch(r"[0-9]{1,5}", port) else ()
-    known = published[0].host_port if len(published) == 1 else None
-    return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(known or "${PORT}")})
+    host_port = published[0].host_port if len(published) == 1 else None
+    return replace(container, env={**env, "KAFKA_ADVERTISED_PORT": str(host_port or "${PORT}")})
 
 
 def image_release(image: str) -> tuple[int, int] | None:
@@ -339,11 +341,11 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
         values["listeners"] = derived_listeners(values["advertised.listeners"])
     if "listeners" not in values and not view.complete:
         return
-    known = ForeignSettings(values, view.version, complete=True)
+    settings = ForeignSettings(values, view.version, complete=True)
     try:
-        binds = known.listeners
-        controllers = {name.upper() for name in known.controllers}
-        advertised = known.advertised
+        binds = settings.listeners
+        controllers = {name.upper() for name in settings.controllers}
+        advertised = settings.advertised
         # the image may set an absent advertised list
         guessed = "advertised.listeners" not in values and not complete
     except Unreadable:
@@ -354,8 +356,8 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
     for name, bind in binds.items():
         address = advertised.get(name)
         if address is not None and not address.host:  # on the host's network its name counts
-            own = container.hostname or container.name
-            address = None if container.on_host_network else Address(own, address.port)
+            own_host = container.hostname or container.name
+            address = None if container.on_host_network else Address(own_host, address.port)
         is_controller = name in controllers
         if address is not None and why_unusable(address):
             address = None  # KL002 names it
@@ -365,8 +367,8 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
             address = None
         unknown = is_controller or guessed or address is None
         protocol = protocols.get(name)
-        shown = None if unknown else address
-        yield Endpoint(name, bind, shown, is_controller, protocol, template)
+        known_address = None if unknown else address
+        yield Endpoint(name, bind, known_address, is_controller, protocol, template)
 
 
 def _hide_hosts(values: dict[str, str]) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from earshot.listeners.images import IMAGE_NOTE, is_unnamed, repository_of, spellings, tag_of
 from earshot.sources.compose import LISTENERS, Service
 from earshot.sources.stack_resources import RegisteredStack
+from earshot.sources.values import list_of
 from earshot.topology.container import (
     DEFAULT_BRIDGES,
     HOST_NETWORK,
@@ -58,9 +59,9 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
     if inputs is None:
         return Service(name, Container(name, unknown=("its inputs",)))
     unknown: list[str] = []
-    given = inputs.get("envs")
+    envs = inputs.get("envs")
     entries = _listed(inputs, "envs", "variables", unknown)
-    env = read_variables(given if isinstance(given, Mapping) else entries, unknown)
+    env = read_variables(envs if isinstance(envs, Mapping) else entries, unknown)
     published = tuple(read_ports(_listed(inputs, "ports", "ports", unknown), unknown))
     network_inputs = _listed(inputs, "networksAdvanced", "networks", unknown)
     all_networks = [*read_networks(network_inputs, unknown)]
@@ -90,7 +91,7 @@ def read_service(inputs: Mapping[str, object] | None, name: str = "") -> Service
         extra_hosts=dict(_hosts(inputs)),
         has_proxy_labels=any(
             configures_proxy(str(label.get("label")))
-            for label in _items(inputs.get("labels"))
+            for label in list_of(inputs.get("labels"))
             if isinstance(label, Mapping)
         ),
     )
@@ -104,7 +105,7 @@ def property_path(inputs: Mapping[str, object], names: Iterable[str]) -> str:
     """
     for name in names:
         variables = spellings(name)
-        for i, variable in enumerate(_items(inputs.get("envs"))):
+        for i, variable in enumerate(list_of(inputs.get("envs"))):
             if isinstance(variable, str) and variable.partition("=")[0] in variables:
                 return f"envs[{i}]"
         if inputs.get(name):
@@ -123,14 +124,14 @@ def words(inputs: Mapping[str, object]) -> tuple[str, ...]:
 
 def _hosts(inputs: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Names in its hosts file with their addresses; an unknown address is `${WORD}`."""
-    for entry in _items(inputs.get("hosts")):
+    for entry in list_of(inputs.get("hosts")):
         if isinstance(entry, Mapping) and entry.get("host"):
             yield str(entry["host"]).lower(), str(entry.get("ip") or _HIDDEN)
 
 
 def _uploaded(inputs: Mapping[str, object]) -> str:
     """The text of a broker's properties file among the uploads, or an empty string."""
-    for upload in _items(inputs.get("uploads")):
+    for upload in list_of(inputs.get("uploads")):
         if isinstance(upload, Mapping) and str(upload.get("file")).endswith(".properties"):
             content = upload.get("content") or _decoded(upload.get("contentBase64"))
             if isinstance(content, str) and LISTENERS.search(content):
@@ -146,29 +147,24 @@ def _decoded(content: object) -> str:
         return ""
 
 
-def _listed(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> list[Any]:
+def _listed(inputs: Mapping[str, object], key: str, label: str, unknown: list[str]) -> list[Any]:
     value = inputs.get(key, [])
     if value is None:
-        unknown.append(what)
-    return _items(value)
+        unknown.append(label)
+    return list_of(value)
 
 
-def _items(value: object) -> list[Any]:
-    """``value`` if it is a list, else an empty list."""
-    return value if isinstance(value, list) else []
-
-
-def _text(inputs: Mapping[str, object], key: str, what: str, unknown: list[str]) -> str:
+def _text(inputs: Mapping[str, object], key: str, label: str, unknown: list[str]) -> str:
     value = inputs.get(key, "")
     if value is None:
-        unknown.append(what)
+        unknown.append(label)
     return str(value or "")
 
 
 def _mounts(inputs: Mapping[str, object]) -> Iterator[str]:
     """The target paths of mounts and uploads."""
     for key, path in (("volumes", "containerPath"), ("mounts", "target"), ("uploads", "file")):
-        for mount in _items(inputs.get(key)):
+        for mount in list_of(inputs.get(key)):
             if isinstance(mount, Mapping) and mount.get(path):
                 yield str(mount[path])
 
@@ -218,7 +214,7 @@ def read_networks(networks: Inputs, unknown: list[str]) -> Iterator[JoinedNetwor
         for key in ("aliases", "ipv4Address"):
             if key in network and network[key] is None:
                 unknown.append(f"{key} on network {network['name']}")
-        aliases = _items(network.get("aliases"))
+        aliases = list_of(network.get("aliases"))
         if None in aliases:
             unknown.append(f"aliases on network {network['name']}")
         yield JoinedNetwork(
@@ -271,8 +267,8 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
         _of_resource(network, networks_by_name.get(network.name, {}))
         for network in container.networks
     )
-    own = set(networks_by_name)
-    is_open = any(network.name not in own for network in container.networks)
+    network_names = set(networks_by_name)
+    is_open = any(network.name not in network_names for network in container.networks)
     built = [name for image in stack.all(*BUILT_IMAGES) for name in built_names(image.props)]
     return replace(
         service,
@@ -284,7 +280,7 @@ def in_stack(service: Service, urn: str, stack: RegisteredStack) -> Service:
 
 def _of_resource(network: JoinedNetwork, props: Mapping[str, object]) -> JoinedNetwork:
     """``network`` with the properties of the resource that creates it."""
-    pools = _items(props.get("ipamConfigs"))
+    pools = list_of(props.get("ipamConfigs"))
     return replace(
         network,
         internal=props.get("internal") is True,

@@ -65,5 +65,5 @@ def variables_for(
     dotenv = env_file or file.parent / ".env"
     if env_file is None and not dotenv.is_file():
         return dict(environment)
-    known = Variables(environment, keep=keep)
-    return read_env_file(text_of(dotenv), str(dotenv), known) | dict(environment)
+    variables = Variables(environment, keep=keep)
+    return read_env_file(text_of(dotenv), str(dotenv), variables) | dict(environment)

@@ -40,12 +40,12 @@ class _ZoneRecord:
     def declare(self, host: str) -> RecordLookup:
         values = self.record.props.get("records")
         numbers = self.record.text("type") in ("A", "AAAA")
-        known = [value for value in values or () if isinstance(value, str)] if numbers else []
+        addresses = [value for value in values or () if isinstance(value, str)] if numbers else []
         foreign = "" if self.zone else ", which is not of this stack"
         why = f"record {host} in zone {self.zone_name}{foreign}"
         # Route 53 has answered once the record's full name is known
         return RecordLookup(
-            Declaration(why, tuple(known)), pending=self.record.text("fqdn") is None
+            Declaration(why, tuple(addresses)), pending=self.record.text("fqdn") is None
         )
 
 

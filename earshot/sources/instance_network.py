@@ -68,7 +68,7 @@ def _interfaces(stack: RegisteredStack, instance: RegisteredResource) -> Interfa
         instance.urn, "instanceId", (aws.INTERFACE_ATTACHMENT,), (aws.INSTANCE,)
     ):
         attached = stack.references(referrer, "networkInterfaceId", aws.INTERFACE).resources
-        interfaces |= {other.urn: other for other in attached}
+        interfaces |= {interface.urn: interface for interface in attached}
     return tuple(interfaces.values())
 
 
@@ -89,10 +89,10 @@ def _address(holder: RegisteredResource) -> str | UnknownHost:
 
 
 def _addresses(holders: Interfaces, elastic: tuple[str | UnknownHost, ...]) -> Iterator[str]:
-    known = [address for address in elastic if isinstance(address, str)]
-    if len(known) < len(elastic):
+    known_addresses = [address for address in elastic if isinstance(address, str)]
+    if len(known_addresses) < len(elastic):
         return
-    addresses = dict.fromkeys(known)
+    addresses = dict.fromkeys(known_addresses)
     for holder in holders:
         for key in ("privateIp", "publicIp"):
             addresses |= dict.fromkeys(filter(None, [holder.text(key)]))
@@ -112,8 +112,10 @@ def _groups(
         groups.append(stack.references(instance, "vpcSecurityGroupIds", *aws.GROUPS))
     key = "networkInterfaceId"
     for interface in interfaces:
-        for other in stack.referrers(interface.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)):
-            groups.append(stack.references(other, "securityGroupId", *aws.GROUPS))
+        for attachment in stack.referrers(
+            interface.urn, key, (aws.GROUP_ATTACHMENT,), (aws.INTERFACE,)
+        ):
+            groups.append(stack.references(attachment, "securityGroupId", *aws.GROUPS))
     return tuple(groups)
 
 
@@ -129,11 +131,10 @@ def _ingress(stack: RegisteredStack, groups: tuple[References, ...]) -> Iterator
 
 
 def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterator[Ingress]:
-    own = group.name
     if group.given("ingress"):  # otherwise AWS lists the rules of other resources here
-        yield from read_group(_with_group_names(stack, group, group.props), own)
+        yield from read_group(_with_group_names(stack, group, group.props), group.name)
     for rule in stack.referrers(group.urn, "securityGroupId", aws.RULES, aws.GROUPS):
-        yield from read_ingress(_with_group_names(stack, rule, rule.props), own)
+        yield from read_ingress(_with_group_names(stack, rule, rule.props), group.name)
 
 
 def _with_group_names(
@@ -157,9 +158,9 @@ def _vpc(
     """The VPC of its subnets, or else of its groups; unknown if neither is in this stack."""
     holders = [*interfaces, instance]
     subnets = [
-        other
+        subnet
         for holder in holders
-        for other in stack.references(holder, "subnetId", *aws.SUBNETS).resources
+        for subnet in stack.references(holder, "subnetId", *aws.SUBNETS).resources
     ]
     own_groups = [group for references in groups for group in references.resources]
     for subnet in (*subnets, *own_groups):

@@ -88,12 +88,12 @@ def brokers_in(
         if is_broker(service.container.image, service.container.env, service.command)
     ]
     running = [service.name for service in kafka]
-    for known, observed in (
+    for allowed_names, observed in (
         (names, "the file has no such service"),
         (running, "runs no Kafka broker or controller"),
     ):
-        for name in (name for name in chosen if name not in known):
-            allowed = ", ".join(known) or "none in this file"
+        for name in (name for name in chosen if name not in allowed_names):
+            allowed = ", ".join(allowed_names) or "none in this file"
             raise EarshotError(f"--service {name}", observed=observed, allowed=allowed)
     selected = [service for service in kafka if not chosen or service.name in chosen]
     if not selected:
@@ -126,10 +126,10 @@ def _broker(
 def _numbered(brokers: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[KafkaBroker, ...]:
     holders: dict[int, str] = {}
     for service, broker, has_id in brokers:
-        other = holders.setdefault(broker.id, service.name) if has_id else service.name
-        if other != service.name:
+        holder = holders.setdefault(broker.id, service.name) if has_id else service.name
+        if holder != service.name:
             raise EarshotError(
-                f"services {other} and {service.name}",
+                f"services {holder} and {service.name}",
                 observed=f"both have the node id {broker.id}",
                 allowed="a node id of its own for each",
                 remedy="fix one of them, or choose with --service",
@@ -141,12 +141,12 @@ def _numbered(brokers: Sequence[tuple[Service, KafkaBroker, bool]]) -> tuple[Kaf
     )
 
 
-def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
+def read_broker(text: str, file_name: str, scopes: Mapping[str, tuple[Scope, ...]]) -> KafkaBroker:
     """The broker of a properties file. Raises EarshotError if it is not a broker's."""
     raw = read_properties(text)
     if not {"listeners", "advertised.listeners", "broker.id", "node.id"} & set(raw.values):
         raise EarshotError(
-            shown,
+            file_name,
             observed="sets neither listeners nor a node's id",
             allowed="the properties file of a broker",
         )
@@ -159,7 +159,7 @@ def read_broker(text: str, shown: str, scopes: Mapping[str, tuple[Scope, ...]]) 
         scopes_by_name=scopes,
     )
     return KafkaBroker(
-        id=node_id(values), name=shown, raw=raw, values=values, listeners=tuple(listeners)
+        id=node_id(values), name=file_name, raw=raw, values=values, listeners=tuple(listeners)
     )
 
 

@@ -15,13 +15,8 @@ from earshot.listeners.placeholders import is_known
 from earshot.sources.bootstraps import bootstraps, ports_of
 from earshot.sources.clusters import with_joined_clusters
 from earshot.sources.deployment import brokers_among, deployment
-from earshot.sources.pod_variables import (
-    ConfigMap,
-    Keys,
-    as_map,
-    list_of,
-    text_in,
-)
+from earshot.sources.pod_variables import ConfigMap, Keys
+from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.sources.workloads import (
     HIDDEN,
     POD_IN,
@@ -29,7 +24,6 @@ from earshot.sources.workloads import (
     Resource,
     name_of,
     namespace_of,
-    number_in,
     workloads,
 )
 from earshot.topology.broker import Broker, ReachedListener
@@ -83,7 +77,7 @@ class Manifest:
         brokers = deployment([broker.service for broker in started]).brokers
         brokers = _with_template_clusters(brokers, started)
         services = [container.service for container in self.containers]
-        own = [broker.name for broker in self.brokers]
+        broker_names = [broker.name for broker in self.brokers]
         clients = {
             (name := other_pod(broker.namespace)): Pod(name, broker.namespace, {}, (name,))
             for broker in started
@@ -92,7 +86,7 @@ class Manifest:
             {service.name: service.container for service in services}
             | {name: Container(name) for name in clients},
             brokers,
-            tuple(bootstraps(services, own, ports_of(brokers))),
+            tuple(bootstraps(services, broker_names, ports_of(brokers))),
             pods={container.name: container.pod for container in self.containers} | clients,
             services=self.services,
         )
@@ -158,10 +152,10 @@ def read_manifest(documents: Sequence[object]) -> Manifest:
 
 
 def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]]:
-    """Values of containers that must be lists, and are none, so that Kubernetes refuses the file:
-    the container, what was found, and what is allowed."""
-    for path, item in resources(documents):
-        for pod in workloads(path, item):
+    """(container, observed, allowed) for each value that must be a list and is not: Kubernetes
+    refuses the file."""
+    for path, resource in resources(documents):
+        for pod in workloads(path, resource):
             for section in map(as_map, list_of(pod.spec.get("containers"))):
                 for key in ("env", "envFrom"):
                     value = section.get(key)
@@ -171,7 +165,7 @@ def misshapen_pods(documents: Sequence[object]) -> Iterator[tuple[str, str, str]
 
 
 def is_misshapen(value: object) -> bool:
-    """True for what is there, is known, and is no list."""
+    """True for a value that is set and known, and is not a list."""
     hidden = isinstance(value, str) and not is_known(value)
     return bool(value) and not (isinstance(value, list) or hidden)
 

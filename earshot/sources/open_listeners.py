@@ -40,8 +40,8 @@ def open_values(values: Mapping[str, str], names: Mapping[str, str] | None = Non
     """
     for key in LISTENER_KEYS:
         if not is_known(value := values.get(key, "")):
-            shown = clipped(without_secrets(value), MAX_SHOWN)
-            yield f"{(names or {}).get(key, key)} is not known: {shown}"
+            value_shown = clipped(without_secrets(value), MAX_SHOWN)
+            yield f"{(names or {}).get(key, key)} is not known: {value_shown}"
 
 
 def open_listeners(

@@ -22,12 +22,12 @@ _LIKE_A_BROKER = re.compile(r"(?:.*/)?(?:apache-)?kafka(?:-(?:kraft|server|broke
 
 def with_listeners(container: Container) -> Container:
     """``container`` with the Kafka variables that its image derives from its own."""
-    env, own = container.env, _variables(container)
-    if not own or "KAFKA_ADVERTISED_LISTENERS" in env:
+    env, derived = container.env, _variables(container)
+    if not derived or "KAFKA_ADVERTISED_LISTENERS" in env:
         return container
     advertises_address = _DEBEZIUM.fullmatch(repository_of(container.image)) is not None
     advertises_address &= not (_HOSTS_OF_DEBEZIUM & set(env) or container.on_host_network)
-    return replace(container, env={**own, **env}, advertises_address=advertises_address)
+    return replace(container, env={**derived, **env}, advertises_address=advertises_address)
 
 
 def _variables(container: Container) -> Mapping[str, str]:
@@ -52,5 +52,5 @@ def _variables(container: Container) -> Mapping[str, str]:
 def may_be_broker(container: Container) -> bool:
     """Whether the image's name suggests a broker, and its use of variables is unknown."""
     image = repository_of(container.image)
-    known = family_of(image) is not Family.UNKNOWN or is_broker(image, container.env)
-    return not known and _LIKE_A_BROKER.fullmatch(image) is not None
+    is_known_image = family_of(image) is not Family.UNKNOWN or is_broker(image, container.env)
+    return not is_known_image and _LIKE_A_BROKER.fullmatch(image) is not None

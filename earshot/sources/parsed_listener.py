@@ -151,14 +151,14 @@ def lone_plan(
     names = (inter_broker_name(values), *controller_names(values)[:1])
     if not listeners or not all(map(_NAME.fullmatch, names)):
         return None
-    own = tuple(_listener(listener, hosts or {}) for listener in listeners)
+    plan_listeners = tuple(_listener(listener, hosts or {}) for listener in listeners)
     return ClusterPlan(
         kafka_version=notes.get("kafka_version", ""),
         inter_broker=names[0],
         controller=names[1] if len(names) > 1 else "CONTROLLER",
         replication_factor=1,
         min_insync_replicas=1,
-        nodes=(Node(id=id, roles=roles_of(values), listeners=own),),
+        nodes=(Node(id=id, roles=roles_of(values), listeners=plan_listeners),),
     )
 
 

@@ -38,17 +38,17 @@ _LAST_OF_NAME = re.compile(
 )
 
 
-def assignments(script: str, known: Mapping[str, str]) -> Mapping[str, str | None]:
+def assignments(script: str, env: Mapping[str, str]) -> Mapping[str, str | None]:
     """The variables that ``script`` assigns, in its order; None is an unknown value.
 
-    ``known`` are those of the container, with the pod's name as HOSTNAME.
+    ``env`` are those of the container, with the pod's name as HOSTNAME.
     """
     if _MATCHED.search(script):
         script = _MATCHED.sub(":", script).replace(_MATCH, "${HOSTNAME##*-}")
     assigned: dict[str, str | None] = {}
     is_plain = not has_control_flow(script)
     for match in _ASSIGNMENT.finditer(_COMMENT.sub("", script)):
-        values = {**known, **assigned}
+        values = {**env, **assigned}
         assigned[match[1]] = _evaluated(match[2], values) if is_plain else None
     return assigned
 

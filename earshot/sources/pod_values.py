@@ -46,7 +46,7 @@ def values_not_text(
         return {}  # a template may add quotes
     documents = yaml_nodes_of_documents(text, file_name)
     values = {path: tuple(_values(text, documents, path)) for path in containers}
-    return {path: found for path, found in values.items() if found}
+    return {path: entries for path, entries in values.items() if entries}
 
 
 def _values(text: str, documents: Sequence[yaml.Node], path: Keys) -> Iterator[ValueNotText]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from earshot.listeners.placeholders import is_known
 from earshot.sources.pod_scripts import assignments, without_assignments
+from earshot.sources.values import as_map, list_of, text_in
 
 Keys = tuple[int | str, ...]
 """A place in a file: the document, counted from 0, then keys and indices."""
@@ -85,10 +86,10 @@ class PodVariables:
 
     def run(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Applies the shell's assignments in ``words``; returns ``words`` without them."""
-        known = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
+        env = {**self.values, "HOSTNAME": self._fields.get(NAME, "")}
         done: set[str] = set()
         for word in words if NAME in self._fields else ():
-            for name, value in assignments(word, known).items():
+            for name, value in assignments(word, env).items():
                 if value is not None and is_known(value):
                     self.values[name] = value
                     done.add(name)
@@ -127,17 +128,3 @@ class PodVariables:
 def not_in_file(name: str) -> str:
     """The value of a variable whose value is not in the file."""
     return f"$({name})"
-
-
-def text_in(section: Mapping[str, object], key: str) -> str:
-    value = section.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def as_map(value: object) -> Mapping[str, object]:
-    """``value`` if it is a map, else an empty map."""
-    return {str(key): entry for key, entry in value.items()} if isinstance(value, Mapping) else {}
-
-
-def list_of(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

@@ -56,12 +56,12 @@ def redpanda_broker(service: Service, services: Sequence[Service]) -> Broker:
     text = " ".join(service.command)
     root = service
     if seed := _SEEDS.search(text):
-        named = (
+        candidates = (
             service
             for service in services
             if seed[1] == service.name or service.container.has_name(seed[1])
         )
-        root = next(named, service)
+        root = next(candidates, service)
     return Broker(
         service=service.name,
         container=service.container,
@@ -101,9 +101,9 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
             advertised = addresses
         else:
             binds = addresses
-    given = _given(text)
-    binds |= given[False]
-    advertised |= given[True]
+    set_addresses = _given(text)
+    binds |= set_addresses[False]
+    advertised |= set_addresses[True]
     if not binds or None in binds.values():
         return None
     return tuple(
@@ -151,5 +151,5 @@ def _items(value: object) -> Listed:
 
 def _item(entry: Mapping[str, object]) -> tuple[str, Address | None]:
     host, port = str(entry.get("address") or ""), str(entry.get("port") or _PORT)
-    known = host and is_known(host) and re.fullmatch(r"[0-9]{1,5}", port)
-    return str(entry.get("name") or _UNNAMED), Address(host, int(port)) if known else None
+    is_address = host and is_known(host) and re.fullmatch(r"[0-9]{1,5}", port)
+    return str(entry.get("name") or _UNNAMED), Address(host, int(port)) if is_address else None

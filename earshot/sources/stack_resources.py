@@ -126,9 +126,11 @@ class RegisteredStack:
         by_urn: dict[str, RegisteredResource] = {}
         foreign = []
         for text in texts:
-            own = [resource for resource in self._by_id.get(text, ()) if resource.type in types]
-            by_urn |= {resource.urn: resource for resource in own}
-            foreign += [] if own else [text]
+            matching = [
+                resource for resource in self._by_id.get(text, ()) if resource.type in types
+            ]
+            by_urn |= {resource.urn: resource for resource in matching}
+            foreign += [] if matching else [text]
         if foreign or hidden:
             sources = [self._by_urn.get(urn) for urn in holder.depends.get(key, ())]
             more = {

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from earshot.facts.strimzi import StrimziBroker, StrimziKafka, StrimziListener
 from earshot.listeners.placeholders import is_known
 from earshot.sources.kubernetes import resources
-from earshot.sources.pod_variables import Keys, as_map
+from earshot.sources.pod_variables import Keys
+from earshot.sources.values import as_map
 from earshot.sources.workloads import Resource, free_name, is_off, name_of
 
 _GROUP = "kafka.strimzi.io/"
@@ -127,7 +128,7 @@ def _listeners(entries: list[object], required: Sequence[str]) -> Iterator[Strim
         listener = as_map(entry)
         place = f"{_LISTENERS}[{i}]"
         configuration = listener.get("configuration")
-        known = configuration is None or isinstance(configuration, Mapping)
+        is_readable = configuration is None or isinstance(configuration, Mapping)
         settings = as_map(configuration)
         yield StrimziListener(
             place=place,
@@ -139,7 +140,7 @@ def _listeners(entries: list[object], required: Sequence[str]) -> Iterator[Strim
             has_bootstrap_host=bool(as_map(settings.get("bootstrap")).get("host")),
             has_host_template=bool(settings.get("hostTemplate")),
             node_address=_text(settings, "preferredNodePortAddressType"),
-            brokers=_brokers(settings.get("brokers"), place) if known else None,
+            brokers=_brokers(settings.get("brokers"), place) if is_readable else None,
             missing=tuple(field for field in required if listener.get(field) is None),
         )
 

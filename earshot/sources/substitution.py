@@ -152,24 +152,25 @@ def is_env_file(name: str) -> bool:
     return name.startswith(".env.") or name.endswith(".env")
 
 
-def read_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
-    """The variables of a file; its values may use those of ``known`` and its own.
+def read_env_file(text: str, file_name: str, environment: Variables) -> dict[str, str]:
+    """The variables of a file; its values may use those of ``environment`` and its own.
 
-    A name without a value takes it from ``known``, or is left out. ``known`` collects missing
-    variables and decides whether they stay as `${NAME}`. Raises EarshotError.
+    A name without a value takes it from ``environment``, or is left out. ``environment`` collects
+    missing variables and decides whether they stay as `${NAME}`. Raises EarshotError.
     """
     variables_read: dict[str, str] = {}
     # a view: a copy for each line would take the square of their number
-    variables = Variables(ChainMap(dict(known.values), variables_read), known.missing, known.keep)
+    values = ChainMap(dict(environment.values), variables_read)
+    variables = Variables(values, environment.missing, environment.keep)
     lines = _lines(text)
     for number, line in lines:
-        where = f"{shown}, line {number}"
+        where = f"{file_name}, line {number}"
         match = _LINE.fullmatch(line)
         if match is None:
             raise _no_assignment(where)
         name, value = match["name"], match["value"]
         if match["sign"] is None:
-            variables_read |= _handed_through(name, known)
+            variables_read |= _handed_through(name, environment)
             continue
         if _is_open(value):
             value = _with_following(value, lines, where)
@@ -187,7 +188,7 @@ def _with_following(value: str, lines: Iterator[tuple[int, str]], where: str) ->
     raise EarshotError(where, observed="has a quote that is not closed")
 
 
-def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]:
+def read_raw_env_file(text: str, file_name: str, variables: Variables) -> dict[str, str]:
     """The variables of an `env_file` with `format: raw`, whose values are unchanged text.
 
     Source: the Compose Specification, and kvfile of Docker's CLI. Raises EarshotError.
@@ -196,8 +197,8 @@ def read_raw_env_file(text: str, shown: str, known: Variables) -> dict[str, str]
     for number, line in _lines(text):
         name, sign, value = line.lstrip().partition("=")
         if not name or re.search(r"\s", name):
-            raise _no_assignment(f"{shown}, line {number}")
-        variables_read |= {name: value} if sign else _handed_through(name, known)
+            raise _no_assignment(f"{file_name}, line {number}")
+        variables_read |= {name: value} if sign else _handed_through(name, variables)
     return variables_read
 
 
@@ -213,8 +214,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _handed_through(name: str, known: Variables) -> dict[str, str]:
-    value = known.value_from_environment(name)
+def _handed_through(name: str, variables: Variables) -> dict[str, str]:
+    value = variables.value_from_environment(name)
     return {} if value is None else {name: value}
 
 

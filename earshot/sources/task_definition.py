@@ -4,11 +4,12 @@ Secrets and files in S3 are unknown. Source: the ECS API reference, ContainerDef
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from earshot.listeners.images import spellings
 from earshot.sources.compose import Service
+from earshot.sources.values import as_map, list_of
 from earshot.topology.container import Container
 
 
@@ -40,12 +41,12 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     containers: dict[str, TaskContainer] = {}
-    for i, definition in enumerate(definitions if isinstance(definitions, list) else ()):
+    for i, definition in enumerate(list_of(definitions)):
         if not isinstance(definition, Mapping):
             continue
-        own = str(definition.get("name") or i)
-        number = sum(name.partition("#")[0] == own for name in containers) + 1
-        name = own if number == 1 else f"{own}#{number}"
+        base_name = str(definition.get("name") or i)
+        number = sum(name.partition("#")[0] == base_name for name in containers) + 1
+        name = base_name if number == 1 else f"{base_name}#{number}"
         containers[name] = _container(name, definition, f"containerDefinitions[{i}]")
     return tuple(containers.values())
 
@@ -53,32 +54,21 @@ def read_task(text: str) -> tuple[TaskContainer, ...]:
 def _container(name: str, definition: Mapping[str, object], path: str) -> TaskContainer:
     env: dict[str, str] = {}
     places: dict[str, str] = {}
-    for key, what in (("environment", "value"), ("secrets", "valueFrom")):
-        for i, entry in enumerate(_maps(definition.get(key))):
-            variable, value = str(entry.get("name") or ""), entry.get(what)
-            known = key == "environment" and isinstance(value, str)
-            env[variable] = str(value) if known else f"${{{variable}}}"
+    for key, value_key in (("environment", "value"), ("secrets", "valueFrom")):
+        for i, entry in enumerate(map(as_map, list_of(definition.get(key)))):
+            variable, value = str(entry.get("name") or ""), entry.get(value_key)
+            is_text = key == "environment" and isinstance(value, str)
+            env[variable] = str(value) if is_text else f"${{{variable}}}"
             places[variable] = f"{path}.{key}[{i}]"
     container = Container(
         name,
         image=str(definition.get("image") or ""),
         env=env,
         mounts=tuple(
-            str(mount.get("containerPath") or "") for mount in _maps(definition.get("mountPoints"))
+            str(mount.get("containerPath") or "")
+            for mount in map(as_map, list_of(definition.get("mountPoints")))
         ),
         unknown=("variables",) if definition.get("environmentFiles") else (),
     )
-    words = tuple(
-        str(word)
-        for key in ("entryPoint", "command")
-        if isinstance(words_of_key := definition.get(key), list)
-        for word in words_of_key
-    )
-    return TaskContainer(Service(name, container, words), path, places)
-
-
-def _maps(value: object) -> Iterator[Mapping[str, object]]:
-    return (
-        entry if isinstance(entry, Mapping) else {}
-        for entry in (value if isinstance(value, list) else ())
-    )
+    words = (*list_of(definition.get("entryPoint")), *list_of(definition.get("command")))
+    return TaskContainer(Service(name, container, tuple(map(str, words))), path, places)

@@ -20,6 +20,7 @@ from earshot.facts.settings import is_broker_configuration
 from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
+from earshot.sources.values import list_of
 from earshot.yaml_document import read_cloud_config
 
 PLACE = "computed-{}.invalid"
@@ -176,14 +177,12 @@ def _cloud_config(text: str) -> Iterator[_File]:
     except EarshotError:
         return
     config: Mapping[str, Any] = document if isinstance(document, dict) else {}
-    files = config.get("write_files")
-    for file in files if isinstance(files, list) else ():
+    for file in list_of(config.get("write_files")):
         if isinstance(file, dict) and (content := _content(file)) is not None:
             yield _File(str(file.get("path", "")), content, bool(file.get("append")))
     for key in ("bootcmd", "runcmd"):
-        commands = config.get(key)
-        command_list = commands if isinstance(commands, list) else []
-        yield from _script("\n".join(line for line in command_list if isinstance(line, str)))
+        commands = list_of(config.get(key))
+        yield from _script("\n".join(line for line in commands if isinstance(line, str)))
 
 
 def _content(entry: Mapping[str, Any]) -> str | None:
@@ -236,12 +235,12 @@ def _target(line: str) -> tuple[str, bool]:
 
 def _assignments(script: str) -> dict[str, str]:
     """Variables that are assigned once, with a literal value."""
-    known = {}
+    literals = {}
     for name, (value, *more) in by_key(_ASSIGNED.findall(script)).items():
         match = _LITERAL.fullmatch(value.strip())
         if match is not None and not more:
-            known[name] = next((group for group in match.groups() if group is not None), "")
-    return known
+            literals[name] = next((group for group in match.groups() if group is not None), "")
+    return literals
 
 
 def _expanded(file: _File, assigned: Mapping[str, str]) -> _File:

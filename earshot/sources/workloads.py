@@ -3,7 +3,7 @@
 Values from elsewhere (a Secret, a ConfigMap of another file) are unknown: the variable stays as
 `$(NAME)`, or `Container.unknown` names the missing part. The name and ordinal of a StatefulSet's
 replica are known. Sources: the Kubernetes API reference, v1 Container, EnvVar,
-EnvFromSource, and the documentation on StatefulSets (ordinals, pod labels).
+EnvFromSource and Probe, and the documentation on StatefulSets (ordinals, pod labels).
 """
 
 from __future__ import annotations
@@ -13,17 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from earshot.sources.compose import Service
-from earshot.sources.pod_probes import readiness_checks
-from earshot.sources.pod_variables import (
-    NAME,
-    ConfigMap,
-    Keys,
-    PodVariables,
-    as_map,
-    list_of,
-    text_in,
-)
-from earshot.topology.cluster import Pod
+from earshot.sources.pod_variables import NAME, ConfigMap, Keys, PodVariables
+from earshot.sources.values import as_map, list_of, number_in, text_in
+from earshot.topology.cluster import Pod, ReadinessCheck
 from earshot.topology.container import MOUNTED, Container
 
 Resource = Mapping[str, object]
@@ -53,6 +45,15 @@ HIDDEN = "${"
 _WHOLE = re.compile(r"\$\{[^{}]*\}")
 """A text that is nothing but such a value; a part of a text may be a shell variable."""
 _OF_CONTAINER = ("env", "envFrom", "volumeMounts", "command", "args")
+_TOOL_OF_KAFKA = re.compile(
+    r"\bkafka-(?:broker-api-versions|topics|consumer-groups|configs|metadata-quorum|acls)\b.*?"
+    r"--bootstrap-(?:server|controller)s?[= ][^\s,:]+:([0-9]{2,5})",
+    re.ASCII | re.DOTALL,
+)
+_CONNECTION = re.compile(
+    r"\bnc\b(?:\s+-\w+(?:\s+[0-9]{1,2})?)*\s+[\w.-]+\s+([0-9]{2,5})\b|/dev/tcp/[\w.-]+/([0-9]{2,5})\b",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,11 @@ class Workload:
             return
         names = {template.path: template.name for template in templates}
         for number in range(self.first, self.first + count):
-            one = replace(self, ordinal=number)
-            called = one.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
-            yield from one._with_pod(
+            replica = replace(self, ordinal=number)
+            called = replica.name if self.kind == "StatefulSet" else f"{self.workload}[{number}]"
+            yield from replica._with_pod(
                 container.as_replica(called if count > 1 else "", names[container.path])
-                for container in one._containers(maps, set())
+                for container in replica._containers(maps, set())
             )
 
     def _with_pod(self, containers: Iterable[PodContainer]) -> Iterator[PodContainer]:
@@ -298,6 +299,27 @@ def _is_hidden(value: object) -> bool:
     return isinstance(value, str) or hidden
 
 
+def readiness_checks(section: Mapping[str, object]) -> Iterator[ReadinessCheck]:
+    """The ports that the readiness and startup probes of a container connect to; both kinds of
+    probes delay readiness."""
+    ports = {
+        name: text_in(port, "containerPort")
+        for port in map(as_map, list_of(section.get("ports")))
+        if (name := text_in(port, "name"))
+    }
+    for key in ("readinessProbe", "startupProbe"):
+        probe = as_map(section.get(key))
+        port = text_in(as_map(probe.get("tcpSocket")), "port")
+        number = ports.get(port, port)
+        if re.fullmatch(r"[0-9]{1,5}", number, re.ASCII):
+            yield ReadinessCheck(int(number), is_kafka=False)
+        text = " ".join(map(str, list_of(as_map(probe.get("exec")).get("command"))))
+        if match := _TOOL_OF_KAFKA.search(text):
+            yield ReadinessCheck(int(match[1]), is_kafka=True)
+        elif match := _CONNECTION.search(text):
+            yield ReadinessCheck(int(match[1] or match[2]), is_kafka=False)
+
+
 def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
     kind = KIND_OF.get(text_in(resource, "kind").lower(), "")
     if not kind:
@@ -319,11 +341,6 @@ def workloads(path: Keys, resource: Resource) -> Iterator[Workload]:
         number_in(as_map(outer.get("ordinals")), "start") or 0,
         kind == "StatefulSet" and text_in(outer, "podManagementPolicy") in ("", "OrderedReady"),
     )
-
-
-def number_in(section: Mapping[str, object], key: str) -> int | None:
-    text = text_in(section, key)
-    return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
 
 
 def free_name(name: str, used_names: set[str]) -> str:

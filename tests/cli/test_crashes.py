@@ -49,11 +49,11 @@ def crashing(connection: socket.socket, peer: doubles.Peer) -> None:
     honest = broker(1, {1: peer.address})
     ranges = ((0, 7), (1, 4), (METADATA, METADATA_VERSION), (API_VERSIONS, 0), (19, 4), (20, 3))
     versions = b"".join(struct.pack(">hhh", key, 0, most) for key, most in ranges)
-    known = struct.pack(">hi", 0, len(ranges)) + versions
+    supported = struct.pack(">hi", 0, len(ranges)) + versions
 
     def api_versions(connection: socket.socket, request: bytes) -> None:
         version = struct.unpack_from(">h", request, 2)[0]
-        reply(struct.pack(">h", 35) + known[2:] if version else known)(connection, request)
+        reply(struct.pack(">h", 35) + supported[2:] if version else supported)(connection, request)
 
     def metadata(connection: socket.socket, request: bytes) -> None:
         version = struct.unpack_from(">h", request, 2)[0]

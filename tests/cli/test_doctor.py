@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from earshot.cli import run
 from earshot.listeners.terms import Scope
 from earshot.report.json import read_report
+from tests.cli.command import Earshot
 from tests.e2e.cluster import Cluster, local_plan, running_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -31,19 +31,18 @@ def contract(cluster: Cluster, tmp_path: Path) -> str:
     return str(file)
 
 
-def listener_port(cluster: Cluster, name: str) -> int:
-    listener = cluster.plan.node(1).listener(name)
+def external_port(cluster: Cluster) -> int:
+    listener = cluster.plan.node(1).listener("EXTERNAL")
     assert listener is not None
     return listener.port
 
 
 def test_with_a_contract_the_listener_has_its_name(
-    cluster: Cluster, contract: str, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, contract: str, earshot: Earshot
 ) -> None:
-    assert run(["doctor", "--contract", contract]) == 1
-    output = capsys.readouterr().out
-    address = f"{BAD}:{listener_port(cluster, 'EXTERNAL')}"
-    assert f"FAIL  EXTERNAL, broker 1 ({address}), from host" in output
+    code, output, _ = earshot(f"doctor --contract {contract}")
+    address = f"{BAD}:{external_port(cluster)}"
+    assert code == 1 and f"FAIL  EXTERNAL, broker 1 ({address}), from host" in output
     block = " ".join(output[output.index("FAIL  EXTERNAL") :].split())
     assert "stage resolve cause unresolvable" in block
     assert "fix " in block
@@ -52,46 +51,37 @@ def test_with_a_contract_the_listener_has_its_name(
     assert internal.split()[2] == "ok"
 
 
-def test_only_the_listeners_of_a_scope(
-    cluster: Cluster, contract: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["doctor", "--contract", contract, "--scope", "internal"]) == 0
-    output = capsys.readouterr().out
-    assert "INTERNAL" in output and "EXTERNAL" not in output
+def test_only_the_listeners_of_a_scope(contract: str, earshot: Earshot) -> None:
+    code, output, _ = earshot(f"doctor --contract {contract} --scope internal")
+    assert code == 0 and "INTERNAL" in output and "EXTERNAL" not in output
 
 
-def test_a_scope_that_no_listener_is_for(contract: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--contract", contract, "--scope", "external"]) == 2
-    assert "allowed: internal, host" in capsys.readouterr().err
-    assert run(["doctor", "--bootstrap", "localhost:9092", "--scope", "host"]) == 2
-    assert "name a --stack or a --contract" in capsys.readouterr().err
-
-
-def test_of_containers_it_says_that_their_clients_stand_elsewhere(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_clients_of_containers_are_validated_elsewhere(
+    cluster: Cluster, tmp_path: Path, earshot: Earshot
 ) -> None:
     file = tmp_path / "docker.json"
     file.write_text(cluster.contract.model_copy(update={"placement": "docker"}).to_json())
-    assert run(["doctor", "--contract", str(file)]) == 1
-    assert "validates from where those clients are" in " ".join(capsys.readouterr().out.split())
-    assert run(["doctor", "--contract", str(file), "--scope", "internal"]) == 0
-    assert "validates from where those clients are" not in " ".join(capsys.readouterr().out.split())
+    note = "validates from where those clients are"
+    code, output, _ = earshot(f"doctor --contract {file}")
+    assert code == 1 and note in " ".join(output.split())
+    code, output, _ = earshot(f"doctor --contract {file} --scope internal")
+    assert code == 0 and note not in " ".join(output.split())
 
 
-def test_without_one_it_is_known_by_its_address(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+def test_without_a_contract_the_listener_has_its_address(
+    cluster: Cluster, earshot: Earshot
 ) -> None:
-    port = listener_port(cluster, "EXTERNAL")
-    assert run(["doctor", "--bootstrap", f"localhost:{port}"]) == 1
-    output = capsys.readouterr().out
+    port = external_port(cluster)
+    code, output, _ = earshot(f"doctor --bootstrap localhost:{port}")
+    assert code == 1
     assert f"FAIL  localhost:{port}, broker 1 ({BAD}:{port}), from host" in output
     assert "stage     resolve" in output
 
 
-def test_files_say_the_same(cluster: Cluster, contract: str, tmp_path: Path) -> None:
+def test_files_have_the_same_failure(contract: str, tmp_path: Path, earshot: Earshot) -> None:
     files = [tmp_path / name for name in ("r.json", "r.xml", "r.html", "r.md")]
-    outputs = [text for file in files for text in ("--output", str(file))]
-    assert run(["doctor", "--contract", contract, *outputs]) == 1
+    outputs = " ".join(f"--output {file}" for file in files)
+    assert earshot(f"doctor --contract {contract} {outputs}").code == 1
     report = read_report(files[0].read_bytes(), "r.json")
     (bad,) = [cell for cell in report.cells if cell.cause is not None]
     (failure,) = ET.parse(files[1]).getroot().iter("failure")

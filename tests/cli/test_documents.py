@@ -23,26 +23,23 @@ COMMAND = re.compile(r"earshot (plan|doctor|validate|report|rules|adopt|lint)\b(
 def options() -> dict[str, set[str]]:
     """By command, all of its options' names."""
     group = typer.main.get_group(app)
-    found = {
+    names = {
         name: {option for parameter in command.params for option in parameter.opts}
         for name, command in group.commands.items()
     }
-    return found | {"lint": {*lint_options.parser()._option_string_actions}}
+    return names | {"lint": {*lint_options.parser()._option_string_actions}}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_their_options_exist(page: Path) -> None:
-    known = options()
-    for name, rest in COMMAND.findall(page.read_text()):
-        named = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest))
-        assert named <= known[name] | {"--help"}, f"earshot {name}{rest}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_make_targets_exist(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = re.findall(r"(?:^|[`(])make (?:-s )?([a-z-]+)", page.read_text(), re.MULTILINE)
-    assert set(named) <= targets
+def test_commands_with_their_options_and_make_targets_exist(page: Path) -> None:
+    text = page.read_text()
+    allowed = options()
+    for name, rest in COMMAND.findall(text):
+        used = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest))
+        assert used <= allowed[name] | {"--help"}, f"earshot {name}{rest}"
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    used = set(re.findall(r"(?:^|[`(])make (?:-s )?([a-z-]+)", text, re.MULTILINE))
+    assert used <= set(targets)
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))

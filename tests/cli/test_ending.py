@@ -125,7 +125,7 @@ def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path:
 
 
 def test_an_interrupted_command_has_two_seconds() -> None:
-    """On a busy machine the time itself says nothing."""
+    """On a busy machine the measured time depends on other processes."""
     assert ending.GRACE + ending.TELL_SECONDS < 2
 
 
@@ -140,11 +140,12 @@ def test_nohup_keeps_a_command_when_its_terminal_is_closed() -> None:
 def _has_socket(pid: int) -> bool:
     """Whether the child of the process ``pid`` has a socket: its imports are done."""
     try:
-        folders = [Path(f"/proc/{it.pid}/fd") for it in psutil.Process(pid).children()]
-        links = [str(it.readlink()) for folder in folders for it in folder.iterdir()]
+        children = psutil.Process(pid).children()
+        folders = [Path(f"/proc/{child.pid}/fd") for child in children]
+        links = [str(file.readlink()) for folder in folders for file in folder.iterdir()]
     except (OSError, psutil.Error):
         return False
-    return any(it.startswith("socket:") for it in links)
+    return any(link.startswith("socket:") for link in links)
 
 
 def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
@@ -152,18 +153,18 @@ def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
     honest = broker(1, {1: peer.address})
     many = {id: Address("127.0.0.1", 1 + id) for id in range(2, 10_000)} | {1: peer.address}
     versions = [(key, 0, most) for key, most in ((0, 7), (1, 4), (3, 2), (18, 0), (19, 4), (20, 3))]
-    known = struct.pack(">hi", 0, len(versions))
-    known += b"".join(struct.pack(">hhh", *it) for it in versions)
+    supported = struct.pack(">hi", 0, len(versions))
+    supported += b"".join(struct.pack(">hhh", *it) for it in versions)
 
     def own(connection: socket.socket, request: bytes) -> None:
         reply(metadata(many if asked_before else {1: peer.address}))(connection, request)
 
     def api_versions(connection: socket.socket, request: bytes) -> None:
         asked_before.append(True)
-        # of a version that is not known the answer is of version 0, and says so
+        # the answer to an unknown version has version 0, with an error
         version = struct.unpack_from(">h", request, 2)[0]
-        refusal = struct.pack(">h", 35) + known[2:]
-        reply(refusal if version else known)(connection, request)
+        refusal = struct.pack(">h", 35) + supported[2:]
+        reply(refusal if version else supported)(connection, request)
 
     asked_before: list[bool] = []
     kafka(honest | {3: own, 18: api_versions})(connection, peer)
@@ -226,29 +227,28 @@ def ends_at(command: tuple[str, ...], fifo: Path, number: signal.Signals) -> Non
 
 
 def work(most: int = 1000, seconds: float = 60.0) -> tuple[RunningCommand, list[str]]:
-    told: list[str] = []
+    reasons: list[str] = []
 
-    def tell(reason: str) -> int:
-        told.append(reason)
+    def report(reason: str) -> int:
+        reasons.append(reason)
         return 1
 
-    return RunningCommand(tell, time.monotonic() + seconds, lambda: most), told
+    return RunningCommand(report, time.monotonic() + seconds, lambda: most), reasons
 
 
-def test_what_is_known_is_told_once() -> None:
-    known, told = work()
-    assert (known.stop("terminated"), known.stop("late")) == (1, INCONCLUSIVE)
-    assert told == ["terminated"]
-
-
-def test_a_command_is_overdue_after_its_time_or_with_too_many_threads() -> None:
+def test_results_are_reported_once_and_a_command_is_overdue_after_its_time_or_with_threads() -> (
+    None
+):
+    command, reasons = work()
+    assert (command.stop("terminated"), command.stop("late")) == (1, INCONCLUSIVE)
+    assert reasons == ["terminated"]
     assert work()[0].overdue() == ""
     assert "deadline" in work(seconds=-1)[0].overdue()
     assert "threads" in work(most=0)[0].overdue()
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("end", "expected"),
     [
         (KeyboardInterrupt(), ["interrupted"]),
         (SystemExit(143), ["terminated"]),
@@ -256,16 +256,18 @@ def test_a_command_is_overdue_after_its_time_or_with_too_many_threads() -> None:
         (ValueError(), []),
     ],
 )
-def test_only_an_interrupted_command_tells_at_its_end(ends: BaseException, told: list[str]) -> None:
-    found: list[str] = []
+def test_only_an_interrupted_command_reports_at_its_end(
+    end: BaseException, expected: list[str]
+) -> None:
+    reasons: list[str] = []
 
-    def tell(reason: str) -> int:
-        found.append(reason)
+    def report(reason: str) -> int:
+        reasons.append(reason)
         return 0
 
-    with pytest.raises(type(ends)), ended_by(tell, 60, lambda: 1000):
-        raise ends
-    assert found == told
-    with ended_by(tell, 60, lambda: 1000):
+    with pytest.raises(type(end)), ended_by(report, 60, lambda: 1000):
+        raise end
+    assert reasons == expected
+    with ended_by(report, 60, lambda: 1000):
         pass
-    assert found == told and ending._work is None
+    assert reasons == expected and ending._work is None

@@ -1,4 +1,4 @@
-"""Text on stdout, whatever stands behind it."""
+"""Text on stdout and in files of every kind."""
 
 import io
 import os
@@ -17,14 +17,14 @@ from tests.report import samples
 from tests.skips import lacking
 from toolchain.paths import ROOT
 
-STRANGER = 65534
+OTHER_USER = 65534
 
 
 @pytest.mark.parametrize(
     ("encoding", "written"),
     [("utf-8", "é → x\n"), ("latin-1", "é \\u2192 x\n"), ("ascii", "\\xe9 \\u2192 x\n")],
 )
-def test_what_an_encoding_lacks_is_escaped(
+def test_characters_that_an_encoding_lacks_are_escaped(
     encoding: str, written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = io.BytesIO()
@@ -76,7 +76,7 @@ def given_away(path: Path) -> None:
     """Makes ``path`` another user's, which takes root."""
     if os.geteuid():
         lacking("only root can give a file away")
-    os.chown(path, STRANGER, STRANGER, follow_symlinks=False)
+    os.chown(path, OTHER_USER, OTHER_USER, follow_symlinks=False)
 
 
 @pytest.mark.parametrize("chained", [False, True])
@@ -108,11 +108,11 @@ def test_a_pipe_of_another_user_gets_nothing(tmp_path: Path) -> None:
 def test_a_report_has_no_more_permissions_than_the_umask_leaves(
     mask: int, mode: int, tmp_path: Path
 ) -> None:
-    before = os.umask(mask)
+    usual_mask = os.umask(mask)
     try:
         save(tmp_path / "report.txt", "x")
     finally:
-        os.umask(before)
+        os.umask(usual_mask)
     assert (tmp_path / "report.txt").stat().st_mode & 0o777 == mode
 
 
@@ -142,9 +142,11 @@ GOLDENS = [
 ]
 
 
-@pytest.mark.parametrize("golden", GOLDENS, ids=lambda it: f"{it.parent.parent.name}-{it.name}")
+@pytest.mark.parametrize(
+    "golden", GOLDENS, ids=lambda file: f"{file.parent.parent.name}-{file.name}"
+)
 def test_a_report_of_any_format_is_replaced(golden: Path, tmp_path: Path) -> None:
-    file = tmp_path / "report"  # its name says nothing
+    file = tmp_path / "report"  # a name without a suffix
     file.write_bytes(golden.read_bytes())
     refuse_outputs([file], [], force=False)
 
@@ -175,8 +177,8 @@ def test_a_file_that_cannot_be_written_keeps_the_report_from_no_other_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    lost, kept = tmp_path / "file" / "a.json", tmp_path / "b.json"
+    lost, written = tmp_path / "file" / "a.json", tmp_path / "b.json"
     with pytest.raises(EarshotError, match=r"a\.json: cannot be written"):
-        output.show(samples.all_pass(), {lost: Format.JSON, kept: Format.JSON}, None)
+        output.show(samples.all_pass(), {lost: Format.JSON, written: Format.JSON}, None)
     assert capsys.readouterr().out.startswith("earshot validation: PASS")
-    assert kept.exists()
+    assert written.exists()

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from earshot import __version__
-from earshot.cli import run
 from earshot.cli.policy_pack import folder
 from earshot.errors import EarshotError
+from tests.cli.command import Earshot
 from tests.raised import raised
 
 
@@ -29,50 +29,45 @@ def environment(path: Path) -> Path:
 
 
 def test_the_printed_folder_runs_with_the_python_of_the_command(
-    cache_home: Path, capsys: pytest.CaptureFixture[str]
+    cache_home: Path, earshot: Earshot
 ) -> None:
-    assert run(["policy-pack"]) == 0
-    pack = Path(capsys.readouterr().out.removesuffix("\n"))
+    pack = Path(earshot.output("policy-pack").removesuffix("\n"))
     assert pack.is_relative_to(cache_home / "earshot")
     assert stat.S_IMODE(pack.stat().st_mode) == 0o700
-    about = yaml.safe_load((pack / "PulumiPolicy.yaml").read_text())
-    assert about["version"] == __version__
+    document = yaml.safe_load((pack / "PulumiPolicy.yaml").read_text())
+    assert document["version"] == __version__
     options = {"toolchain": "pip", "virtualenv": sys.prefix}
-    assert about["runtime"] == {"name": "python", "options": options}
+    assert document["runtime"] == {"name": "python", "options": options}
     compile((pack / "__main__.py").read_text(), "__main__.py", "exec")
 
 
-def test_each_environment_has_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_each_environment_has_one_folder_which_a_second_call_keeps(tmp_path: Path) -> None:
     first, second = environment(tmp_path / "a: b"), environment(tmp_path / 'c "d"')
     assert folder(first) != folder(second)
-    for item in (first, second):
-        about = yaml.safe_load((folder(item) / "PulumiPolicy.yaml").read_text())
-        assert about["runtime"]["options"]["virtualenv"] == str(item)
-
-
-def test_a_second_call_leaves_the_folder_alone(tmp_path: Path) -> None:
-    made = folder(environment(tmp_path / "venv"))
-    before = made.stat().st_ino
-    assert folder(tmp_path / "venv").stat().st_ino == before
+    for path in (first, second):
+        inode = folder(path).stat().st_ino
+        document = yaml.safe_load((folder(path) / "PulumiPolicy.yaml").read_text())
+        assert document["runtime"]["options"]["virtualenv"] == str(path)
+        assert folder(path).stat().st_ino == inode
 
 
 @pytest.mark.parametrize("damage", ["content", "missing", "mode"])
-def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: str) -> None:
-    made = folder(environment(tmp_path / "venv"))
-    program = made / "__main__.py"
-    whole = program.read_text()
+def test_a_damaged_folder_is_repaired(tmp_path: Path, damage: str) -> None:
+    pack = folder(environment(tmp_path / "venv"))
+    program = pack / "__main__.py"
+    content = program.read_text()
     if damage == "content":
         program.write_text("import os\n")
     elif damage == "missing":
         program.unlink()
     else:
-        made.chmod(0o777)
-    assert folder(tmp_path / "venv") == made
-    assert program.read_text() == whole
-    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+        pack.chmod(0o777)
+    assert folder(tmp_path / "venv") == pack
+    assert program.read_text() == content
+    assert stat.S_IMODE(pack.stat().st_mode) == 0o700
 
 
-def test_what_is_no_virtual_environment_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_virtual_environment_is_refused(tmp_path: Path) -> None:
     assert raised(EarshotError, folder, tmp_path).line == (
         f"environment {tmp_path}: has no bin/python, which Pulumi starts a policy pack with; "
         "allowed: a virtual environment; "
@@ -81,7 +76,7 @@ def test_what_is_no_virtual_environment_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_pulumi_s_packages_the_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, earshot: Earshot
 ) -> None:
     find = importlib.util.find_spec
 
@@ -89,20 +84,14 @@ def test_without_pulumi_s_packages_the_extra_is_named(
         return None if name == "pulumi_policy" else find(name, package)
 
     monkeypatch.setattr(importlib.util, "find_spec", bare)
-    assert run(["policy-pack"]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err == (
+    assert earshot.refusal("policy-pack") == (
         f"error: the policy pack: needs pulumi-policy, which {sys.prefix} does not have\n"
         "  fix: pip install 'earshot[deploy]'\n"
     )
 
 
-def test_a_cache_that_cannot_be_written_is_named(
-    cache_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cache_that_cannot_be_written_is_named(cache_home: Path, earshot: Earshot) -> None:
     cache_home.write_text("a file where a folder belongs")
-    assert run(["policy-pack"]) == 2
-    error = capsys.readouterr().err
+    error = earshot.refusal("policy-pack")
     assert error.startswith(f"error: {cache_home}/earshot/policy-pack/{__version__}-")
     assert "XDG_CACHE_HOME" in error and len(error.splitlines()) == 2

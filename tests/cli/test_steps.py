@@ -1,45 +1,40 @@
 """`earshot plan --against`: the steps of a change, before anything is touched."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from earshot.cli import run
 from earshot.placement import plan_stack
 from earshot.project import Project
 from earshot.transition import memory
+from tests.cli.command import Earshot, save_stack
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}
 REPL = {"name": "REPL", "port": 19192, "scopes": ["internal"]}
+AGAINST = "plan -s mine --against mine"
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path)
+def stack(project: Project, listener: dict[str, Any], name: str = "mine") -> None:
+    save_stack(project, name, placement="local", brokers=1, listeners=[listener])
 
 
-def stack(project: Project, *listeners: dict[str, Any], name: str = "mine") -> None:
-    document = {"placement": "local", "brokers": 1, "listeners": listeners}
-    text = json.dumps({"config": {"earshot:cluster": document}})
-    project.stack_file(name).write_text(text)
-
-
-def runs(project: Project) -> None:
-    """From now on the stack is remembered to run what its file says."""
+def remember(project: Project) -> None:
+    """Remembers that the brokers of the stack run the listeners of its file."""
     state = project.state_dir("mine")
     memory.complete(state, plan_stack(project.read_cluster("mine"), "mine", state).plan, 0)
 
 
-def test_each_step_with_its_costs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def running(project: Project) -> Project:
+    """The project, whose stack `mine` runs the listener INTERNAL."""
     stack(project, INTERNAL)
-    runs(project)
-    stack(project, REPL, name="wanted")
-    assert run(["plan", "-s", "wanted", "--against", "mine"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    remember(project)
+    return project
+
+
+def test_each_step_with_its_costs(running: Project, earshot: Earshot) -> None:
+    stack(running, REPL, name="wanted")
+    assert earshot.output("plan -s wanted --against mine").splitlines() == [
         "stack mine: 2 steps, each by an update of its own",
         "",
         "step 1 of 2: REPL added next to INTERNAL; brokers reach each other through REPL",
@@ -57,13 +52,10 @@ def test_each_step_with_its_costs(project: Project, capsys: pytest.CaptureFixtur
 
 
 def test_one_step_and_a_moment_without_a_listener_for_clients(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    running: Project, earshot: Earshot
 ) -> None:
-    stack(project, INTERNAL)
-    runs(project)
-    stack(project, INTERNAL | {"protocol": "SSL"})
-    assert run(["plan", "-s", "mine", "--against", "mine"]) == 0
-    assert capsys.readouterr().out == (
+    stack(running, INTERNAL | {"protocol": "SSL"})
+    assert earshot.output(AGAINST) == (
         "stack mine: one step\n"
         "\n"
         "step 1 of 1: INTERNAL from PLAINTEXT to SSL\n"
@@ -74,44 +66,28 @@ def test_one_step_and_a_moment_without_a_listener_for_clients(
     )
 
 
-def test_what_runs_already_and_what_is_unknown(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_listeners_that_run_already_or_are_unknown(project: Project, earshot: Earshot) -> None:
     stack(project, INTERNAL)
-    assert run(["plan", "-s", "mine", "--against", "mine"]) == 0
-    assert capsys.readouterr().out == (
+    assert earshot.output(AGAINST) == (
         "stack mine: nothing is remembered of its brokers, so no steps are planned\n"
     )
-    runs(project)
-    assert run(["plan", "-s", "mine", "--against", "mine"]) == 0
-    assert capsys.readouterr().out == "stack mine: its brokers run these listeners already\n"
+    remember(project)
+    assert earshot.output(AGAINST) == "stack mine: its brokers run these listeners already\n"
 
 
-def test_what_cannot_be_done_is_one_error(
-    project: Project, capsys: pytest.CaptureFixture[str]
+def test_an_impossible_change_is_one_error(running: Project, earshot: Earshot) -> None:
+    stack(running, REPL | {"port": 19092})
+    error = earshot.refusal(AGAINST)
+    assert error.startswith("error: nothing was touched: running brokers cannot")
+
+
+@pytest.mark.parametrize("option", ["--format json", "--render all", "--check"])
+def test_steps_are_shown_without_other_output(
+    running: Project, option: str, earshot: Earshot
 ) -> None:
-    stack(project, INTERNAL)
-    runs(project)
-    stack(project, REPL | {"port": 19092})
-    assert run(["plan", "-s", "mine", "--against", "mine"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("error: nothing was touched: running brokers cannot")
+    assert earshot.refusal(f"{AGAINST} {option}").startswith("error: --against: found with")
 
 
-@pytest.mark.parametrize("other", [["--format", "json"], ["--render", "all"], ["--check"]])
-def test_steps_stand_alone(
-    project: Project, other: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack(project, INTERNAL)
-    assert run(["plan", "-s", "mine", "--against", "mine", *other]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and captured.err.startswith("error: --against: found with")
-
-
-def test_the_name_of_no_stack_is_refused(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stack(project, INTERNAL)
-    assert run(["plan", "-s", "mine", "--against", "nope"]) == 2
-    assert "error: stack nope: Pulumi.nope.yaml does not exist" in capsys.readouterr().err
+def test_an_unknown_stack_is_refused(running: Project, earshot: Earshot) -> None:
+    error = earshot.refusal("plan -s mine --against nope")
+    assert "error: stack nope: stacks/Pulumi.nope.yaml does not exist" in error

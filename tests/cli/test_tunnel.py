@@ -32,16 +32,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def command(peer: Peer) -> list[str]:
     (port,) = free_ports(1)
-    words = [
-        "tunnel",
-        "--via",
-        "kubectl:a/b",
-        "--bootstrap",
-        str(peer.address),
-        "--port",
-        str(port),
-    ]
-    return [sys.executable, "-m", "earshot", *words]
+    words = f"tunnel --via kubectl:a/b --bootstrap {peer.address} --port {port}"
+    return [sys.executable, "-m", "earshot", *words.split()]
 
 
 def wait_for(peer: Peer) -> None:
@@ -57,7 +49,7 @@ def listens(port: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_tunnel_that_was_never_ready_did_not_end_well(
+def test_a_tunnel_that_was_never_ready_ends_with_the_signal_s_code(
     number: signal.Signals, environment: dict[str, str]
 ) -> None:
     with listening(silent) as peer:
@@ -69,7 +61,9 @@ def test_a_tunnel_that_was_never_ready_did_not_end_well(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_one_that_was_ready_did(number: signal.Signals, environment: dict[str, str]) -> None:
+def test_a_tunnel_that_was_ready_ends_with_0(
+    number: signal.Signals, environment: dict[str, str]
+) -> None:
     with listening(HONEST) as peer:
         child = subprocess.Popen(command(peer), stdout=subprocess.PIPE, env=environment, text=True)
         assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""Clusters of placement aws, as the tests of several rooms need them."""
+"""Clusters of placement aws for the tests of several packages."""
 
 from typing import Any
 
@@ -40,15 +40,15 @@ def document(**rest: Any) -> dict[str, Any]:
 
 
 def read_aws(**rest: Any) -> AwsSpec:
-    """The smallest cluster, and what ``rest`` says otherwise."""
+    """The smallest cluster, with the keys of ``rest``."""
     return AwsSpec.model_validate(document(**rest))
 
 
 def refused(**rest: Any) -> list[str]:
     """The problems of a cluster that cannot be read, one line each."""
-    found = document(**rest)
+    cluster = document(**rest)
     try:
-        AwsSpec.model_validate(found)
+        AwsSpec.model_validate(cluster)
     except ValidationError as error:
-        return describe(error, AwsSpec, found)
+        return describe(error, AwsSpec, cluster)
     raise AssertionError("nothing was refused")

@@ -21,9 +21,9 @@ def problems(*listeners: ListenerSpec, **waived: str) -> list[str]:
 def test_an_external_listener_has_tls_or_a_reason(
     protocol: Protocol, scopes: tuple[Scope, ...]
 ) -> None:
-    item = listener("EXTERNAL", protocol, *scopes)
-    assert bool(problems(item)) == (not protocol.tls)
-    assert bool(problems(item, EXTERNAL="a lab behind a VPN")) == protocol.tls
+    external = listener("EXTERNAL", protocol, *scopes)
+    assert bool(problems(external)) == (not protocol.tls)
+    assert bool(problems(external, EXTERNAL="a lab behind a VPN")) == protocol.tls
 
 
 @pytest.mark.parametrize("scope", [Scope.INTERNAL, Scope.HOST])
@@ -31,41 +31,41 @@ def test_other_scopes_may_be_in_the_clear(scope: Scope) -> None:
     assert problems(listener("PLAIN", Protocol.PLAINTEXT, scope)) == []
 
 
-def test_the_text_names_key_found_and_allowed() -> None:
-    (text,) = problems(listener("OUT", Protocol.SASL_PLAINTEXT, Scope.EXTERNAL))
-    assert text == (
-        "listeners.OUT.protocol: found SASL_PLAINTEXT for scope external, so that anyone on the "
-        "network path can read and change what is sent; allowed: SSL, SASL_SSL, or a reason "
-        "under clear_text.OUT"
-    )
-
-
-def test_every_listener_is_named() -> None:
-    found = problems(
-        listener("ONE", Protocol.PLAINTEXT, Scope.EXTERNAL),
+def test_every_listener_is_named_with_key_protocol_and_allowed_ones() -> None:
+    texts = problems(
+        listener("ONE", Protocol.SASL_PLAINTEXT, Scope.EXTERNAL),
         listener("TWO", Protocol.SSL, Scope.EXTERNAL),
         listener("THREE", Protocol.PLAINTEXT, Scope.EXTERNAL),
     )
-    assert [text.split(".")[1] for text in found] == ["ONE", "THREE"]
-
-
-@pytest.mark.parametrize("reason", ["", "  "])
-def test_a_waiver_says_why(reason: str) -> None:
-    item = listener("OUT", Protocol.PLAINTEXT, Scope.EXTERNAL)
-    assert problems(item, OUT=reason) == [
-        "clear_text.OUT: found no reason; allowed: a sentence that says why"
+    assert texts == [
+        (
+            f"listeners.{name}.protocol: found {protocol} for scope external, so that anyone on "
+            "the network path can read and change what is sent; allowed: SSL, SASL_SSL, or a "
+            f"reason under clear_text.{name}"
+        )
+        for name, protocol in (("ONE", "SASL_PLAINTEXT"), ("THREE", "PLAINTEXT"))
     ]
 
 
-def test_a_waiver_that_nothing_needs_is_refused() -> None:
-    item = listener("OUT", Protocol.PLAINTEXT, Scope.EXTERNAL)
-    assert problems(item, OUT="lab", OTHER="lab") == [
-        "clear_text.OTHER: found a waiver that nothing needs; allowed: OUT"
-    ]
+NO_REASON = "clear_text.OUT: found no reason; allowed: a sentence that says why"
+UNUSED = "clear_text.OTHER: found a waiver that nothing needs; allowed: OUT"
+
+
+@pytest.mark.parametrize(
+    ("waived", "problem"),
+    [
+        ({"OUT": ""}, NO_REASON),
+        ({"OUT": "  "}, NO_REASON),
+        ({"OUT": "lab", "OTHER": "lab"}, UNUSED),
+    ],
+)
+def test_a_waiver_has_a_reason_and_a_listener(waived: dict[str, str], problem: str) -> None:
+    out = listener("OUT", Protocol.PLAINTEXT, Scope.EXTERNAL)
+    assert problems(out, **waived) == [problem]
     assert problems(OUT="lab")[0].endswith("allowed: no listener needs one")
 
 
 def test_a_key_that_utf_8_does_not_have_is_one_message() -> None:
-    given = document(**TWO_LISTENERS, clear_text={"\ud800": "a lab"})
+    cluster = document(**TWO_LISTENERS, clear_text={"\ud800": "a lab"})
     with pytest.raises(SpecError, match=r"found the character '\\ud800'\n  allowed: text that"):
-        read_spec(given, "test")
+        read_spec(cluster, "test")

@@ -1,4 +1,4 @@
-"""Other VPCs whose clients use internal listeners: what a stack file may say of them."""
+"""`connected` of a stack file: other VPCs whose clients use internal listeners."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ MORE = {"id": "vpc-0456abcd", "cidr": "10.61.0.0/16", "transit_gateway": "tgw-01
 
 def test_two_ways_to_two_vpcs() -> None:
     spec = read_aws(connected={"analytics": OTHER, "jobs": {**MORE, "region": "eu-west-1"}})
-    assert [str(it.range) for it in spec.connected.values()] == ["10.60.0.0/16", "10.61.0.0/16"]
+    assert [str(vpc.range) for vpc in spec.connected.values()] == ["10.60.0.0/16", "10.61.0.0/16"]
     assert spec.connected["analytics"].associate and spec.connected["analytics"].routed is None
 
 
@@ -35,7 +35,7 @@ def test_each_mistake_has_one_error() -> None:
         {"analytics": {**OTHER, "region": "moon"}},
         {"analytics": {**OTHER, "associate": False}},
     ]
-    refusals_are_golden(mistakes, lambda it: refused(connected=it), MISTAKES / "connected.txt")
+    refusals_are_golden(mistakes, lambda case: refused(connected=case), MISTAKES / "connected.txt")
 
 
 def test_a_zone_may_be_left_unassociated_for_the_gate_to_judge() -> None:

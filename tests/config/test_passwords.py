@@ -1,4 +1,4 @@
-"""Passwords from configuration secrets: whose they are, and what is told without showing one."""
+"""Passwords from configuration secrets: their users, and errors that show no password."""
 
 import json
 from typing import Any
@@ -27,83 +27,72 @@ def spec(**security: Any) -> ClusterSpec:
     return read_local({"placement": "local", "security": {"users": [{"name": "app"}], **security}})
 
 
-def test_each_user_has_the_one_that_is_given() -> None:
-    given = {"app": 'a"b\\c,d=e', "validator": "12345678"}
-    text = json.dumps(given)
+def refusal(text: str, *, secret: bool) -> str:
+    return str(raised(SpecError, check_passwords, text, spec(), SOURCE, secret=secret))
+
+
+def test_each_user_has_the_configured_password() -> None:
+    passwords = {"app": 'a"b\\c,d=e', "validator": "12345678"}
+    text = json.dumps(passwords)
     check_passwords(text, spec(), SOURCE, secret=True)
-    assert read_passwords(text) == read_passwords(given) == given
+    assert read_passwords(text) == read_passwords(passwords) == passwords
     assert read_passwords(None) == read_passwords("plain") == {}
 
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "",
-        "7 chars",
-        "with space",
-        "short77",
-        "ä" * 9,
-        "tab\there!",
-        12345678,
-        None,
-        "x" * 129,
-        "passw0rd\n",
-    ],
-)
-def test_what_is_no_password_is_not_shown(value: object) -> None:
-    with pytest.raises(SpecError) as caught:
-        check_passwords(json.dumps({"app": value}), spec(), SOURCE, secret=True)
-    assert str(caught.value) == f"{SOURCE}: 'app': {NO_PASSWORD}"
-    assert caught.value.exit_code == 2
+    ["", "7 chars", "with space", "short77", "ä" * 9, "tab\there!", 12345678, None, "x" * 129,
+     "passw0rd\n"],
+)  # fmt: skip
+def test_an_invalid_password_is_not_shown(value: object) -> None:
+    text = refusal(json.dumps({"app": value}), secret=True)
+    assert text == f"{SOURCE}: 'app': {NO_PASSWORD}"
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
-    with pytest.raises(SpecError) as caught:
-        check_passwords('{"ap": "long enough", "app": "k"}', spec(), SOURCE, secret=False)
-    assert str(caught.value) == (
+def test_all_mistakes_are_one_error() -> None:
+    assert refusal('{"ap": "long enough", "app": "k"}', secret=False) == (
         f"{SOURCE}:\n  - {NO_USER}\n  - USER: {PLAIN}\n  - 'ap': {NO_PASSWORD}\n"
         f"  - 'app': {NO_PASSWORD}"
     )
-
-
-def test_a_secret_that_is_no_map_has_no_users() -> None:
-    assert str(raised(SpecError, check_passwords, "long-enough", spec(), SOURCE, secret=True)) == (
+    assert refusal("long-enough", secret=True) == (
         f"{SOURCE}: found no map; allowed: a password by user, each set by "
         "`pulumi config set --secret --path earshot:passwords.USER`"
     )
 
 
-@pytest.mark.parametrize("written", [{"app": {"secure": "v1:abc"}}, {"secure": "v1:abc"}])
-def test_a_stack_file_is_checked_without_decrypting_anything(written: object) -> None:
-    check_encrypted(written, spec(), SOURCE)
+@pytest.mark.parametrize("value", [{"app": {"secure": "v1:abc"}}, {"secure": "v1:abc"}])
+def test_a_stack_file_is_checked_without_decrypting_anything(value: object) -> None:
+    check_encrypted(value, spec(), SOURCE)
 
 
 @pytest.mark.parametrize(
-    ("written", "reported"),
+    ("value", "cluster", "problem"),
     [
-        ({"ap": {"secure": "v1:abc"}}, NO_USER),
-        ({"app": "hunter2hunter2"}, f"'app': {PLAIN}"),
-        ({"app": {"secure": "v1:abc"}, "validator": 12345678}, f"'validator': {PLAIN}"),
-        ("hunter2hunter2", f"USER: {PLAIN}"),
+        ({"ap": {"secure": "v1:abc"}}, spec(), NO_USER),
+        ({"app": "hunter2hunter2"}, spec(), f"'app': {PLAIN}"),
+        (
+            {"app": {"secure": "v1:abc"}, "validator": 12345678},
+            spec(),
+            f"'validator': {PLAIN}",
+        ),
+        ("hunter2hunter2", spec(), f"USER: {PLAIN}"),
+        (
+            {"app": {"secure": "x"}},
+            spec(password_numbers={"app": 2}),
+            (
+                "app: found with security.password_numbers.app; allowed: one of them, as a "
+                "configured password has no number"
+            ),
+        ),
+        (
+            {"app": {"secure": "x"}},
+            read_local({"placement": "local"}),
+            "found for a cluster without `security`; allowed: where that has users",
+        ),
     ],
 )
-def test_a_stack_file_has_secrets_of_users_alone(written: object, reported: str) -> None:
-    error = raised(SpecError, check_encrypted, written, spec(), SOURCE)
-    assert str(error) == f"{SOURCE}: {reported}"
-
-
-def test_a_password_that_is_given_has_no_number() -> None:
-    with pytest.raises(SpecError) as caught:
-        check_encrypted({"app": {"secure": "x"}}, spec(password_numbers={"app": 2}), SOURCE)
-    assert str(caught.value) == (
-        f"{SOURCE}: app: found with security.password_numbers.app; allowed: one of them, as a "
-        "configured password has no number"
-    )
-
-
-def test_a_cluster_without_users_has_none() -> None:
-    with pytest.raises(SpecError) as caught:
-        check_encrypted({"app": {"secure": "x"}}, read_local({"placement": "local"}), SOURCE)
-    assert str(caught.value) == (
-        f"{SOURCE}: found for a cluster without `security`; allowed: where that has users"
-    )
+def test_a_stack_file_has_secrets_of_users_only(
+    value: object, cluster: ClusterSpec, problem: str
+) -> None:
+    error = raised(SpecError, check_encrypted, value, cluster, SOURCE)
+    assert (str(error), error.exit_code) == (f"{SOURCE}: {problem}", 2)

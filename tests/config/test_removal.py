@@ -30,7 +30,7 @@ def read(value: Any, placement: str = "local") -> str:
         ("2030-12-31 00:00:00 +0000 UTC", "2030-12-31"),
     ],
 )
-def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
+def test_values_that_are_accepted(value: Any, expected: str, placement: str) -> None:
     assert read(value, placement) == expected
 
 
@@ -49,14 +49,14 @@ def test_what_may_be_written(value: Any, expected: str, placement: str) -> None:
         (["anyway"], "['anyway']"),
     ],
 )
-def test_what_may_not(value: Any, shown: str) -> None:
+def test_values_that_are_refused(value: Any, shown: str) -> None:
     error = raised(SpecError, read, value)
     text = " ".join(str(error).split())
     assert text.startswith(f"test: remove: found {shown}"), text
     assert "allowed: unused, anyway, or a date such as 2030-12-31, from which it is removed" in text
 
 
-def test_from_its_day_on_it_goes() -> None:
+def test_a_listener_is_removed_anyway_from_its_day() -> None:
     days = [date(2030, 12, 30), date(2030, 12, 31), date(2031, 1, 1)]
     assert [goes_anyway("2030-12-31", day) for day in days] == [False, True, True]
     assert [goes_anyway(word, days[0]) for word in ("unused", "anyway")] == [False, True]

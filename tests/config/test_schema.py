@@ -42,8 +42,8 @@ def test_every_key_has_a_description(name: str) -> None:
         for field in model.model_fields:
             text = described.get(field, "")
             assert text.endswith("."), f"{model.__name__}.{field}: {text or 'no description'}"
-        listed = SCHEMA["$defs"][model.__name__]["properties"]
-        assert all(item.get("description") for item in listed.values())
+        properties = SCHEMA["$defs"][model.__name__]["properties"]
+        assert all(schema.get("description") for schema in properties.values())
 
 
 def test_the_file_beside_the_templates_is_what_the_command_prints(
@@ -80,7 +80,7 @@ def test_every_template_names_the_schema_and_is_valid(template: Path) -> None:
         {"extends": "base", "placement": "aws"},
     ],
 )
-def test_what_earshot_takes_is_valid(cluster: dict[str, Any]) -> None:
+def test_a_cluster_that_earshot_accepts_is_valid(cluster: dict[str, Any]) -> None:
     assert problems(cluster) == []
 
 
@@ -100,5 +100,5 @@ def test_what_earshot_takes_is_valid(cluster: dict[str, Any]) -> None:
         ({"extends": 3, "placement": "local"}, "3 is not of type 'string'"),
     ],
 )
-def test_what_earshot_refuses_is_found(cluster: dict[str, Any], message: str) -> None:
+def test_a_cluster_that_earshot_refuses_is_invalid(cluster: dict[str, Any], message: str) -> None:
     assert any(message in problem for problem in problems(cluster)), problems(cluster)

@@ -18,21 +18,21 @@ from tests.raised import raised
 MISTAKES = Path(__file__).parent / "mistakes"
 """The texts of refusals, which `EARSHOT_WRITE_GOLDENS=1` writes."""
 
-OF_OTHERS = (
-    "x: security.mechanism: found '{}', whose users Kafka does not store; allowed: SCRAM-SHA-256 "
-    "or SCRAM-SHA-512, in addition to which `extra` can enable OAUTHBEARER (see docs/security.md); "
-    "or no `security`, with `protocol` and `extra` for the authentication"
-)
+
+def listeners(
+    inner: dict[str, Any] | None = None, outer: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Two listeners with TLS, and changes of each."""
+    internal = {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"}
+    external = {"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL"}
+    return [{**internal, **(inner or {})}, {**external, **(outer or {})}]
 
 
 def secured(**changes: Any) -> dict[str, Any]:
     """A secured cluster, with ``changes``."""
     return {
         "placement": "local",
-        "listeners": [
-            {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
-            {"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL"},
-        ],
+        "listeners": listeners(),
         "controllers": {"protocol": "SSL"},
         "security": {"users": [{"name": "app", "prefixes": ["app-", "app-"]}]},
         **changes,
@@ -43,6 +43,7 @@ PRIVATE_CA = (
     "arn:aws:acm-pca:eu-central-1:111122223333:certificate-authority/"
     "12345678-1234-1234-1234-123456789012"
 )
+HOSTS = [{"name": name, "external": f"{name}.example"} for name in "ab"]
 FILES = {"certificate": "certs/{node}.pem", "authority": "certs/ca.pem"}
 
 
@@ -60,15 +61,17 @@ def test_a_secured_cluster_has_defaults() -> None:
     assert security.users[0].prefixes == ("app-",)
 
 
-def test_nodes_may_have_certificates_of_others() -> None:
+def test_nodes_may_have_certificates_of_another_authority() -> None:
     security = read_spec(secured(security={"tls": {"from": FILES}}), "x").security
     assert security is not None and security.tls.files is not None
     assert security.tls.files.certificate == "certs/{node}.pem"
     assert security.tls.files.key == security.tls.files.password == ""
+    spec = read_aws(security={"tls": {"from": {"certificate": "a", "authority": "b"}}})
+    assert spec.security is not None and spec.security.tls.files is not None
 
 
 @pytest.mark.parametrize("region", ["", "us-gov-west-1", "eusc-de-east-1"])
-def test_they_may_lie_in_aws(region: str) -> None:
+def test_certificates_may_be_in_aws(region: str) -> None:
     places = {**FILES, "key": "ssm:/kafka/{node}.key", "region": region}
     security = read_spec(secured(security={"tls": {"from": places}}), "x").security
     assert security is not None
@@ -83,7 +86,7 @@ def test_without_security_protocols_are_the_users_own() -> None:
     assert read_spec(document, "x").security is None
 
 
-def test_what_does_not_go_with_security_is_named() -> None:
+def test_each_mistake_has_one_error() -> None:
     mistakes: list[Any] = [
         {"controllers": {"protocol": "SASL_SSL"}},
         {"placement": "docker", "controllers": {"protocol": "PLAINTEXT"}},
@@ -113,46 +116,53 @@ def test_what_does_not_go_with_security_is_named() -> None:
         {"security": None, "extra": {"sasl.oauthbearer.jwks.endpoint.url": 'https://a"b'}},
         {"extra": {"sasl.oauthbearer.jwks.endpoint.url": "https://a b"}},
         *({"security": {"mechanism": mechanism}} for mechanism in ("OAUTHBEARER", "GSSAPI")),
+        {"listeners": listeners({"client_auth": "none"})},
+        {"listeners": listeners({"client_auth": "requested"})},
+        {"listeners": listeners(outer={"client_auth": "required"}), "security": None},
+        {"listeners": listeners({"mechanism": "SCRAM-SHA-256"})},
+        {
+            "listeners": listeners({"protocol": "PLAINTEXT"}, {"protocol": "PLAINTEXT"}),
+            "controllers": {"protocol": "SASL_PLAINTEXT"},
+        },
+        {"listeners": listeners()[1:]},
+        {
+            "placement": "docker",
+            "hosts": HOSTS,
+            "listeners": listeners(outer={"scopes": "external"}),
+        },
+        {"placement": "docker", "listeners": listeners({"advertised": {1: "b1.example"}})},
     ]
-    refusals_are_golden(mistakes, lambda it: refusal(secured(**it)), MISTAKES / "security.txt")
+    refusals_are_golden(mistakes, lambda case: refusal(secured(**case)), MISTAKES / "security.txt")
 
 
-def asking(internal: str | None, external: str | None, **changes: Any) -> dict[str, Any]:
-    """A secured cluster whose listeners ask for certificates so."""
-    document = secured(**changes)
-    for item, value in zip(document["listeners"], (internal, external), strict=True):
-        item["client_auth"] = value
-    return document
+def test_each_mistake_of_instances_has_one_error() -> None:
+    acl = {"authorizer.class.name": AUTHORIZER}
+    mistakes: list[Any] = [
+        {"security": {}, "client": {"a": "b"}, "validator": {"client": {"a": "b"}}},
+        {
+            "security": {},
+            "secrets": {"node-1.pem": "/p", "own.pem": "/p"},
+            "validator": {"secrets": {"validator.properties": "/p"}},
+        },
+        {"extra": acl},
+        {"extra": {**acl, "super.users": "User:admin"}},
+    ]
+    refusals_are_golden(
+        mistakes, lambda case: refusal(document(**case)), MISTAKES / "security_aws.txt"
+    )
 
 
 @pytest.mark.parametrize("external", ["none", "requested", "required", None])
-def test_clients_with_passwords_show_certificates_where_a_listener_says_so(
-    external: str | None,
-) -> None:
-    spec = read_spec(asking("required", external), "x")
+def test_a_listener_may_ask_clients_with_passwords_for_certificates(external: str | None) -> None:
+    auth = listeners({"client_auth": "required"}, {"client_auth": external})
+    spec = read_spec(secured(listeners=auth), "x")
     assert spec.asks_for_certificates("INTERNAL")
     assert spec.asks_for_certificates("EXTERNAL") == (external in ("requested", "required"))
 
 
-@pytest.mark.parametrize("internal", ["none", "requested"])
-def test_a_certificate_is_required_where_nothing_else_says_who_a_client_is(internal: str) -> None:
-    assert refusal(asking(internal, None)) == (
-        f"x: listeners.INTERNAL.client_auth: found {internal} with SSL, where only a certificate "
-        "authenticates a client; allowed: required"
-    )
-
-
-def test_without_security_no_client_needs_a_certificate() -> None:
-    assert refusal(asking(None, "required", security=None)) == (
-        "x: listeners.EXTERNAL.client_auth: found required without `security`; allowed: with it; "
-        "without it `extra` has Kafka's own settings"
-    )
-
-
-def test_a_listener_has_a_mechanism_of_its_own() -> None:
-    document = secured()
-    document["listeners"][1]["mechanism"] = "SCRAM-SHA-256"
-    spec = read_spec(document, "x")
+def test_a_listener_may_have_another_mechanism() -> None:
+    mechanisms = listeners(outer={"mechanism": "SCRAM-SHA-256"})
+    spec = read_spec(secured(listeners=mechanisms), "x")
     assert spec.security is not None
     assert spec.mechanism("EXTERNAL", spec.security) == "SCRAM-SHA-256"
     assert spec.mechanism("INTERNAL", spec.security) == "SCRAM-SHA-512"
@@ -160,131 +170,42 @@ def test_a_listener_has_a_mechanism_of_its_own() -> None:
     assert read_spec(secured(), "x").mechanisms(spec.security) == ("SCRAM-SHA-512",)
 
 
-def test_a_mechanism_is_for_listeners_where_users_log_in() -> None:
-    document = secured()
-    document["listeners"][0]["mechanism"] = "SCRAM-SHA-256"
-    assert refusal(document) == (
-        "x: listeners.INTERNAL.mechanism: found SCRAM-SHA-256 with SSL, where clients "
-        "do not log in; "
-        "allowed: with SASL_SSL"
-    )
-
-
-def test_listeners_without_tls_are_named_all_at_once() -> None:
-    names = {"INTERNAL": "internal", "EXTERNAL": "host"}
-    listeners = [
-        {"name": name, "port": port, "scopes": scope, "protocol": "PLAINTEXT"}
-        for port, (name, scope) in enumerate(names.items(), 9092)
-    ]
-    plain = {"protocol": "SASL_PLAINTEXT"}
-    reported = refusal(secured(listeners=listeners, controllers=plain))
-    assert [line.split(":")[0].strip(" -") for line in reported.splitlines()[1:]] == [
-        "listeners.INTERNAL.protocol",
-        "listeners.EXTERNAL.protocol",
-        "controllers.protocol",
-    ]
-
-
-def test_a_listener_that_is_missing_is_told_before_its_security() -> None:
-    listeners = [{"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL"}]
-    assert "none of EXTERNAL has the scope internal" in refusal(secured(listeners=listeners))
-
-
 @pytest.mark.parametrize("placement", ["local", "docker"])
-def test_security_alone_puts_no_listener_into_plain_text(placement: str) -> None:
+def test_security_alone_leaves_no_listener_in_plain_text(placement: str) -> None:
     spec = read_spec({"placement": placement, "security": {}}, "x")
     first, *others = spec.listeners
     assert (first.name, str(first.protocol)) == ("INTERNAL", "SSL")
-    assert others and {str(item.protocol) for item in others} == {"SASL_SSL"}
+    assert others and {str(listener.protocol) for listener in others} == {"SASL_SSL"}
     assert str(spec.controllers.protocol) == "SSL"
     plain = read_spec({"placement": placement}, "x")
-    assert {str(item.protocol) for item in plain.listeners} == {"PLAINTEXT"}
+    assert {str(listener.protocol) for listener in plain.listeners} == {"PLAINTEXT"}
 
 
-def test_the_listener_between_brokers_is_the_one_that_the_file_names() -> None:
+def test_nodes_authenticate_on_the_listener_between_brokers() -> None:
     listeners = [
-        {"name": "CLIENTS", "port": 19092, "scopes": "internal"},
-        {"name": "BROKERS", "port": 19093, "scopes": "internal"},
+        {"name": name, "port": port, "scopes": "internal"}
+        for name, port in (("CLIENTS", 19092), ("BROKERS", 19093))
     ]
-    spec = read_spec(
-        {"placement": "docker", "listeners": listeners, "inter_broker": "BROKERS", "security": {}},
-        "x",
-    )
-    assert [str(item.protocol) for item in spec.listeners] == ["SASL_SSL", "SSL"]
-
-
-def test_containers_that_are_not_made_for_it_are_not_secured() -> None:
-    hosts = [{"name": "a", "external": "a.example"}, {"name": "b", "external": "b.example"}]
-    found = {"placement": "docker", "security": {}}
-    assert refusal({**found, "hosts": hosts}) == (
-        "x: security: found with 2 Docker hosts, where it has not been run; allowed: one host, or "
-        "protocols by `protocol` and `extra`"
-    )
-    listeners = [
-        {"name": "INTERNAL", "port": 1, "scopes": "internal", "advertised": {1: "b1.example"}}
-    ]
-    assert refusal({**found, "listeners": listeners}) == (
-        "x: listeners.INTERNAL.advertised: found with `security`; allowed: between brokers "
-        "only the containers' names, through which users are created"
-    )
-
-
-def test_instances_are_told_by_security_alone_how_to_come_in() -> None:
-    own = {"client": {"a": "b"}, "validator": {"client": {"a": "b"}}}
-    assert refusal(document(security={}, **own)) == (
-        "x:\n"
-        "  - client: found with `security`, which provides the client properties; remove it\n"
-        "  - validator.client: found with `security`, which provides the client properties; "
-        "remove it"
-    )
-    files = {"secrets": {"node-1.pem": "/p", "own.pem": "/p"}}
-    validator = {"validator": {"secrets": {"validator.properties": "/p"}}}
-    assert refusal(document(security={}, **files, **validator)) == (
-        "x:\n"
-        "  - secrets.node-1.pem: found with `security`, which has a file of that name\n"
-        "  - validator.secrets.validator.properties: found with `security`, which has a file of "
-        "that name"
-    )
-
-
-def test_instances_take_certificates_of_others() -> None:
-    spec = read_aws(security={"tls": {"from": {"certificate": "a", "authority": "b"}}})
-    assert spec.security is not None and spec.security.tls.files is not None
-
-
-NODES_REFUSED = (
-    "x: extra: super.users: found {} with the authorizer.class.name {}; allowed: User:ANONYMOUS "
-    "among them, as which nodes reach the quorum through CONTROLLER in plain text, or "
-    'allow.everyone.if.no.acl.found: "true"'
-)
+    cluster = {"placement": "docker", "listeners": listeners, "inter_broker": "BROKERS"}
+    spec = read_spec({**cluster, "security": {}}, "x")
+    assert [str(listener.protocol) for listener in spec.listeners] == ["SASL_SSL", "SSL"]
 
 
 @pytest.mark.parametrize(
-    ("users", "reported"), [({}, "none"), ({"super.users": "User:admin"}, "User:admin")]
-)
-def test_an_authorizer_that_refuses_the_nodes_is_refused(
-    users: dict[str, str], reported: str
-) -> None:
-    extra = {"authorizer.class.name": AUTHORIZER, **users}
-    assert refusal(document(extra=extra)) == NODES_REFUSED.format(reported, AUTHORIZER)
-
-
-@pytest.mark.parametrize(
-    "extra",
+    ("extra", "protocol"),
     [
-        {"super.users": "User:admin; User:ANONYMOUS"},
-        {"super.users": "${file:/etc/kafka/users:all}"},
-        {"allow.everyone.if.no.acl.found": "True"},
-        {"principal.builder.class": "org.example.Builder"},
-        {"authorizer.class.name": "org.example.Authorizer"},
+        ({"super.users": "User:admin; User:ANONYMOUS"}, "PLAINTEXT"),
+        ({"super.users": "${file:/etc/kafka/users:all}"}, "PLAINTEXT"),
+        ({"allow.everyone.if.no.acl.found": "True"}, "PLAINTEXT"),
+        ({"principal.builder.class": "org.example.Builder"}, "PLAINTEXT"),
+        ({"authorizer.class.name": "org.example.Authorizer"}, "PLAINTEXT"),
+        # names of nodes with certificates are not known
+        ({"super.users": "User:CN=node"}, "SSL"),
     ],
 )
-def test_an_authorizer_that_may_know_the_nodes_is_taken(extra: dict[str, str]) -> None:
+def test_an_authorizer_that_may_accept_the_nodes_is_accepted(
+    extra: dict[str, str], protocol: str
+) -> None:
     extra = {"authorizer.class.name": AUTHORIZER, **extra}
-    assert read_spec(document(extra=extra), "x").extra == extra
-
-
-def test_what_nodes_are_called_is_not_known_where_the_quorum_is_not_in_plain_text() -> None:
-    extra = {"authorizer.class.name": AUTHORIZER, "super.users": "User:CN=node"}
-    controllers = {"protocol": "SSL"}
-    assert read_spec(document(extra=extra, controllers=controllers), "x").extra == extra
+    cluster = document(extra=extra, controllers={"protocol": protocol})
+    assert read_spec(cluster, "x").extra == extra

@@ -1,4 +1,4 @@
-"""`make fuzz`: `earshot lint` on many files that nobody wrote; it must end, with 0, 1, 2 or 3."""
+"""`make fuzz`: `earshot lint` on many damaged files; it must end with 0, 1, 2 or 3."""
 
 import argparse
 import multiprocessing
@@ -17,7 +17,7 @@ from tests.fuzz.lint import EXIT_CODES, exit_code
 
 DEADLINE_SECONDS = 10
 PART = 1000
-"""Files of one seed; the parts of a run have seeds of their own."""
+"""Files of one seed; each part of a run has another seed."""
 KEPT = 20
 """So many failures are shown."""
 

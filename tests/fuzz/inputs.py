@@ -1,6 +1,6 @@
-"""Files that nobody wrote: those of the tests' examples, each with some damage.
+"""The files of the tests' examples, each with some damage.
 
-Everything is drawn from one `random.Random`, so that a seed stands for its files on any machine.
+All choices come from one `random.Random`, so that a seed gives the same files on any machine.
 """
 
 from collections.abc import Callable, Iterator

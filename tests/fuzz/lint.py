@@ -1,4 +1,4 @@
-"""`earshot lint` on one file that nobody wrote, in this process."""
+"""`earshot lint` on one damaged file, in this process."""
 
 import contextlib
 import io

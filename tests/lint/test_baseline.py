@@ -30,8 +30,8 @@ def linted(*mistakes: Mistake) -> FileReport:
     return FileReport("compose.yml", "Compose file", mistakes)
 
 
-def fingerprint(item: Mistake) -> str:
-    return BaselineEntry.of(item, ROOT).fingerprint
+def fingerprint(recorded: Mistake) -> str:
+    return BaselineEntry.of(recorded, ROOT).fingerprint
 
 
 def test_a_mistake_is_recorded_by_four_texts() -> None:
@@ -44,64 +44,46 @@ def test_a_mistake_is_recorded_by_four_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
+    ("mistake", "is_same"),
     [
-        Place("compose.yml", 99, 1),
-        Place("compose.yml"),
-        Place("./compose.yml"),
-        Place("/project/compose.yml"),
+        (ERROR, True),
+        (replace(ERROR, place=Place("compose.yml", 99, 1)), True),
+        (replace(ERROR, place=Place("compose.yml")), True),
+        (replace(ERROR, place=Place("./compose.yml")), True),
+        (replace(ERROR, place=Place("/project/compose.yml")), True),
+        (replace(ERROR, place=Place("other.yml", 6, 46)), False),
+        (replace(ERROR, finding=finding("KL004")), False),
+        (replace(ERROR, finding=finding(observed="advertises ::")), False),
+        (replace(ERROR, finding=replace(finding(), node=2)), False),
     ],
 )
-def test_a_fingerprint_outlives_moved_lines_and_other_ways_to_name_the_file(place: Place) -> None:
-    assert fingerprint(replace(ERROR, place=place)) == fingerprint(ERROR)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        replace(ERROR, place=Place("other.yml", 6, 46)),
-        replace(ERROR, finding=finding("KL004")),
-        replace(ERROR, finding=finding(observed="advertises ::")),
-        replace(ERROR, finding=replace(finding(), node=2)),
-    ],
-)
-def test_another_mistake_has_another(other: Mistake) -> None:
-    assert fingerprint(other) != fingerprint(ERROR)
-
-
-def test_a_fingerprint_is_the_same_tomorrow() -> None:
-    assert fingerprint(ERROR) == "754195b88e618e9974a2a6e8653411016da3762cc068cfa98737a0b38d189d54"
+def test_a_fingerprint_does_not_depend_on_the_place_in_a_file(
+    mistake: Mistake, is_same: bool
+) -> None:
+    stored = "754195b88e618e9974a2a6e8653411016da3762cc068cfa98737a0b38d189d54"
+    assert (fingerprint(mistake) == stored) is is_same
 
 
 @given(st.tuples(TEXTS, TEXTS, TEXTS, TEXTS), st.tuples(TEXTS, TEXTS, TEXTS, TEXTS))
-def test_no_two_mistakes_share_one(
-    one: tuple[str, str, str, str], other: tuple[str, str, str, str]
+def test_different_mistakes_have_different_fingerprints(
+    first: tuple[str, str, str, str], second: tuple[str, str, str, str]
 ) -> None:
-    fields = ("file", "rule", "subject", "observed")
-    prints = [
-        BaselineEntry(**dict(zip(fields, texts, strict=True))).fingerprint for texts in (one, other)
-    ]
-    assert (prints[0] == prints[1]) == (one == other)
+    prints = [BaselineEntry(*texts).fingerprint for texts in (first, second)]
+    assert (prints[0] == prints[1]) == (first == second)
 
 
-def test_what_is_ignored_otherwise_is_not_recorded() -> None:
-    found = baseline_entries([linted(ERROR, IGNORED), linted(WARNING, NOTE)], ROOT)
-    assert {item.rule for item in found} == {"KL003", "KL014", "KL011"}
-
-
-def test_what_was_written_is_read(tmp_path: Path) -> None:
-    found = baseline_entries([linted(ERROR, WARNING, NOTE)], ROOT)
-    (tmp_path / "baseline.json").write_text(as_text(found))
-    assert read_baseline(tmp_path / "baseline.json") == found
+def test_mistakes_that_are_ignored_otherwise_are_not_recorded() -> None:
+    entries = baseline_entries([linted(ERROR, IGNORED), linted(WARNING, NOTE)], ROOT)
+    assert {entry.rule for entry in entries} == {"KL003", "KL014", "KL011"}
 
 
 @given(st.sets(st.builds(BaselineEntry, file=TEXTS, rule=TEXTS, subject=TEXTS, observed=TEXTS)))
-def test_every_baseline_survives_its_file(
-    tmp_path_factory: pytest.TempPathFactory, found: set[BaselineEntry]
+def test_every_baseline_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, entries: set[BaselineEntry]
 ) -> None:
     file = tmp_path_factory.getbasetemp() / "baseline.json"
-    file.write_text(as_text(found))
-    assert read_baseline(file) == found
+    file.write_text(as_text(entries))
+    assert read_baseline(file) == entries
 
 
 def test_the_order_does_not_depend_on_the_run() -> None:
@@ -110,85 +92,71 @@ def test_the_order_does_not_depend_on_the_run() -> None:
     assert as_text([]) == '{\n  "version": 1,\n  "mistakes": []\n}\n'
 
 
-def test_what_is_in_it_is_ignored_and_the_rest_counts() -> None:
-    known = baseline_entries([linted(ERROR)], ROOT)
+def test_mistakes_of_the_baseline_are_ignored_and_others_count() -> None:
+    entries = baseline_entries([linted(ERROR)], ROOT)
     moved = replace(ERROR, place=Place("compose.yml", 70, 2))
-    found = with_baseline(linted(moved, mistake("KL004"), IGNORED), known, ROOT, TODAY).mistakes
-    assert [item.ignored for item in found] == [IN_BASELINE, "", "a proxy publishes it"]
-    assert [item.is_error for item in found] == [False, True, False]
-
-
-def test_an_empty_baseline_changes_nothing() -> None:
-    before = linted(ERROR, WARNING, NOTE, IGNORED, KNOWN)
-    assert with_baseline(before, frozenset(), ROOT, TODAY) == before
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    file = tmp_path / "baseline.json"
-    assert str(raised(EarshotError, read_baseline, file)) == (
-        f"--baseline {file}: cannot be read (No such file or directory)\n"
-        f"  fix: earshot lint PATH --write-baseline {file}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "observed"),
-    [
-        ("", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("[" * 500, "is not JSON (Expecting value: line 1 column 501 (char 500))"),
-        ("\x00", "is not JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("3", "is not a JSON object"),
-    ],
-)
-def test_what_is_no_json(tmp_path: Path, content: str, observed: str) -> None:
-    file = tmp_path / "baseline.json"
-    file.write_text(content)
-    assert str(raised(EarshotError, read_baseline, file)) == (
-        f"--baseline {file}: {observed}\n  allowed: a file that --write-baseline wrote"
-    )
+    report = linted(moved, mistake("KL004"), IGNORED)
+    mistakes = with_baseline(report, entries, ROOT, TODAY).mistakes
+    assert [entry.ignored for entry in mistakes] == [
+        IN_BASELINE,
+        "",
+        "a proxy publishes it",
+    ]
+    assert [entry.is_error for entry in mistakes] == [False, True, False]
+    report = linted(ERROR, WARNING, NOTE, IGNORED, KNOWN)
+    assert with_baseline(report, frozenset(), ROOT, TODAY) == report
 
 
 ROW = {"file": "a", "rule": "KL003", "subject": "b", "observed": "c"}
+ALLOWED = "\n  allowed: a file that --write-baseline wrote"
+
+
+NO_DAY = "KL003, b: until=2027-02-30 is not a day\n  allowed: a day such as until=2027-01-31"
 
 
 @pytest.mark.parametrize(
-    ("document", "observed"),
+    ("document", "error"),
     [
         ({"version": 2, "mistakes": []}, "version: must be 1"),
         ({"version": True, "mistakes": []}, "version: must be 1"),
         ({"version": 1}, "mistakes: not a list"),
         ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
-        ({"version": 1, "mistakes": [3]}, "mistakes[0]: not a JSON object"),
-        ({"version": 1, "mistakes": [ROW | {"line": "3"}]}, "mistakes[0].line: unknown key"),
-        ({"version": 1, "mistakes": [ROW | {"rule": 3}]}, "mistakes[0].rule: not text"),
-        (
-            {"version": 1, "mistakes": [{"file": "a", "rule": "b", "subject": "c"}]},
-            "mistakes[0].observed: is missing",
+        *(
+            ({"version": 1, "mistakes": [row]}, error)
+            for row, error in (
+                (3, "mistakes[0]: not a JSON object"),
+                (ROW | {"line": "3"}, "mistakes[0].line: unknown key"),
+                (ROW | {"rule": 3}, "mistakes[0].rule: not text"),
+                ({"file": "a", "rule": "b", "subject": "c"}, "mistakes[0].observed: is missing"),
+                (ROW | {"until": "2027-02-30"}, NO_DAY),
+            )
         ),
-        (
-            {"version": 1, "mistakes": [ROW | {"until": "2027-02-30"}]},
-            "KL003, b: until=2027-02-30 is not a day",
-        ),
+        (3, f"is not a JSON object{ALLOWED}"),
+        ("", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
+        ("[" * 500, f"is not JSON (Expecting value: line 1 column 501 (char 500)){ALLOWED}"),
+        ("\x00", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
     ],
 )
-def test_what_is_no_baseline(tmp_path: Path, document: object, observed: str) -> None:
+def test_a_file_that_is_no_baseline_is_refused(
+    tmp_path: Path, document: object, error: str
+) -> None:
     file = tmp_path / "baseline.json"
-    file.write_text(json.dumps(document))
-    error = raised(EarshotError, read_baseline, file)
-    assert str(error).partition("\n")[0] == f"--baseline {file}: {observed}"
+    file.write_text(document if isinstance(document, str) else json.dumps(document))
+    assert str(raised(EarshotError, read_baseline, file)) == f"--baseline {file}: {error}"
 
 
-def test_a_mistake_with_a_day_is_back_when_that_has_passed(tmp_path: Path) -> None:
+def test_a_mistake_counts_again_after_its_day(tmp_path: Path) -> None:
     row = BaselineEntry.of(ERROR, ROOT).texts | {"until": "2026-12-01"}
     file = tmp_path / "baseline.json"
     file.write_text(json.dumps({"version": 1, "mistakes": [row]}))
-    known = read_baseline(file)
-    on_the_day, after = (
-        with_baseline(linted(ERROR), known, ROOT, day).mistakes[0]
+    entries = read_baseline(file)
+    on_the_day, later = (
+        with_baseline(linted(ERROR), entries, ROOT, day).mistakes[0]
         for day in (TODAY, date(2026, 12, 2))
     )
     assert (on_the_day.ignored, on_the_day.expired) == (IN_BASELINE, "")
-    assert (after.ignored, after.is_error) == ("", True)
-    assert after.expired == "was ignored until 2026-12-01: in the baseline"
+    assert (later.ignored, later.is_error) == ("", True)
+    assert later.expired == "was ignored until 2026-12-01: in the baseline"
     # brought up to date, it keeps its day
-    assert as_text(baseline_entries([linted(ERROR, WARNING)], ROOT, known)).count("2026-12-01") == 1
+    updated = as_text(baseline_entries([linted(ERROR, WARNING)], ROOT, entries))
+    assert updated.count("2026-12-01") == 1

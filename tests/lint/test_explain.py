@@ -37,20 +37,24 @@ services:
 """
 
 
+class Explain:
+    """Explains the walk of a client in a file."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder = folder
+        self._capsys = capsys
+
+    def __call__(self, client: str, text: str = TEXT) -> tuple[int, str]:
+        """The exit code and the output."""
+        file = self._folder / "compose.yaml"
+        file.write_text(text)
+        code = main([str(file), "--explain", client])
+        return code, self._capsys.readouterr().out
+
+
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "compose.yaml"
-    path.write_text(TEXT)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("client", "code"),
-    [("right", 0), ("unsaid", 3), ("secret", 1), ("misled", 1), ("afar", 3), ("host", 1)],
-)
-def test_a_walk(client: str, code: int, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(file), "--explain", client]) == code
-    is_golden(capsys.readouterr().out, WALKS / f"{client}.txt")
+def explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
+    return Explain(tmp_path, capsys)
 
 
 MANIFEST = """\
@@ -89,30 +93,32 @@ spec:
 """
 
 
-@pytest.mark.parametrize(("client", "code"), [("app/ui", 0), ("host", 1)])
-def test_a_walk_in_a_manifest(
-    client: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "pods.yaml"
-    path.write_text(MANIFEST)
-    assert main([str(path), "--explain", client]) == code
-    is_golden(capsys.readouterr().out, WALKS / f"pods-{client.partition('/')[0]}.txt")
+@pytest.mark.parametrize(
+    ("client", "text", "code", "golden"),
+    [
+        *(
+            (client, TEXT, code, f"{client}.txt")
+            for client, code in (
+                *(("right", 0), ("unsaid", 3), ("secret", 1)),
+                *(("misled", 1), ("afar", 3), ("host", 1)),
+            )
+        ),
+        ("app/ui", MANIFEST, 0, "pods-app.txt"),
+        ("host", MANIFEST, 1, "pods-host.txt"),
+    ],
+)
+def test_a_walk(client: str, text: str, code: int, golden: str, explain: Explain) -> None:
+    exit_code, output = explain(client, text)
+    assert exit_code == code
+    is_golden(output, WALKS / golden)
 
 
-def test_one_that_is_no_client(file: Path) -> None:
-    with pytest.raises(EarshotError, match="right, unsaid, secret, misled, afar, host"):
-        main([str(file), "--explain", "idle"])
-
-
-def test_a_container_that_advertises_its_address(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "compose.yaml"
-    path.write_text('services: {k: {image: "debezium/kafka:1.9", ports: ["9092:9092"]}}')
-    assert main([str(path), "--explain", "host"]) == 3
-    written = capsys.readouterr().out
-    assert "advertises k at its container's address, port 9092: unknown" in written
-    assert "way      unknown whether the machine has a route to its containers" in written
+def test_a_container_that_advertises_its_address(explain: Explain) -> None:
+    text = 'services: {k: {image: "debezium/kafka:1.9", ports: ["9092:9092"]}}'
+    code, output = explain("host", text)
+    assert code == 3
+    assert "advertises k at its container's address, port 9092: unknown" in output
+    assert "way      unknown whether the machine has a route to its containers" in output
 
 
 UNPUBLISHED = "services:\n  kafka: {image: apache/kafka}\n"
@@ -124,31 +130,28 @@ services:
 
 
 @pytest.mark.parametrize(
-    ("text", "observed", "allowed"),
+    ("client", "text", "observed", "allowed"),
     [
-        (UNPUBLISHED, "leads to a listener", "a file with clients, or with a published port"),
-        (UNREAD, "the listeners of kafka are unknown", "app"),
+        (
+            "host", UNPUBLISHED, "leads to a listener",
+            "a file with clients, or with a published port",
+        ),
+        ("host", UNREAD, "the listeners of kafka are unknown", "app"),
+        ("idle", TEXT, "", "right, unsaid, secret, misled, afar, host"),
     ],
-)
-def test_a_file_without_a_client_on_the_machine(
-    text: str, observed: str, allowed: str, tmp_path: Path
+)  # fmt: skip
+def test_a_file_without_the_client(
+    client: str, text: str, observed: str, allowed: str, explain: Explain
 ) -> None:
-    path = tmp_path / "compose.yaml"
-    path.write_text(text)
-    error = raised(EarshotError, main, [str(path), "--explain", "host"])
+    error = raised(EarshotError, explain, client, text)
     assert error.observed.endswith(observed)
     assert error.allowed.startswith(allowed)
-    assert "host" not in error.allowed
+    assert "host" not in error.allowed.removeprefix(allowed)
 
 
 @pytest.mark.parametrize("paths", [[], ["."], ["compose.yaml", "compose.yaml"]])
-def test_it_takes_one_file(paths: list[str]) -> None:
+def test_it_takes_one_compose_file(paths: list[str], explain: Explain) -> None:
     with pytest.raises(EarshotError, match="one Compose file"):
         main([*paths, "--explain", "app"])
-
-
-def test_what_is_no_compose_file(tmp_path: Path) -> None:
-    path = tmp_path / "other.yaml"
-    path.write_text("a: 1")
     with pytest.raises(EarshotError, match="not a Compose file"):
-        main([str(path), "--explain", "app"])
+        explain("app", "a: 1")

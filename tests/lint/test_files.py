@@ -34,38 +34,44 @@ def chosen(*paths: str) -> list[str]:
 
 
 def passed_over(*paths: str) -> dict[str, str]:
-    found = choose([Path(path) for path in paths]).passed_over
-    assert all(not item.kind and len(item.unchecked) == 1 for item in found)
-    return {item.file: item.unchecked[0] for item in found}
+    reports = choose([Path(path) for path in paths]).passed_over
+    assert all(not report.kind and len(report.unchecked) == 1 for report in reports)
+    return {report.file: report.unchecked[0] for report in reports}
 
 
-def test_a_file_that_is_named_is_checked_whatever_it_is() -> None:
-    assert chosen(str(write("notes.txt", "nothing"))) == ["notes.txt"]
-
-
-def test_a_large_file_that_is_named_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_file_is_checked_whatever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 3)
-    assert chosen(str(write("large.yml"))) == ["large.yml"]
-
-
-def test_a_folder_is_walked_in_the_order_of_names() -> None:
-    for name in ("b/z.yml", "b/a.yaml", "a.properties", "c.YML", "b.yml"):
-        write(name)
-    assert chosen(".") == ["a.properties", "b/a.yaml", "b/z.yml", "b.yml", "c.YML"]
-
-
-@pytest.mark.parametrize("name", ["a.json", "a.txt", "yml", "a.yml.bak", "Dockerfile"])
-def test_other_names_are_no_matter(name: str) -> None:
-    write(name)
-    assert choose([Path()]) == files.ChosenFiles((), ())
+    for name, text in (("notes.txt", "nothing"), ("large.yml", "image: apache/kafka\n")):
+        assert chosen(str(write(name, text))) == [name]
 
 
 @pytest.mark.parametrize(
-    "name", ["server.properties.j2", "kafka.conf", "a.yml.example", "compose.yaml.tmpl", "k.cfg"]
+    ("names", "paths", "expected"),
+    [
+        # in the order of names
+        (
+            "b/z.yml b/a.yaml a.properties c.YML b.yml",
+            ".",
+            "a.properties b/a.yaml b/z.yml b.yml c.YML",
+        ),
+        ("a.json a.txt yml a.yml.bak Dockerfile", ".", ""),
+        # templates and samples
+        (
+            "server.properties.j2 kafka.conf a.yml.example compose.yaml.tmpl k.cfg",
+            ".",
+            "a.yml.example compose.yaml.tmpl k.cfg kafka.conf server.properties.j2",
+        ),
+        (".ci/a.yml", ".", ""),
+        (".ci/a.yml", ".ci", ".ci/a.yml"),
+        (".kafka.yml", ".", ".kafka.yml"),
+        # each file is checked once
+        ("a/a.yml", "a/a.yml a . a/../a/a.yml", "a/a.yml"),
+    ],
 )
-def test_templates_and_samples_are_taken(name: str) -> None:
-    write(name)
-    assert chosen(".") == [name]
+def test_which_files_are_checked(names: str, paths: str, expected: str) -> None:
+    for name in names.split():
+        write(name)
+    assert chosen(*paths.split()) == expected.split()
 
 
 @pytest.mark.parametrize("name", [".env", ".env.example", "kafka.env"])
@@ -76,33 +82,34 @@ def test_variables_are_left_to_the_compose_file(name: str) -> None:
     assert chosen(name) == [name]
 
 
-def test_what_is_named_is_told_from_what_is_found() -> None:
-    write("a/a.yml")
-    write("a/compose.override.yml")
-    write("a/compose.yml")
-    write("b.yml")
-    found = choose([Path("a"), Path("b.yml"), Path("a/compose.override.yml")])
-    assert {str(file) for file in found.named} == {"b.yml", "a/compose.yml"}
-    assert [str(file) for file in found.files] == ["a/a.yml", "a/compose.yml", "b.yml"]
+def test_named_files_are_distinguished_from_those_of_folders() -> None:
+    for name in ("a/a.yml", "a/compose.override.yml", "a/compose.yml", "b.yml"):
+        write(name)
+    result = choose([Path("a"), Path("b.yml"), Path("a/compose.override.yml")])
+    assert {str(file) for file in result.named} == {"b.yml", "a/compose.yml"}
+    assert [str(file) for file in result.files] == ["a/a.yml", "a/compose.yml", "b.yml"]
 
 
-@pytest.mark.parametrize("word", ["kafka", "KAFKA", "listeners", "advertised.Listeners"])
-def test_a_file_that_speaks_of_kafka_is_taken(word: str) -> None:
-    write("a.yml", f"x: {word}\n")
-    assert chosen(".") == ["a.yml"]
-
-
-def test_a_file_that_does_not_is_passed_over() -> None:
-    write("a.yml", "x: rabbit\n")
-    assert passed_over(".") == {"a.yml": WORDLESS}
-    assert chosen(".") == []
-
-
-def test_a_word_far_down_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SEARCHED_BYTES", 10)
-    write("a.yml", "# 34567890kafka")
-    write("b.yml", "# 345kafka")
-    assert chosen(".") == ["b.yml"]
+@pytest.mark.parametrize(
+    ("text", "is_chosen"),
+    [
+        ("x: kafka", True),
+        ("x: KAFKA", True),
+        ("x: listeners", True),
+        ("x: advertised.Listeners", True),
+        ("# 345kafka", True),
+        ("x: rabbit", False),
+        ("# a comment before kafka", False),  # behind what is searched
+    ],
+)
+def test_a_file_that_mentions_kafka_is_checked(
+    text: str, is_chosen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "SEARCHED_BYTES", 23)
+    write("a.yml", f"{text}\n")
+    assert chosen(".") == ["a.yml"] * is_chosen
+    reason = WORDLESS.replace("1 MB", "0 MB")
+    assert passed_over(".") == ({} if is_chosen else {"a.yml": reason})
 
 
 def test_a_large_file_of_a_folder_is_passed_over() -> None:
@@ -123,48 +130,33 @@ def test_a_large_file_of_a_folder_is_passed_over() -> None:
 def test_some_folders_are_passed_over_on_every_level(folder: str, why: str) -> None:
     write(f"{folder}/a.yml")
     write(f"b/{folder}/deep/a.yml")
-    assert passed_over(".") == {folder: why, f"b/{folder}": why}
     assert chosen(".") == []
+    names = sorted((folder, f"b/{folder}"))
+    reports = tuple(FileReport(name, "", unchecked=(why,)) for name in names)
+    assert choose([Path()]).passed_over == reports
 
 
-def test_a_hidden_folder_that_is_named_is_walked() -> None:
-    write(".ci/a.yml")
-    assert chosen(".ci") == [".ci/a.yml"]
-
-
-def test_a_hidden_file_is_a_file() -> None:
-    write(".kafka.yml")
-    assert chosen(".") == [".kafka.yml"]
-
-
-def test_links_to_folders_are_passed_over_and_links_to_files_followed() -> None:
+def test_links_to_folders_are_passed_over_unless_they_are_named() -> None:
     write("a/a.yml")
     Path("round").symlink_to(".")
     Path("link.yml").symlink_to("a/a.yml")
     assert chosen(".") == ["a/a.yml", "link.yml"]
     assert passed_over(".") == {"round": "is a symbolic link to a folder"}
-
-
-def test_a_link_that_is_named_is_walked() -> None:
-    write("a/a.yml")
     Path("link").symlink_to("a")
     assert chosen("link") == ["link/a.yml"]
 
 
-def test_what_is_no_regular_file_is_not_opened() -> None:
+def test_a_file_that_is_not_regular_is_not_opened() -> None:
     os.mkfifo("pipe.yml")
     Path("broken.yml").symlink_to("nowhere")
-    assert passed_over(".") == {
-        "broken.yml": "is not a regular file",
-        "pipe.yml": "is not a regular file",
-    }
+    why = "is not a regular file"
+    assert passed_over(".") == {"broken.yml": why, "pipe.yml": why}
 
 
-def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    write("shut/a.yml")
-    write("shut.yml")
-    write("z.yml")
-    listed = Path.iterdir
+def test_an_unreadable_path_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shut/a.yml", "shut.yml", "z.yml"):
+        write(name)
+    list_folder = Path.iterdir
 
     def refuse(path: Path) -> None:
         if path.stem == "shut":
@@ -172,22 +164,17 @@ def test_what_cannot_be_read_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
 
     def iterdir(self: Path) -> object:
         refuse(self)
-        return listed(self)
+        return list_folder(self)
 
-    def opened(path: Path) -> object:
+    def open_file(path: Path) -> object:
         refuse(path)
         return open_regular(path)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    monkeypatch.setattr(files, "open_regular", opened)
+    monkeypatch.setattr(files, "open_regular", open_file)
     why = "cannot be read (Permission denied)"
     assert passed_over(".") == {"shut": why, "shut.yml": why}
     assert chosen(".") == ["z.yml"]
-
-
-def test_a_file_is_checked_once() -> None:
-    write("a/a.yml")
-    assert chosen("a/a.yml", "a", ".", str(Path("a").absolute()), "a/../a/a.yml") == ["a/a.yml"]
 
 
 def test_a_file_that_is_named_is_checked_although_its_folder_passes_it_over() -> None:
@@ -197,28 +184,25 @@ def test_a_file_that_is_named_is_checked_although_its_folder_passes_it_over() ->
         assert passed_over(*paths) == {}
 
 
-def test_a_path_that_does_not_exist_is_named() -> None:
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("nowhere/b.yml", "does not exist\n  allowed: a file or a folder"),
+        ("x" * 300, "cannot be read (File name too long)"),
+    ],
+)
+def test_an_invalid_path_is_named(name: str, error: str) -> None:
     write("a.yml")
-    assert str(raised(EarshotError, choose, [Path("a.yml"), Path("nowhere/b.yml")])) == (
-        "path nowhere/b.yml: does not exist\n  allowed: a file or a folder"
-    )
+    assert str(raised(EarshotError, choose, [Path("a.yml"), Path(name)])) == f"path {name}: {error}"
 
 
-def test_a_path_that_cannot_be_a_path_is_named() -> None:
-    name = "x" * 300
-    error = raised(EarshotError, choose, [Path(name)])
-    assert str(error) == f"path {name}: cannot be read (File name too long)"
-
-
-def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_NAMES", 3)
     for number in range(3):
         write(f"{number}.txt")
     choose([Path()])
     write("a/b.txt")
-    with pytest.raises(EarshotError) as caught:
-        choose([Path()])
-    assert str(caught.value) == (
+    assert str(raised(EarshotError, choose, [Path()])) == (
         "folder .: contains more than 3 files and folders\n"
         "  fix: name the files, or the folders that contain them"
     )
@@ -227,13 +211,6 @@ def test_a_folder_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_deep_folder_is_walked_to_its_end() -> None:
     write("/".join(["d"] * 300 + ["a.yml"]))
     assert len(chosen(".")) == 1
-
-
-def test_what_is_passed_over_has_no_kind() -> None:
-    write(".git/x")
-    assert choose([Path()]).passed_over == (
-        FileReport(".git", "", unchecked=("is a hidden folder",)),
-    )
 
 
 @pytest.mark.parametrize(

@@ -38,12 +38,12 @@ services:
 
 def one(line: LineToWrite, text: str = FILE) -> tuple[str, str]:
     """The line that goes and the one that comes; all others stay."""
-    new = with_lines(text, "a.yml", [line])
-    assert new is not None
-    before, after = text.split("\n"), new.split("\n")
-    gone = [item for item in before if item not in after]
-    come = [item for item in after if item not in before]
-    assert len(after) - len(before) == len(come) - len(gone)
+    fixed_text = with_lines(text, "a.yml", [line])
+    assert fixed_text is not None
+    old_lines, new_lines = text.split("\n"), fixed_text.split("\n")
+    gone = [text_line for text_line in old_lines if text_line not in new_lines]
+    come = [text_line for text_line in new_lines if text_line not in old_lines]
+    assert len(new_lines) - len(old_lines) == len(come) - len(gone)
     return "\n".join(gone), "\n".join(come)
 
 
@@ -154,18 +154,21 @@ def test_what_a_merge_key_brings_is_set_in_the_service_itself() -> None:
 
 def test_the_ends_of_lines_stay() -> None:
     text = FILE.replace("\n", "\r\n")
-    new = with_lines(
+    fixed_text = with_lines(
         text, "a.yml", [LineToWrite("kafka", "NEW", "x"), LineToWrite("ui", "NEW", "y")]
     )
-    assert new is not None and new.count("\r\n") == new.count("\n") == text.count("\n") + 2
+    assert (
+        fixed_text is not None
+        and fixed_text.count("\r\n") == fixed_text.count("\n") == text.count("\n") + 2
+    )
     bare = "services:\n  k:\n    environment:\n      A: b"
     assert with_lines(bare, "a.yml", [LineToWrite("k", "B", "c")]) == f"{bare}\n      B: c"
 
 
 def test_a_diff_shows_no_secret() -> None:
-    """Not even one beside a change, whose name tells nobody that it is one."""
-    before = "A: hunter2\nB: 1 # --password hunter2\nC: hunter2\n"
-    assert difference(before, before.replace("1", "4"), "a.yml") == (
+    """This includes a secret beside a change, in a comment."""
+    content = "A: hunter2\nB: 1 # --password hunter2\nC: hunter2\n"
+    assert difference(content, content.replace("1", "4"), "a.yml") == (
         "--- a.yml\n+++ a.yml (fixed)\n@@ -2 +2 @@\n"
         "-B: 1 # --password ***\n+B: 4 # --password ***\n"
     )
@@ -174,15 +177,15 @@ def test_a_diff_shows_no_secret() -> None:
 @settings(max_examples=20, deadline=None)
 @given(text=deployments())
 def test_what_is_fixed_is_gone_and_the_rest_stays(text: str) -> None:
-    before = check_compose(text, Path("a.yml"), {}, FileOptions())
-    found = fix_text(
+    old_report = check_compose(text, Path("a.yml"), {}, FileOptions())
+    fixed = fix_text(
         text, "a.yml", lambda content: check_compose(content, Path("a.yml"), {}, FileOptions())
     )
-    after = check_compose(found.text, Path("a.yml"), {}, FileOptions())
-    assert len(after.mistakes) <= len(before.mistakes) - len(found.fixed_mistakes)
-    assert (found.text == text) == (not found.fixed_mistakes)
-    left = {item.finding.observed for item in after.mistakes}
-    assert left <= {item.finding.observed for item in before.mistakes}
+    new_report = check_compose(fixed.text, Path("a.yml"), {}, FileOptions())
+    assert len(new_report.mistakes) <= len(old_report.mistakes) - len(fixed.fixed_mistakes)
+    assert (fixed.text == text) == (not fixed.fixed_mistakes)
+    observations = {mistake.finding.observed for mistake in new_report.mistakes}
+    assert observations <= {mistake.finding.observed for mistake in old_report.mistakes}
 
 
 def test_two_lines_for_one_place_are_not_written() -> None:

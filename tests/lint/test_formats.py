@@ -26,8 +26,8 @@ def test_golden(name: str, format: LintFormat) -> None:
 def test_every_format_says_what_was_not_judged_and_what_was_passed_over(format: LintFormat) -> None:
     unjudged = render(samples.unjudged(), format)
     assert "a.yml" in unjudged and "is not a Compose file" in unjudged and "not judged" in unjudged
-    found = samples.outcome(FileReport("b.yml", "", unchecked=("is larger than 2 MB",)))
-    assert "passed over" in render(found, format).replace("_", " ")
+    result = samples.outcome(FileReport("b.yml", "", unchecked=("is larger than 2 MB",)))
+    assert "passed over" in render(result, format).replace("_", " ")
 
 
 @pytest.mark.parametrize("format", LintFormat)
@@ -40,8 +40,8 @@ def test_every_format_ends_its_last_line(format: LintFormat) -> None:
 @pytest.mark.parametrize("format", LintFormat)
 def test_no_format_shows_a_password(format: LintFormat) -> None:
     places = [Place("compose.yml", 5, column) for column in (0, 1, 10, 36, 99)]
-    found = [replace(mistake(), place=place) for place in places]
-    text = render(outcome(FileReport("compose.yml", "Compose file", tuple(found))), format)
+    mistakes = [replace(mistake(), place=place) for place in places]
+    text = render(outcome(FileReport("compose.yml", "Compose file", tuple(mistakes))), format)
     assert "hunter2" not in text
 
 
@@ -50,8 +50,8 @@ def test_no_text_of_a_file_steers_a_terminal(format: LintFormat) -> None:
     finding = replace(samples.finding(), observed="a\x1b[2J\x9b\u202eb", host="x")
     bad = replace(mistake(), finding=finding, place=Place("\x1b[2J.yml", 1, 1))
     ignored = replace(bad, ignored="\x1b[2J")
-    linted = FileReport("\x1b[2J.yml", "Compose \x1b[2J", (bad, ignored), ("\x1b[2J",))
-    text = render(outcome(linted, FileReport("\x1b[2J", "", unchecked=("\x1b",))), format)
+    report = FileReport("\x1b[2J.yml", "Compose \x1b[2J", (bad, ignored), ("\x1b[2J",))
+    text = render(outcome(report, FileReport("\x1b[2J", "", unchecked=("\x1b",))), format)
     assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 
 
@@ -60,12 +60,12 @@ def test_no_text_of_a_file_begins_a_line(format: LintFormat) -> None:
     """In the log of a CI run, such a line may be a command to its runner."""
     evil = "a\n::error::x"
     bad = replace(mistake(), finding=replace(samples.finding(), container=evil))
-    linted = FileReport(evil, "Compose file", (bad, replace(bad, ignored=evil)), (evil,))
-    assert "\n::error::x" not in render(outcome(linted), format)
+    report = FileReport(evil, "Compose file", (bad, replace(bad, ignored=evil)), (evil,))
+    assert "\n::error::x" not in render(outcome(report), format)
 
 
 @pytest.mark.parametrize("format", LintFormat)
 def test_a_name_that_is_no_utf_8_can_be_written(format: LintFormat) -> None:
     name = b"a\xff.yml".decode("utf-8", "surrogateescape")
-    linted = FileReport(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))
-    assert render(outcome(linted), format).encode()
+    report = FileReport(name, "Compose file", (replace(mistake(), place=Place(name, 1)),))
+    assert render(outcome(report), format).encode()

@@ -76,8 +76,10 @@ def test_a_file_that_could_not_be_checked_is_an_error() -> None:
 @given(st.text(max_size=30), st.text(min_size=1, max_size=30))
 def test_no_text_ends_a_command_or_begins_another(observed: str, name: str) -> None:
     place = Place(f"/etc/x{name}".replace("\0", ""), 1, 1)
-    found = samples.finding(observed=observed.replace("%", ""))
-    _, properties, message = read(Mistake(replace(found, container=name.replace("%", "")), place))
+    base_finding = samples.finding(observed=observed.replace("%", ""))
+    _, properties, message = read(
+        Mistake(replace(base_finding, container=name.replace("%", "")), place)
+    )
     assert set(properties) == {"file", "line", "col", "title"}
     assert visible(observed.replace("%", "")) in message
 

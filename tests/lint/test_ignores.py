@@ -25,8 +25,8 @@ def linted(*mistakes: Mistake, unchecked: tuple[str, ...] = ()) -> FileReport:
 
 def reason(lines: Sequence[str], line: int, rule: str = "KL006", file: str = "compose.yml") -> str:
     """Why a mistake on ``line`` is ignored."""
-    given = FileReport(file, "a file", (mistake(rule, line, file=file),))
-    return with_comments(given, lambda _: lines, TODAY).mistakes[0].ignored
+    report = FileReport(file, "a file", (mistake(rule, line, file=file),))
+    return with_comments(report, lambda _: lines, TODAY).mistakes[0].ignored
 
 
 class TestComments:
@@ -62,52 +62,46 @@ class TestComments:
         ],
     )
     def test_until_a_day(self, comment: str, ignored: str, expired: str) -> None:
-        given = linted(mistake("KL006", 1))
         lines = [f"a: b # earshot: ignore=KL006 {comment}"]
-        found = with_comments(given, lambda _: lines, TODAY).mistakes[0]
-        assert (found.ignored, found.expired) == (ignored, expired)
+        report = with_comments(linted(mistake("KL006", 1)), lambda _: lines, TODAY)
+        assert (report.mistakes[0].ignored, report.mistakes[0].expired) == (ignored, expired)
 
     @pytest.mark.parametrize("day", ["", "soon", "2027-02-30", "20270131", "2027-01-31,"])
-    def test_until_what_is_no_day(self, day: str) -> None:
+    def test_an_invalid_day_is_refused(self, day: str) -> None:
         with pytest.raises(EarshotError, match="is not a day"):
             reason([f"a: b # earshot: ignore=KL006 until={day} why"], 1)
 
-    def test_alone_on_the_line_above(self) -> None:
-        assert reason(["  # earshot: ignore=KL006 why", "a: b"], 2) == "why"
-
-    def test_several_right_above(self) -> None:
-        lines = ["# earshot: ignore=KL006 why", "# another", "# earshot: ignore=KL014", "a: b"]
-        assert reason(lines, 4) == "why"
-        assert reason(lines, 4, "KL014") == NO_REASON
-
-    @pytest.mark.parametrize("between", ["", "c: d"])
-    def test_not_from_further_above(self, between: str) -> None:
-        assert reason(["# earshot: ignore=KL006 why", between, "a: b"], 3) == ""
-
-    def test_one_beside_a_value_is_of_its_own_line_alone(self) -> None:
-        lines = ["a: b # earshot: ignore=KL006 why", "c: d"]
-        assert reason(lines, 1) == "why"
-        assert reason(lines, 2) == ""
-
-    def test_of_two_reasons_the_nearer_one(self) -> None:
-        lines = ["# earshot: ignore=KL006 far", "a: b # earshot: ignore=KL006 near"]
-        assert reason(lines, 2) == "near"
+    @pytest.mark.parametrize(
+        ("text", "line", "expected"),
+        [
+            ("  # earshot: ignore=KL006 why\na: b", 2, "why"),
+            # several right above
+            ("# earshot: ignore=KL006 why\n# another\n# earshot: ignore=KL014\na: b", 4, "why"),
+            # not from further above
+            ("# earshot: ignore=KL006 why\n\na: b", 3, ""),
+            ("# earshot: ignore=KL006 why\nc: d\na: b", 3, ""),
+            # a comment beside a value belongs to its line only
+            ("a: b # earshot: ignore=KL006 why\nc: d", 1, "why"),
+            ("a: b # earshot: ignore=KL006 why\nc: d", 2, ""),
+            *(("a: b # earshot: ignore=KL006 why", line, "") for line in (0, 2, 99)),
+            # the nearer one of two
+            ("# earshot: ignore=KL006 far\na: b # earshot: ignore=KL006 near", 2, "near"),
+        ],
+    )
+    def test_on_other_lines(self, text: str, line: int, expected: str) -> None:
+        assert reason(text.split("\n"), line) == expected
 
     def test_of_properties_only_above(self) -> None:
         lines = ["# earshot: ignore=KL006 why", "a=b", "c=d # earshot: ignore=KL006 why"]
         assert reason(lines, 2, file="server.properties") == "why"
         assert reason(lines, 3, file="server.properties") == ""  # it is part of the value
 
-    @pytest.mark.parametrize("line", [0, 2, 99])
-    def test_elsewhere_nothing_is_ignored(self, line: int) -> None:
-        assert reason(["a: b # earshot: ignore=KL006 why"], line) == ""
-
     def test_a_mistake_in_another_file_has_its_comments_there(self) -> None:
         files = {"compose.yml": ["x"], "k.env": ["A=b # earshot: ignore=KL003 why"]}
-        found = with_comments(
+        report = with_comments(
             linted(mistake(line=1), mistake(line=1, file="k.env")), lambda file: files[file], TODAY
         )
-        assert [item.ignored for item in found.mistakes] == ["", "why"]
+        assert [entry.ignored for entry in report.mistakes] == ["", "why"]
 
     def test_an_earlier_reason_stays(self) -> None:
         once = with_comments(
@@ -125,8 +119,8 @@ class TestComments:
 
     @given(st.lists(st.text(max_size=20).map(lambda text: text.replace("earshot", "")), max_size=9))
     def test_other_text_ignores_nothing(self, lines: list[str]) -> None:
-        before = linted(*(mistake(line=line) for line in range(10)))
-        assert with_comments(before, lambda _: lines, TODAY) == before
+        report = linted(*(mistake(line=line) for line in range(10)))
+        assert with_comments(report, lambda _: lines, TODAY) == report
 
     @given(
         st.lists(st.sampled_from(IDS), min_size=1, max_size=4, unique=True),
@@ -141,13 +135,16 @@ class TestComments:
 
 class TestOptions:
     @pytest.mark.parametrize(
-        "texts", [["KL006,KL014"], ["KL006", "KL014"], ["kl006 , KL014", "KL006"]]
+        ("texts", "rules"),
+        [
+            (["KL006,KL014"], {"KL006", "KL014"}),
+            (["KL006", "KL014"], {"KL006", "KL014"}),
+            (["kl006 , KL014", "KL006"], {"KL006", "KL014"}),
+            ([], set()),
+        ],
     )
-    def test_ids_are_joined_or_repeated(self, texts: list[str]) -> None:
-        assert rules_named(texts, "--select") == {"KL006", "KL014"}
-
-    def test_none_is_none(self) -> None:
-        assert rules_named([], "--select") == frozenset()
+    def test_ids_are_joined_or_repeated(self, texts: list[str], rules: set[str]) -> None:
+        assert rules_named(texts, "--select") == rules
 
     @pytest.mark.parametrize(
         ("text", "unknown"),
@@ -157,31 +154,16 @@ class TestOptions:
         error = raised(EarshotError, rules_named, [text], "--ignore")
         assert str(error) == f"--ignore: there is no rule {unknown}\n  allowed: {KNOWN}"
 
-    def test_select_keeps_those_alone(self) -> None:
-        a, b, c = mistake("KL003"), mistake("KL006"), mistake("KL014")
-        assert with_rules(linted(a, b, c), {"KL003", "KL014"}, ()).mistakes == (a, c)
-
-    def test_ignore_drops(self) -> None:
-        a, b = mistake("KL003"), mistake("KL006")
-        assert with_rules(linted(a, b), (), {"KL003"}).mistakes == (b,)
-
-    def test_ignore_goes_before_select(self) -> None:
-        a, b = mistake("KL003"), mistake("KL006")
-        assert with_rules(linted(a, b), {"KL003", "KL006"}, {"KL003"}).mistakes == (b,)
-
-    def test_without_either_all_stays(self) -> None:
-        before = linted(mistake("KL003"), unchecked=("KL012: no name is looked up", "and more"))
-        assert with_rules(before, (), ()) == before
-
-    def test_a_rule_that_does_not_count_is_not_told_as_unchecked(self) -> None:
-        before = linted(unchecked=("KL011: one", "KL012: other", "KLUE: text", "text"))
-        assert with_rules(before, {"KL012"}, ()).unchecked == ("KL012: other", "KLUE: text", "text")
-        assert with_rules(before, (), {"KL012"}).unchecked == ("KL011: one", "KLUE: text", "text")
+    def test_unchecked_rules_are_those_that_count(self) -> None:
+        report = linted(unchecked=("KL011: one", "KL012: other", "KLUE: text", "text"))
+        assert with_rules(report, (), ()) == report
+        assert with_rules(report, {"KL012"}, ()).unchecked == ("KL012: other", "KLUE: text", "text")
+        assert with_rules(report, (), {"KL012"}).unchecked == ("KL011: one", "KLUE: text", "text")
 
     @given(st.sets(st.sampled_from(IDS)), st.sets(st.sampled_from(IDS)))
-    def test_what_is_left_is_selected_and_not_ignored(
+    def test_selected_rules_count_unless_they_are_ignored(
         self, select: set[str], ignore: set[str]
     ) -> None:
-        found = with_rules(linted(*map(mistake, IDS)), select, ignore).mistakes
-        left = {item.finding.rule for item in found}
-        assert left == (select or set(IDS)) - ignore
+        mistakes = [mistake(id) for id in IDS]
+        counted = [item for item in mistakes if item.finding.rule in (select or set(IDS)) - ignore]
+        assert with_rules(linted(*mistakes), select, ignore).mistakes == tuple(counted)

@@ -14,17 +14,17 @@ from tests.lint.samples import ERROR, IGNORED, NOTE, WARNING, outcome
 
 def test_what_is_not_known_is_null() -> None:
     bare = replace(NOTE.finding, container="", node=None, listener=None, scope=None)
-    shown = FileReport("a", "b", (replace(NOTE, finding=bare),))
-    (found,) = loads(json(outcome(shown)))["files"][0]["mistakes"]
-    null = " ".join(key for key, value in found.items() if value is None)
+    report = FileReport("a", "b", (replace(NOTE, finding=bare),))
+    (mistake,) = loads(json(outcome(report)))["files"][0]["mistakes"]
+    null = " ".join(key for key, value in mistake.items() if value is None)
     assert null == "ignored expired line column container node listener scope"
-    assert (found["level"], found["state"]) == ("note", "unknown")
+    assert (mistake["level"], mistake["state"]) == ("note", "unknown")
 
 
 @given(st.lists(st.sampled_from([ERROR, WARNING, NOTE, IGNORED])))
 def test_the_summary_adds_up(mistakes: list[Mistake]) -> None:
-    linted = FileReport("a", "b", tuple(mistakes))
-    document = loads(json(outcome(linted)))
+    report = FileReport("a", "b", tuple(mistakes))
+    document = loads(json(outcome(report)))
     numbers = document["summary"]
     assert sum(numbers[key] for key in ("errors", "warnings", "notes", "ignored")) == len(mistakes)
     assert numbers["exit_code"] == int(ERROR in mistakes)
@@ -34,7 +34,7 @@ def test_the_summary_adds_up(mistakes: list[Mistake]) -> None:
 def test_every_file_is_in_one_list() -> None:
     document = loads(json(samples.full()))
     lists = ("files", "passed_over", "failed")
-    names = {key: [item["file"] for item in document[key]] for key in lists}
+    names = {key: [entry["file"] for entry in document[key]] for key in lists}
     assert names == {
         "files": ["compose.yml", "server.properties", "kafka.env", "other.env"],
         "passed_over": [".git"],

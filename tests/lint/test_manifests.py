@@ -1,6 +1,7 @@
 """Kubernetes manifests and Strimzi's resources as the check takes them, with their places."""
 
 import contextlib
+import re
 import textwrap
 from pathlib import Path
 
@@ -13,55 +14,39 @@ from earshot.lint.check import check
 from earshot.lint.model import FileReport
 
 MANIFEST = """\
-# a broker, and what asks for it
+# a broker and its clients
 apiVersion: v1
 kind: ConfigMap
-metadata:
-  name: settings
+metadata: {name: settings}
 data:
   KAFKA_INTER_BROKER_LISTENER_NAME: ABSENT
 ---
 apiVersion: apps/v1
 kind: StatefulSet
-metadata:
-  name: kafka
+metadata: {name: kafka}
 spec:
   template:
     spec:
       containers:
         - name: broker
           image: confluentinc/cp-kafka:7.5.0
-          envFrom:
-            - configMapRef:
-                name: settings
+          envFrom: [{configMapRef: {name: settings}}]
           env:
-            - name: POD
-              valueFrom:
-                fieldRef:
-                  fieldPath: metadata.name
-            - name: KAFKA_ZOOKEEPER_CONNECT
-              value: zookeeper:2181
+            - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: KAFKA_ZOOKEEPER_CONNECT, value: "zookeeper:2181"}
             - name: KAFKA_LISTENERS
               value: PLAINTEXT://:9092
-            - name: KAFKA_ADVERTISED_LISTENERS
-              value: PLAINTEXT://kafka:9092
+            - {name: KAFKA_ADVERTISED_LISTENERS, value: "PLAINTEXT://kafka:9092"}
 ---
 ---
-apiVersion: v1
-kind: Service
-metadata:
-  name: brokers
-spec:
-  ports:
-    - port: 9092
+{apiVersion: v1, kind: Service, metadata: {name: brokers}, spec: {ports: [{port: 9092}]}}
 ---
 apiVersion: v1
 kind: List
 items:
   - apiVersion: v1
     kind: Pod
-    metadata:
-      name: app
+    metadata: {name: app}
     spec:
       containers:
         - name: main
@@ -71,8 +56,7 @@ items:
               value: brokers:9093
   - apiVersion: v1
     kind: Pod
-    metadata:
-      name: topics
+    metadata: {name: topics}
     spec:
       containers:
         - name: main
@@ -80,22 +64,15 @@ items:
           args: [kafka-topics.sh, --list, --bootstrap-server, "brokers:1234"]
 """
 STRIMZI = """\
-apiVersion: kafka.strimzi.io/v1beta2
-kind: KafkaTopic
-metadata:
-  name: orders
+{apiVersion: kafka.strimzi.io/v1beta2, kind: KafkaTopic, metadata: {name: orders}}
 ---
 apiVersion: kafka.strimzi.io/v1beta2
 kind: Kafka
-metadata:
-  name: mine
+metadata: {name: mine}
 spec:
   kafka:
     listeners:
-      - name: plain
-        port: 9092
-        type: internal
-        tls: false
+      - {name: plain, port: 9092, type: internal, tls: false}
       - name: outside
         port: 9094
         type: nodeport
@@ -118,104 +95,103 @@ def checked(folder: Path, text: str) -> FileReport:
     return check(file, {})
 
 
-def shown(linted: FileReport) -> list[str]:
+def shown(report: FileReport) -> list[str]:
+    """Place, level, rule and subject of each mistake."""
     return [
-        f"{item.place.line}:{item.place.column} {item.level} {item.finding.rule} "
-        f"{item.finding.subject}"
-        for item in linted.mistakes
+        f"{mistake.place.line}:{mistake.place.column} {mistake.level} {mistake.finding.rule} "
+        f"{mistake.finding.subject}"
+        for mistake in report.mistakes
     ]
 
 
 def test_a_manifest(tmp_path: Path) -> None:
-    found = checked(tmp_path, MANIFEST)
-    assert found.kind == "Kubernetes manifest"
-    assert found.unchecked == ()
-    assert shown(found) == [
-        "7:3 error KL002 container kafka/broker, listener ABSENT",
-        "56:15 error KL015 container app/main",
-        "65:11 error KL015 container topics/main",
+    report = checked(tmp_path, MANIFEST)
+    assert (report.kind, report.unchecked) == ("Kubernetes manifest", ())
+    assert shown(report) == [
+        "6:3 error KL002 container kafka/broker, listener ABSENT",
+        "40:15 error KL015 container app/main",
+        "48:11 error KL015 container topics/main",
     ]
-
-
-def test_a_place_in_the_containers_own_variables(tmp_path: Path) -> None:
     text = MANIFEST.replace("value: PLAINTEXT://:9092", "value: PLAINTEXT://:9092,X://:9092")
-    text = text.replace("ABSENT", "PLAINTEXT")
-    assert shown(checked(tmp_path, text))[0].startswith("30:15 error KL002 container kafka/broker")
+    (first, *_) = shown(checked(tmp_path, text.replace("ABSENT", "PLAINTEXT")))
+    assert first.startswith("22:15 error KL002 container kafka/broker")
 
 
-def test_what_a_manifest_leaves_open(tmp_path: Path) -> None:
+def test_unknown_values_of_a_manifest_are_named(tmp_path: Path) -> None:
     text = MANIFEST.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://$(POD).kafka:9092")
     text = text.replace("name: settings", "name: elsewhere", 1).replace("brokers:", "x:")
-    found = checked(tmp_path, text)
-    assert found.mistakes == ()
-    assert found.unchecked == (
+    report = checked(tmp_path, text)
+    assert report.mistakes == ()
+    assert report.unchecked == (
         "container kafka/broker: envFrom could not be read",
         "container kafka/broker: the file does not contain KAFKA_ADVERTISED_LISTENERS",
     )
 
 
 def test_a_resource_of_strimzi(tmp_path: Path) -> None:
-    found = checked(tmp_path, STRIMZI)
-    assert found.kind == "Strimzi Kafka"
-    assert shown(found) == [
-        "24:15 error KL018 Kafka mine, broker 0, listener outside",
-        "26:9 error KL018 Kafka mine, listener last",
-        "29:9 error KL018 Kafka mine, listener last",
+    report = checked(tmp_path, STRIMZI)
+    assert report.kind == "Strimzi Kafka"
+    assert shown(report) == [
+        "17:15 error KL018 Kafka mine, broker 0, listener outside",
+        "19:9 error KL018 Kafka mine, listener last",
+        "22:9 error KL018 Kafka mine, listener last",
     ]
+    report = checked(tmp_path, f"{STRIMZI}---\n{MANIFEST}")
+    assert report.kind == "Kubernetes manifest"
+    rules = [mistake.finding.rule for mistake in report.mistakes]
+    assert rules == ["KL002", "KL015", "KL015", "KL018", "KL018", "KL018"]
 
 
-def test_both_in_one_file(tmp_path: Path) -> None:
-    found = checked(tmp_path, f"{STRIMZI}---\n{MANIFEST}")
-    assert found.kind == "Kubernetes manifest"
-    assert [item.finding.rule for item in found.mistakes] == [
-        *("KL002", "KL015", "KL015"),
-        *("KL018", "KL018", "KL018"),
-    ]
+def strimzi(listeners: str, version: str = "v1") -> str:
+    head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{name: k}}"
+    return f"{{{head}, spec: {{kafka: {{listeners: {listeners}}}}}}}"
 
 
-def test_the_older_form_of_listeners_is_open(tmp_path: Path) -> None:
-    found = checked(
-        tmp_path,
-        "{apiVersion: kafka.strimzi.io/v1beta1, kind: Kafka, metadata: {name: k}, "
-        "spec: {kafka: {listeners: {plain: {}}}}}",
+def pod(env: str) -> str:
+    container = f"{{name: b, image: 'confluentinc/cp-kafka:7.6.0', env: {env}}}"
+    return (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: k}}\nspec: {{containers: [{container}]}}\n"
     )
+
+
+def test_the_older_form_of_listeners_is_unknown(tmp_path: Path) -> None:
+    report = checked(tmp_path, strimzi("{plain: {}}", "v1beta1"))
     why = "spec.kafka.listeners is a map, the form before Strimzi 0.20, which is not read"
-    assert (found.kind, found.open_listeners) == ("Strimzi Kafka", (f"Kafka k: {why}",))
-
-
-STRIMZI_HEAD = "apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}"
-POD_WITH_ENV_5 = (
-    "{apiVersion: v1, kind: Pod, spec: {containers: [{name: b, image: apache/kafka, env: 5}]}}"
-)
-
-
-def test_a_value_that_kubernetes_refuses_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError, match="Pod, container b: env is no list"):
-        checked(tmp_path, POD_WITH_ENV_5)
+    assert (report.kind, report.open_listeners) == ("Strimzi Kafka", (f"Kafka k: {why}",))
 
 
 def test_the_schema_of_strimzi_refuses_listeners_that_are_no_list(tmp_path: Path) -> None:
-    report = checked(tmp_path, f"{{{STRIMZI_HEAD}, spec: {{kafka: {{listeners: 7}}}}}}")
+    report = checked(tmp_path, strimzi("7"))
     assert [mistake.finding.observed for mistake in report.mistakes] == [
         "spec.kafka.listeners is not a list; Kubernetes refuses the resource"
     ]
 
 
-def test_a_variable_that_only_a_running_pod_can_say_is_no_gap_of_the_file(tmp_path: Path) -> None:
-    head = "apiVersion: v1\nkind: Pod\nmetadata: {name: k}\nspec:\n  containers:\n"
-    image = "  - {name: b, image: 'confluentinc/cp-kafka:7.6.0', env: ["
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (pod("5"), "m.yaml: k, container b: env is no list"),
+        ("apiVersion: v1\nkind: Pod\n---\nmetadata: [kafka\n", "is no YAML; line 5"),
+    ],
+)
+def test_a_value_that_kubernetes_refuses_is_bad_input(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(EarshotError, match=re.escape(problem)):
+        checked(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_open"),
+    [("fieldRef: {fieldPath: status.hostIP}", False), ("secretKeyRef: {name: s, key: ip}", True)],
+)
+def test_a_field_of_the_running_pod_is_no_gap_of_the_file(
+    tmp_path: Path, source: str, is_open: bool
+) -> None:
     address = "{name: KAFKA_ADVERTISED_LISTENERS, value: 'PLAINTEXT://$(IP):9092'}"
-    field = "{name: IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}"
-    secret = "{name: IP, valueFrom: {secretKeyRef: {name: s, key: ip}}}"
-    for source, expected in (
-        (field, ()),
-        (
-            secret,
-            ("container k/b: KAFKA_ADVERTISED_LISTENERS is not known: PLAINTEXT://$(IP):9092",),
-        ),
-    ):
-        found = checked(tmp_path, f"{head}{image}{source}, {address}]}}\n")
-        assert found.open_listeners == expected
+    report = checked(tmp_path, pod(f"[{{name: IP, valueFrom: {{{source}}}}}, {address}]"))
+    gap = "container k/b: KAFKA_ADVERTISED_LISTENERS is not known: PLAINTEXT://$(IP):9092"
+    assert report.open_listeners == ((gap,) if is_open else ())
 
 
 NO_BROKER = "no container of it is known to run a Kafka broker"
@@ -237,38 +213,32 @@ TEMPLATE = "is a template: check what it renders (`helm template`, `docker compo
     ],
 )
 def test_what_is_passed_over(tmp_path: Path, text: str, why: str) -> None:
-    found = checked(tmp_path, text)
-    assert (found.kind, found.mistakes, found.unchecked) == ("", (), (why,))
-
-
-def test_what_is_no_yaml_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(EarshotError, match="is no YAML; line 5"):
-        checked(tmp_path, "apiVersion: v1\nkind: Pod\n---\nmetadata: [kafka\n")
+    report = checked(tmp_path, text)
+    assert (report.kind, report.mistakes, report.unchecked) == ("", (), (why,))
 
 
 LINES = st.sampled_from(MANIFEST.splitlines() + STRIMZI.splitlines())
-
-
-@settings(
+in_one_folder = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+
+
+@in_one_folder
 @given(st.lists(LINES, max_size=25), st.sampled_from(["", MANIFEST, STRIMZI]))
-def test_no_text_ends_in_a_trace(tmp_path: Path, lines: list[str], after: str) -> None:
+def test_no_text_ends_in_a_trace(tmp_path: Path, lines: list[str], rest: str) -> None:
     with contextlib.suppress(EarshotError):
-        checked(tmp_path, "\n".join(lines) + "\n" + after)
+        checked(tmp_path, "\n".join(lines) + "\n" + rest)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@in_one_folder
 @given(st.data())
 def test_no_manifest_without_some_of_its_lines_ends_in_a_trace(
     tmp_path: Path, data: st.DataObject
 ) -> None:
     lines = (MANIFEST + "---\n" + STRIMZI).splitlines()
-    gone = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=6))
+    removed = data.draw(st.sets(st.integers(0, len(lines) - 1), max_size=6))
     with contextlib.suppress(EarshotError):
-        checked(tmp_path, "\n".join(line for i, line in enumerate(lines) if i not in gone))
+        checked(tmp_path, "\n".join(line for i, line in enumerate(lines) if i not in removed))
 
 
 @pytest.mark.parametrize(
@@ -284,27 +254,13 @@ def test_which_address_of_a_node_strimzi_advertises(
     tmp_path: Path, configuration: str, notes: int
 ) -> None:
     listener = f"{{name: outer, port: 9094, type: nodeport, configuration: {configuration}}}"
-    text = (
-        "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata: {name: k}\n"
-        f"spec: {{kafka: {{listeners: [{listener}]}}}}\n"
-    )
-    found = checked(tmp_path, text).unchecked
-    assert len(found) == notes
-    assert all(it.startswith("Kafka k: listener outer advertises the first") for it in found)
+    unchecked = checked(tmp_path, strimzi(f"[{listener}]", "v1beta2")).unchecked
+    assert len(unchecked) == notes
+    start = "Kafka k: listener outer advertises the first"
+    assert all(note.startswith(start) for note in unchecked)
 
 
-@pytest.mark.parametrize(
-    ("env", "note"),
-    [
-        ("[{value: 'PLAINTEXT://0.0.0.0:9092'}]", "env[0] (no name)"),
-        ("[null]", "env[0] (no name)"),
-    ],
-)
-def test_variables_that_kubernetes_cannot_read_are_not_passed_in_silence(
-    tmp_path: Path, env: str, note: str
-) -> None:
-    container = f"{{name: k, image: 'apache/kafka:4.1.1', env: {env}}}"
-    text = (
-        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: k}}\nspec: {{containers: [{container}]}}\n"
-    )
-    assert checked(tmp_path, text).unchecked == (f"container k/k: {note} could not be read",)
+@pytest.mark.parametrize("env", ["[{value: 'PLAINTEXT://0.0.0.0:9092'}]", "[null]"])
+def test_variables_that_kubernetes_cannot_read_are_named(tmp_path: Path, env: str) -> None:
+    unchecked = checked(tmp_path, pod(env)).unchecked
+    assert unchecked == ("container k/b: env[0] (no name) could not be read",)

@@ -32,49 +32,52 @@ CLOUD_CONFIG = "#cloud-config\nwrite_files:\n  - path: /etc/server.properties\n 
 )
 SCRIPT = f"#!/bin/bash\ncat > /etc/server.properties <<'END'\n{PROPERTIES}END\n"
 
-UNSAID = FileOptions()
+
+def checked(
+    folder: Path, name: str, text: str, release: tuple[int, int] | None = None
+) -> FileReport:
+    (folder / name).write_text(text)
+    return check(folder / name, {}, FileOptions(release=release))
 
 
-def checked(folder: Path, name: str, text: str, said: FileOptions = UNSAID) -> FileReport:
-    file = folder / name
-    file.write_text(text)
-    return check(file, {}, said)
-
-
-def places(linted: FileReport) -> list[tuple[str, int, int]]:
-    return [(it.finding.rule, it.place.line, it.place.column) for it in linted.mistakes]
+def places(report: FileReport) -> list[tuple[str, int, int]]:
+    return [
+        (mistake.finding.rule, mistake.place.line, mistake.place.column)
+        for mistake in report.mistakes
+    ]
 
 
 @pytest.mark.parametrize("name", [".env", ".env.local", "kafka.env"])
-def test_variables_of_a_broker_are_checked_in_a_file_of_their_own(
-    tmp_path: Path, name: str
-) -> None:
-    found = checked(tmp_path, name, VARIABLES)
-    assert (found.kind, places(found)) == ("environment file", [("KL002", 7, 1)])
-    (mistake,) = found.mistakes
+def test_a_file_of_variables_of_a_broker(tmp_path: Path, name: str) -> None:
+    report = checked(tmp_path, name, VARIABLES)
+    assert (report.kind, places(report)) == ("environment file", [("KL002", 7, 1)])
+    (mistake,) = report.mistakes
     assert mistake.finding.observed == (
         "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start"
     )
 
 
-def test_an_exported_variable_is_placed_at_its_name(tmp_path: Path) -> None:
-    text = VARIABLES.replace("://:9092", "://:").replace("0.0.0.0", "kafka")
-    assert places(checked(tmp_path, ".env", text)) == [("KL002", 6, 8)]
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        # an exported variable is placed at its name
+        (VARIABLES.replace("://:9092", "://:").replace("0.0.0.0", "kafka"), [("KL002", 6, 8)]),
+        (VARIABLES.replace("0.0.0.0", "${HOST}"), []),
+        # the service may set the rest
+        ("KAFKA_ADVERTISED_LISTENERS=A://kafka:9092\n", []),
+    ],
+)
+def test_known_variables_are_checked(
+    tmp_path: Path, text: str, mistakes: list[tuple[str, int, int]]
+) -> None:
+    assert places(checked(tmp_path, ".env", text)) == mistakes
 
 
-def test_what_a_file_of_variables_leaves_open_is_not_wrong(tmp_path: Path) -> None:
-    good = VARIABLES.replace("0.0.0.0", "${HOST}")
-    assert checked(tmp_path, ".env", good).mistakes == ()
-    alone = "KAFKA_ADVERTISED_LISTENERS=A://kafka:9092\n"
-    assert checked(tmp_path, ".env", alone).mistakes == (), "the service may say the rest"
-
-
-def test_variables_of_others_are_passed_over(tmp_path: Path) -> None:
-    found = checked(tmp_path, ".env", "POSTGRES_USER=a\nKAFKA_BOOTSTRAP_SERVERS=kafka:9092\n")
-    assert (found.kind, found.unchecked) == ("", ("sets no variables of a broker",))
-
-
-def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_another_file_of_variables_is_passed_over_and_an_invalid_one_refused(
+    tmp_path: Path,
+) -> None:
+    report = checked(tmp_path, ".env", "POSTGRES_USER=a\nKAFKA_BOOTSTRAP_SERVERS=kafka:9092\n")
+    assert (report.kind, report.unchecked) == ("", ("sets no variables of a broker",))
     with pytest.raises(EarshotError, match="line 1: is no assignment"):
         checked(tmp_path, ".env", "not an assignment\n")
 
@@ -84,43 +87,41 @@ def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path: Path) -> Non
     [("user-data.yaml", CLOUD_CONFIG, (8, 7)), ("boot.sh", SCRIPT, (6, 1)),
      ("user-data", SCRIPT, (6, 1))],
 )  # fmt: skip
-def test_properties_in_user_data_are_checked_where_they_stand(
+def test_properties_in_user_data_have_their_place(
     tmp_path: Path, name: str, text: str, place: tuple[int, int]
 ) -> None:
-    found = checked(tmp_path, name, text)
-    assert (found.kind, places(found)) == ("user data", [("KL002", *place)])
+    report = checked(tmp_path, name, text)
+    assert (report.kind, places(report)) == ("user data", [("KL002", *place)])
     good = checked(tmp_path, name, text.replace("0.0.0.0", "kafka.example.com"))
     assert (good.mistakes, good.unchecked) == ((), ())
 
 
-def test_what_is_packed_is_checked_without_a_line(tmp_path: Path) -> None:
+def test_encoded_properties_are_checked_without_a_line(tmp_path: Path) -> None:
     packed = base64.b64encode(PROPERTIES.encode()).decode()
     text = "#cloud-config\nwrite_files:\n- {path: /a, encoding: b64, content: " + packed + "}\n"
     assert places(checked(tmp_path, "user-data.yaml", text)) == [("KL002", 0, 0)]
 
 
-def test_what_the_instance_computes_is_named_and_not_checked(tmp_path: Path) -> None:
+def test_values_that_the_instance_computes_are_named_and_not_checked(tmp_path: Path) -> None:
     text = SCRIPT.replace("'END'", "END").replace("//0.0.0.0", "//$(hostname -f)")
-    found = checked(tmp_path, "boot.sh", text.replace("node.id=1", "node.id=$ID"))
-    assert found.mistakes == ()
-    assert found.unchecked == (
+    report = checked(tmp_path, "boot.sh", text.replace("node.id=1", "node.id=$ID"))
+    assert report.mistakes == ()
+    assert report.unchecked == (
         "/etc/server.properties: node.id is not known, the instance computes $ID",
         "/etc/server.properties: the host is not known, the instance computes $(hostname -f)",
     )
 
 
-def test_what_is_added_to_a_file_is_no_whole_file(tmp_path: Path) -> None:
-    found = checked(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
-    assert places(found) == [("KL002", 6, 1)]
-    assert found.unchecked == ("/etc/server.properties: its earlier content is unknown",)
+def test_earlier_content_of_an_appended_file_is_unknown(tmp_path: Path) -> None:
+    report = checked(tmp_path, "boot.sh", SCRIPT.replace("cat >", "cat >>"))
+    assert places(report) == [("KL002", 6, 1)]
+    assert report.unchecked == ("/etc/server.properties: its earlier content is unknown",)
 
 
-def test_a_release_that_is_said_counts_here_too(tmp_path: Path) -> None:
+def test_user_data_are_checked_for_the_release_of_the_option(tmp_path: Path) -> None:
     text = SCRIPT.replace("0.0.0.0", "kafka").replace("=broker", "=broker,broker")
     assert checked(tmp_path, "boot.sh", text).mistakes == (), "Kafka 4.2 drops the second"
-    assert places(checked(tmp_path, "boot.sh", text, FileOptions(release=(3, 9)))) == [
-        ("KL002", 3, 1)
-    ]
+    assert places(checked(tmp_path, "boot.sh", text, (3, 9))) == [("KL002", 3, 1)]
 
 
 UNREAD = (
@@ -136,37 +137,37 @@ UNREAD = (
         ("#!/bin/sh\nsed -i s/advertised.listeners=.*/a/ f\n", UNREAD),
     ],
 )
-def test_user_data_without_a_broker_s_file_is_passed_over(
+def test_user_data_without_a_broker_s_file_are_passed_over(
     tmp_path: Path, text: str, why: str
 ) -> None:
-    found = checked(tmp_path, "boot.sh", text)
-    assert (found.kind, found.unchecked) == ("", (why,))
+    report = checked(tmp_path, "boot.sh", text)
+    assert (report.kind, report.unchecked) == ("", (why,))
 
 
-REDPANDA = """\
+NO_ADDRESS = "advertises no address (advertised_kafka_api): flags or a Compose file may"
+
+
+@pytest.mark.parametrize(
+    ("host", "mistakes", "unchecked"),
+    [
+        ("0.0.0.0", [("KL002", 3, 3)], ()),
+        *((host, [], ()) for host in ("kafka", "192.0.2.1", "localhost", "[1, 2]")),
+        *((host, [], (NO_ADDRESS,)) for host in ("'${HOST}'", "''")),
+    ],
+)
+def test_the_file_of_redpanda(
+    tmp_path: Path, host: str, mistakes: list[tuple[str, int, int]], unchecked: tuple[str, ...]
+) -> None:
+    text = f"""\
 redpanda:
-  kafka_api: [{name: inner, address: 0.0.0.0, port: 9092}]
+  kafka_api: [{{name: inner, address: 0.0.0.0, port: 9092}}]
   advertised_kafka_api:
-    - {name: inner, address: HOST, port: 9092}
+    - {{name: inner, address: {host}, port: 9092}}
 """
-
-
-def test_what_redpanda_refuses_in_its_own_file(tmp_path: Path) -> None:
-    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", "0.0.0.0"))
-    assert (found.kind, places(found)) == ("Redpanda's settings", [("KL002", 3, 3)])
-    (mistake,) = found.mistakes
-    assert mistake.finding.observed == (
-        "advertised_kafka_api: inner advertises 0.0.0.0:9092; Redpanda does not start"
-    )
-
-
-@pytest.mark.parametrize("host", ["kafka", "192.0.2.1", "localhost"])
-def test_what_redpanda_takes_in_its_own_file(tmp_path: Path, host: str) -> None:
-    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", host))
-    assert (found.kind, found.mistakes, found.unchecked) == ("Redpanda's settings", (), ())
-
-
-@pytest.mark.parametrize("host", ["'${HOST}'", "''", "[1, 2]"])
-def test_what_a_variable_says_in_redpandas_file_is_not_known(tmp_path: Path, host: str) -> None:
-    found = checked(tmp_path, "redpanda.yaml", REDPANDA.replace("HOST", host))
-    assert found.mistakes == ()
+    report = checked(tmp_path, "redpanda.yaml", text)
+    assert report.kind == ("" if unchecked else "Redpanda's settings")
+    assert (places(report), report.unchecked) == (mistakes, unchecked)
+    for mistake in report.mistakes:
+        assert mistake.finding.observed == (
+            "advertised_kafka_api: inner advertises 0.0.0.0:9092; Redpanda does not start"
+        )

@@ -46,18 +46,20 @@ def test_the_first_base_takes_the_first_override(
         assert base_of(file) == (base if file == above else None)
 
 
-@pytest.mark.parametrize("named", ["", *DEFAULT])
-def test_both_are_checked_under_the_name_of_the_first(named: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("named_file", ["", *DEFAULT])
+def test_both_are_checked_under_the_name_of_the_first(named_file: str, tmp_path: Path) -> None:
     base, above = written(tmp_path, *DEFAULT)
-    chosen = choose([tmp_path / named])
+    chosen = choose([tmp_path / named_file])
     assert chosen.files == (base,)
     reported = "is merged into docker-compose.yml by `docker compose`, and checked with it"
-    if named != base.name:
-        assert [(it.file, it.unchecked) for it in chosen.passed_over] == [(str(above), (reported,))]
+    if named_file != base.name:
+        reports = [(report.file, report.unchecked) for report in chosen.passed_over]
+        assert reports == [(str(above), (reported,))]
     linted = check(base, {})
     assert linted.kind == f"Compose file, with {above}"
-    (one,) = linted.mistakes
-    assert (one.finding.rule, one.place.file, one.place.line) == ("KL017", str(above), 3)
+    (mistake,) = linted.mistakes
+    assert (mistake.finding.rule, mistake.place.file) == ("KL017", str(above))
+    assert mistake.place.line == 3
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_what_a_variable_names_is_checked_together(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("COMPOSE_FILE=app.yml:ports.override.yml\n")
     base, above, kafka = written(tmp_path, "app.yml", "ports.override.yml", "kafka.yml")
     assert choose([tmp_path]).files == (base, kafka)
-    assert [item.place.file for item in check(base, {}).mistakes] == [str(above)]
+    assert [mistake.place.file for mistake in check(base, {}).mistakes] == [str(above)]
     assert check(kafka, {}).mistakes == ()
 
 
@@ -100,14 +102,16 @@ def test_a_base_without_the_word_is_checked_for_the_sake_of_its_override(tmp_pat
     (tmp_path / "compose.yml").write_text("services: {app: {image: app}}")
     (tmp_path / "compose.override.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
     assert choose([tmp_path]).files == (tmp_path / "compose.yml",)
-    assert [it.finding.rule for it in check(tmp_path / "compose.yml", {}).mistakes] == ["KL017"]
+    assert [mistake.finding.rule for mistake in check(tmp_path / "compose.yml", {}).mistakes] == [
+        "KL017"
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "networks: {a: {external: true}}", "just a text"])
 def test_an_override_without_services_leaves_the_base_as_it_is(text: str, tmp_path: Path) -> None:
     (tmp_path / "compose.yml").write_text(BASE + '    ports: ["9092:9092"]\n')
     (tmp_path / "compose.override.yml").write_text(text)
-    linted = check(tmp_path / "compose.yml", {})
-    assert [item.finding.rule for item in linted.mistakes] == ["KL017"]
+    report = check(tmp_path / "compose.yml", {})
+    assert [mistake.finding.rule for mistake in report.mistakes] == ["KL017"]
     why = "names no service: it is not read, although `docker compose` merges it into this file"
-    assert linted.unchecked == (f"compose.override.yml {why}",)
+    assert report.unchecked == (f"compose.override.yml {why}",)

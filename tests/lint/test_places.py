@@ -1,5 +1,6 @@
-"""Where a finding stands: line and column, from 1."""
+"""The place of a finding: line and column, from 1."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from earshot.lint.model import Place
 from earshot.lint.places import at_paths, in_files, in_properties, of_container, of_resource
 from earshot.sources.kubernetes import read_manifest
+from earshot.sources.pod_variables import Keys
 from earshot.yaml_document import read_yaml_documents
 from tests.lint.samples import finding
 
@@ -37,9 +39,9 @@ services:
 
 
 def place(container: str, *inputs: str, text: str = TEXT) -> tuple[int, int]:
-    wanted = replace(finding(), container=container, inputs=inputs)
-    ((found, where),) = in_files([(text, "c.yml")], [wanted])
-    assert found is wanted and where.file == "c.yml"
+    expected = replace(finding(), container=container, inputs=inputs)
+    ((placed, where),) = in_files([(text, "c.yml")], [expected])
+    assert placed is expected and where.file == "c.yml"
     return where.line, where.column
 
 
@@ -73,49 +75,50 @@ def test_a_place_in_a_compose_file(
     assert place(container, *inputs) == expected
 
 
-def test_a_service_comes_before_one_whose_container_is_called_so() -> None:
-    text = "services:\n  a: {container_name: b}\n  b: {image: x}\n"
-    assert place("b", text=text) == (3, 3)
-
-
-def test_the_oldest_format_has_no_heading() -> None:
-    assert place("k", "image", text="k:\n  image: apache/kafka\n") == (2, 3)
-
-
-def test_what_is_merged_comes_after_what_is_written() -> None:
-    text = "x: &x {image: a}\nservices:\n  k:\n    image: b\n    <<: [*x]\n"
-    assert place("k", "image", text=text) == (4, 5)
-
-
 @pytest.mark.parametrize(
-    ("environment", "expected"),
+    ("text", "container", "key", "expected"),
     [
-        ("{<<: *x, CLUSTER_ID: b}", (5, 27)),
-        ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
-        ("{<<: [*x, *y]}", (1, 8)),
-        ("{<<: [*y, *x]}", (2, 8)),
-        ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
+        # a service comes before one whose container has this name
+        ("services:\n  a: {container_name: b}\n  b: {image: x}\n", "b", "", (3, 3)),
+        # the oldest format
+        ("k:\n  image: apache/kafka\n", "k", "image", (2, 3)),
+        # merged keys come after others
+        ("x: &x {image: a}\nservices:\n  k:\n    image: b\n    <<: [*x]\n", "k", "image", (4, 5)),
+        # the last of equal keys
+        ("services:\n  k:\n    image: a\n    image: b\n", "k", "image", (4, 5)),
+        *(
+            (f"services:\n  k:\n    environment: {environment}\n", "k", "listeners", (2, 3))
+            for environment in ("", "[]", "{}", "text", "[[a]]", "[{a: b}]", "{[a]: b}")
+        ),
+        *(
+            (
+                (
+                    f"x: &x {{CLUSTER_ID: a}}\ny: &y {{CLUSTER_ID: a}}\n"
+                    f"services:\n  k:\n    environment: {environment}\n"
+                ),
+                "k",
+                "CLUSTER_ID",
+                expected,
+            )
+            for environment, expected in (
+                ("{<<: *x, CLUSTER_ID: b}", (5, 27)),
+                ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
+                ("{<<: [*x, *y]}", (1, 8)),
+                ("{<<: [*y, *x]}", (2, 8)),
+                ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
+            )
+        ),
     ],
 )
-def test_the_variable_that_counts_is_shown(environment: str, expected: tuple[int, int]) -> None:
-    anchors = "x: &x {CLUSTER_ID: a}\ny: &y {CLUSTER_ID: a}\n"
-    text = f"{anchors}services:\n  k:\n    environment: {environment}\n"
-    assert place("k", "CLUSTER_ID", text=text) == expected
-
-
-def test_of_a_key_that_stands_twice_the_last_is_meant() -> None:
-    assert place("k", "image", text="services:\n  k:\n    image: a\n    image: b\n") == (4, 5)
-
-
-@pytest.mark.parametrize("environment", ["", "[]", "{}", "text", "[[a]]", "[{a: b}]", "{[a]: b}"])
-def test_an_odd_environment_has_no_variables(environment: str) -> None:
-    text = f"services:\n  k:\n    environment: {environment}\n"
-    assert place("k", "listeners", text=text) == (2, 3)
+def test_a_place_in_other_compose_files(
+    text: str, container: str, key: str, expected: tuple[int, int]
+) -> None:
+    assert place(container, *filter(None, [key]), text=text) == expected
 
 
 def test_findings_keep_their_order_and_none_needs_no_file() -> None:
-    wanted = [replace(finding(), container=name) for name in ("listed", "kafka")]
-    assert [where.line for _, where in in_files([(TEXT, "c.yml")], wanted)] == [11, 4]
+    findings = [replace(finding(), container=name) for name in ("listed", "kafka")]
+    assert [where.line for _, where in in_files([(TEXT, "c.yml")], findings)] == [11, 4]
     assert list(in_files([("no: [yaml", "c.yml")], [])) == []
 
 
@@ -132,14 +135,24 @@ def test_findings_keep_their_order_and_none_needs_no_file() -> None:
     ],
 )
 def test_a_place_in_properties(text: str, expected: tuple[int, int]) -> None:
-    wanted = replace(finding(), inputs=("listeners",))
-    assert in_properties(text, "s.properties", wanted) == Place("s.properties", *expected)
+    listeners_finding = replace(finding(), inputs=("listeners",))
+    assert in_properties(text, "s.properties", listeners_finding) == Place(
+        "s.properties", *expected
+    )
 
 
 @given(st.text(max_size=60))
 def test_any_properties_have_a_place_or_none(text: str) -> None:
-    found = in_properties(text, "s.properties", replace(finding(), inputs=("listeners", "a")))
-    assert found.line <= len(text.splitlines()) and bool(found.line) == bool(found.column)
+    where = in_properties(text, "s.properties", replace(finding(), inputs=("listeners", "a")))
+    assert where.line <= len(text.splitlines()) and bool(where.line) == bool(where.column)
+
+
+def place_at(text: str, paths: Iterable[Keys], *inputs: str) -> tuple[int, int]:
+    """The place of a finding with these paths, in a document called m.yaml."""
+    expected = replace(finding(), inputs=inputs)
+    ((placed, where),) = at_paths(text, "m.yaml", [(expected, paths)])
+    assert placed is expected and where.file == "m.yaml"
+    return where.line, where.column
 
 
 @pytest.mark.parametrize(
@@ -151,12 +164,9 @@ def test_any_properties_have_a_place_or_none(text: str) -> None:
         ((0, "spec", "listeners", 1, "gone", 0), (0, 0)),
     ],
 )
-def test_a_place_in_a_document(path: tuple[int | str, ...], expected: tuple[int, int]) -> None:
+def test_a_place_in_a_document(path: Keys, expected: tuple[int, int]) -> None:
     text = "spec:\n  listeners:\n    - {name: a}\n    - {name: b}\n"
-    wanted = finding()
-    assert list(at_paths(text, "m.yaml", [(wanted, [path])])) == [
-        (wanted, Place("m.yaml", *expected))
-    ]
+    assert place_at(text, [path]) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,10 +175,7 @@ def test_a_place_in_a_document(path: tuple[int | str, ...], expected: tuple[int,
 )
 def test_a_place_of_a_resource(inputs: tuple[str, ...], expected: tuple[int, int]) -> None:
     text = "apiVersion: v1\nkind: Kafka\nspec:\n  listeners: [{port: 1},\n    {name: b, port: 2}]\n"
-    wanted = replace(finding(), inputs=inputs)
-    assert list(at_paths(text, "m.yaml", [(wanted, of_resource((0,), wanted))])) == [
-        (wanted, Place("m.yaml", *expected))
-    ]
+    assert place_at(text, of_resource((0,), replace(finding(), inputs=inputs)), *inputs) == expected
 
 
 POD = """\
@@ -191,7 +198,7 @@ spec:
         (("listeners",), (10, 35)),
         (("gone", "image"), (6, 7)),
         (("command",), (8, 7)),
-        (("gone",), (7, 7)),  # the container's name, wherever it stands
+        (("gone",), (7, 7)),  # the container's name, wherever it is
         ((), (7, 7)),
     ],
 )
@@ -199,7 +206,5 @@ def test_a_place_of_a_container_of_a_pod(
     inputs: tuple[str, ...], expected: tuple[int, int]
 ) -> None:
     (container,) = read_manifest(read_yaml_documents(POD, "m.yaml")).containers
-    wanted = replace(finding(), inputs=inputs)
-    assert list(at_paths(POD, "m.yaml", [(wanted, of_container(container, wanted))])) == [
-        (wanted, Place("m.yaml", *expected))
-    ]
+    paths = of_container(container, replace(finding(), inputs=inputs))
+    assert place_at(POD, paths, *inputs) == expected

@@ -34,28 +34,28 @@ BAD = GOOD.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092")
 
 def steps() -> list[dict[str, Any]]:
     """The steps of all workflows on the page, in its order."""
-    found: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     for block in re.findall(r"```yaml\n(.*?)```", PAGE.partition("## In GitHub")[2], re.DOTALL):
         document = yaml.safe_load(textwrap.dedent(block))
-        found += document if isinstance(document, list) else document.get("steps", [])
-    return [item for item in found if "run" in item]
+        runs += document if isinstance(document, list) else document.get("steps", [])
+    return [step for step in runs if "run" in step]
 
 
 def workflow() -> dict[str, list[dict[str, Any]]]:
     """By job, the steps of the whole workflow on the page that run a command."""
     text = PAGE.partition("### A whole workflow")[2].partition("```yaml\n")[2].partition("```")[0]
     jobs = yaml.safe_load(text)["jobs"]
-    return {name: [it for it in job["steps"] if "run" in it] for name, job in jobs.items()}
+    return {name: [step for step in job["steps"] if "run" in step] for name, job in jobs.items()}
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """As a runner of GitHub does it: bash, which stops at the first failure."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    known = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    environment = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
         cwd=folder,
-        env=known,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -91,25 +91,25 @@ def test_the_job_for_gitlab(text: str, code: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (BAD, 1)])
 def test_the_lint_job_of_the_workflow(text: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "compose.yml").write_text(text)
-    lint = {item["name"]: item["run"] for item in workflow()["lint"]}
+    lint = {step["name"]: step["run"] for step in workflow()["lint"]}
     assert shell(lint["Lint"], tmp_path).returncode == code
     assert shell(lint["Summary"], tmp_path).returncode == 0
     assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
 
 
 def test_the_page_says_which_steps_of_the_workflow_no_test_runs() -> None:
-    names = [item["name"] for job in workflow().values() for item in job]
+    names = [step["name"] for job in workflow().values() for step in job]
     untried = {"Install earshot", "Install the policy pack", "Install the program"}
     assert set(names) - untried == {"Lint", "Summary", "Preview", "Analyze"}
     assert "Tests run `Lint`, `Summary`, `Preview` and `Analyze` as they are written here" in PAGE
 
 
 def test_the_workflow_installs_an_extra_with_the_policy_sdk() -> None:
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (install,) = [it["run"] for it in workflow()["pack"] if "policy pack" in it["name"]]
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (install,) = [step["run"] for step in workflow()["pack"] if "policy pack" in step["name"]]
     (extra,) = re.findall(r"earshot\[(\w+)\] @ git", install)
-    packages = known["optional-dependencies"][extra]
-    assert any(item.startswith("pulumi-policy==") for item in packages)
+    packages = metadata["optional-dependencies"][extra]
+    assert any(package.startswith("pulumi-policy==") for package in packages)
 
 
 def test_the_baseline(tmp_path: Path) -> None:

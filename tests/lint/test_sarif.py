@@ -46,8 +46,8 @@ URI = re.compile(r"[A-Za-z0-9._~/:%-]+")
 
 
 def run_of(*mistakes: Mistake, failed: tuple[FailedFile, ...] = ()) -> Any:
-    linted = FileReport("compose.yml", "Compose file", mistakes)
-    return json.loads(sarif(outcome(linted, failed=failed)))["runs"][0]
+    report = FileReport("compose.yml", "Compose file", mistakes)
+    return json.loads(sarif(outcome(report, failed=failed)))["runs"][0]
 
 
 def result_of(mistake: Mistake) -> Any:
@@ -59,13 +59,13 @@ def place_of(*place: Any) -> Any:
     return result_of(replace(ERROR, place=Place(*place)))["locations"][0]["physicalLocation"]
 
 
-def has_shape(name: str, found: Any) -> None:
+def has_shape(name: str, section: Any) -> None:
     required, optional = SHAPE[name]
-    assert required <= set(found) <= required | optional, name
+    assert required <= set(section) <= required | optional, name
 
 
-def has_location(item: Any) -> None:
-    (location,) = item["locations"]
+def has_location(entry: Any) -> None:
+    (location,) = entry["locations"]
     assert set(location) == {"physicalLocation"}
     physical = location["physicalLocation"]
     has_shape("physicalLocation", physical)
@@ -76,8 +76,8 @@ def has_location(item: Any) -> None:
         assert all(type(number) is int and number >= 1 for number in physical["region"].values())
 
 
-def has_message(item: Any) -> None:
-    assert set(item["message"]) == {"text"} and item["message"]["text"]
+def has_message(entry: Any) -> None:
+    assert set(entry["message"]) == {"text"} and entry["message"]["text"]
 
 
 @pytest.mark.parametrize("name", samples.ALL)
@@ -98,27 +98,24 @@ def test_every_object_has_its_properties(name: str) -> None:
         has_location(result)
         assert result["level"] in LEVELS
         assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-        for item in result["suppressions"]:
-            has_shape("suppression", item)
-            assert item["kind"] in {"inSource", "external"}
+        for entry in result["suppressions"]:
+            has_shape("suppression", entry)
+            assert entry["kind"] in {"inSource", "external"}
     for invocation in run["invocations"]:
         has_shape("invocation", invocation)
-        for item in invocation["toolExecutionNotifications"]:
-            has_shape("notification", item)
-            has_message(item)
-            has_location(item)
-            assert item["level"] in LEVELS
+        for entry in invocation["toolExecutionNotifications"]:
+            has_shape("notification", entry)
+            has_message(entry)
+            has_location(entry)
+            assert entry["level"] in LEVELS
 
 
 def test_the_driver_is_earshot_with_every_rule() -> None:
     driver = run_of()["tool"]["driver"]
     assert (driver["name"], driver["semanticVersion"]) == ("earshot", __version__)
     assert [rule["id"] for rule in driver["rules"]] == [rule.id for rule in RULES]
-
-
-def test_a_rule_has_help_and_its_source() -> None:
     rule = RULES[0]
-    assert run_of()["tool"]["driver"]["rules"][0] == {
+    assert driver["rules"][0] == {
         "id": rule.id,
         "shortDescription": {"text": f"{rule.title}."},
         "fullDescription": {"text": rule.reason},
@@ -156,62 +153,65 @@ def test_a_result_in_full() -> None:
     }
 
 
+IN_SOURCE = {"kind": "inSource", "justification": "a proxy publishes it"}
+EXTERNAL = {"kind": "external", "justification": "in the baseline"}
+
+
 @pytest.mark.parametrize(
-    ("mistake", "level"), [(ERROR, "error"), (WARNING, "warning"), (NOTE, "note")]
+    ("mistake", "level", "suppressions"),
+    [
+        (ERROR, "error", []),
+        (WARNING, "warning", []),
+        (NOTE, "note", []),
+        (IGNORED, "error", [IN_SOURCE]),
+        (KNOWN, "error", [EXTERNAL]),
+    ],
 )
-def test_levels(mistake: Mistake, level: str) -> None:
-    assert result_of(mistake)["level"] == level
-
-
-def test_what_is_ignored_is_suppressed_where_it_was_ignored() -> None:
-    assert result_of(IGNORED)["suppressions"] == [
-        {"kind": "inSource", "justification": "a proxy publishes it"}
-    ]
-    assert result_of(KNOWN)["suppressions"] == [
-        {"kind": "external", "justification": "in the baseline"}
-    ]
+def test_levels_and_suppressions(
+    mistake: Mistake, level: str, suppressions: list[dict[str, str]]
+) -> None:
+    result = result_of(mistake)
+    assert (result["level"], result["suppressions"]) == (level, suppressions)
 
 
 def test_a_region_as_far_as_it_is_known() -> None:
     assert place_of("a.yml", 6, 46)["region"] == {"startLine": 6, "startColumn": 46}
     assert place_of("a.yml", 6)["region"] == {"startLine": 6}
     assert "region" not in place_of("a.yml")
+    moved = replace(ERROR, place=Place("compose.yml", 70, 1))
+    assert result_of(moved)["partialFingerprints"] == result_of(ERROR)["partialFingerprints"]
 
 
 @pytest.mark.parametrize(
-    ("file", "uri"),
+    ("file", "location"),
     [
-        ("a/b.yml", "a/b.yml"),
-        ("./a/../b.yml", "b.yml"),
-        ("/project/a.yml", "a.yml"),
-        ("kafka 1.yml", "kafka%201.yml"),
-        ("ä#?.yml", "%C3%A4%23%3F.yml"),
-        ("c:d.yml", "c%3Ad.yml"),
-        ("a\udcff.yml", "a%FF.yml"),
+        *(
+            (file, {"uri": uri, "uriBaseId": "%SRCROOT%"})
+            for file, uri in (
+                ("a/b.yml", "a/b.yml"),
+                ("./a/../b.yml", "b.yml"),
+                ("/project/a.yml", "a.yml"),
+                ("kafka 1.yml", "kafka%201.yml"),
+                ("ä#?.yml", "%C3%A4%23%3F.yml"),
+                ("c:d.yml", "c%3Ad.yml"),
+                ("a\udcff.yml", "a%FF.yml"),
+            )
+        ),
+        ("/etc/kafka 1.yml", {"uri": "file:///etc/kafka%201.yml"}),
     ],
 )
-def test_files_are_named_from_the_root(file: str, uri: str) -> None:
-    assert place_of(file)["artifactLocation"] == {"uri": uri, "uriBaseId": "%SRCROOT%"}
-
-
-def test_a_file_elsewhere_is_named_whole() -> None:
-    assert place_of("/etc/kafka 1.yml")["artifactLocation"] == {"uri": "file:///etc/kafka%201.yml"}
-
-
-def test_a_moved_line_keeps_its_fingerprint() -> None:
-    moved = replace(ERROR, place=Place("compose.yml", 70, 1))
-    assert result_of(moved)["partialFingerprints"] == result_of(ERROR)["partialFingerprints"]
+def test_files_are_named_from_the_root(file: str, location: dict[str, str]) -> None:
+    assert place_of(file)["artifactLocation"] == location
 
 
 def test_a_rule_that_is_in_no_catalogue_has_no_index() -> None:
     assert "ruleIndex" not in result_of(replace(ERROR, finding=samples.finding("XX001")))
 
 
-def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
+def test_only_a_run_that_checked_all_files_has_success() -> None:
     failed = FailedFile("broken.yml", EarshotError("broken.yml", observed="is no YAML"))
     (invocation,) = run_of(ERROR, failed=(failed,))["invocations"]
-    location = {"physicalLocation": {"artifactLocation": {"uri": "broken.yml"}}}
-    location["physicalLocation"]["artifactLocation"]["uriBaseId"] = "%SRCROOT%"
+    artifact = {"uri": "broken.yml", "uriBaseId": "%SRCROOT%"}
     assert invocation == {
         "executionSuccessful": False,
         "exitCode": 2,
@@ -220,22 +220,16 @@ def test_a_file_that_could_not_be_checked_is_a_run_without_success() -> None:
             {
                 "level": "error",
                 "message": {"text": "broken.yml: is no YAML"},
-                "locations": [location],
+                "locations": [{"physicalLocation": {"artifactLocation": artifact}}],
             }
         ],
     }
-
-
-def test_a_named_file_that_was_not_judged_is_a_run_without_success() -> None:
     (run,) = json.loads(sarif(samples.unjudged()))["runs"]
     (invocation,) = run["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (False, 3)
     (notification,) = invocation["toolExecutionNotifications"]
     assert notification["level"] == "error"
     assert notification["message"] == {"text": "not judged: is not a Compose file"}
-
-
-def test_a_mistake_is_a_success_of_the_run() -> None:
     (invocation,) = run_of(ERROR)["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, 1)
 

@@ -162,15 +162,15 @@ def test_in_no_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     baseline = Path("baseline.json")
     for format in LintFormat:
         code = lint.run([file], Choice(write_baseline=baseline), format, ())
-        shown = "".join(capsys.readouterr()) + baseline.read_text()
-        assert file.name in shown or code == 0
-        assert PLANTED not in shown and ENCODED not in shown
+        output = "".join(capsys.readouterr()) + baseline.read_text()
+        assert file.name in output or code == 0
+        assert PLANTED not in output and ENCODED not in output
     code = lint.run([file], Choice(), LintFormat.TEXT, ())
     assert code == ENDS.get(name, code)
     for arguments in (["lint", name, "--diff"], ["--debug", "lint", name], ["adopt", name]):
         run(arguments)
-        shown += "".join(capsys.readouterr())
-    assert PLANTED not in shown and ENCODED not in shown
+        output += "".join(capsys.readouterr())
+    assert PLANTED not in output and ENCODED not in output
 
 
 @pytest.mark.parametrize("name", [".env", "given.env"])

@@ -10,19 +10,11 @@ from hypothesis import strategies as st
 from earshot.lint.model import Place
 from earshot.lint.source_lines import MAX_CHARACTERS, SourceLines, excerpt, masked
 
-NAMES = [
-    "KAFKA_SSL_KEYSTORE_PASSWORD",
-    "KAFKA_SASL_JAAS_CONFIG",
-    "KAFKA_LISTENER_NAME_X_PLAIN_SASL_JAAS_CONFIG",
-    "KAFKA_CFG_SSL_KEYSTORE_KEY",
-    "CLIENT_SECRET",
-    "API_TOKEN",
-    "AWS_ACCESS_KEY_ID",
-    "ssl.keystore.password",
-    "sasl.jaas.config",
-    "secretKey",
-    "credentials",
-]
+NAMES = """
+KAFKA_SSL_KEYSTORE_PASSWORD KAFKA_SASL_JAAS_CONFIG KAFKA_LISTENER_NAME_X_PLAIN_SASL_JAAS_CONFIG
+KAFKA_CFG_SSL_KEYSTORE_KEY CLIENT_SECRET API_TOKEN AWS_ACCESS_KEY_ID ssl.keystore.password
+sasl.jaas.config secretKey credentials
+"""
 
 
 def shown(line: str) -> str:
@@ -30,53 +22,36 @@ def shown(line: str) -> str:
 
 
 class TestExcerpt:
-    def test_a_caret_stands_below_the_column(self) -> None:
-        assert excerpt(["a: b"], Place("f", 1, 4), 100) == ["  1 | a: b", "    |    ^"]
+    @pytest.mark.parametrize(
+        ("line", "column", "width", "expected"),
+        [
+            ("a: b", 4, 100, ["  1 | a: b", "    |    ^"]),
+            ("a: b", 0, 100, ["  1 | a: b"]),
+            ("a: b", 99, 100, ["  1 | a: b", "    |     ^"]),  # behind the end
+            ("\ta:\tb", 5, 100, ["  1 | \ta:\tb", "    | \t  \t^"]),
+            ("a\x1b[2Jb", 6, 100, ["  1 | a\\u001b[2Jb", f"    | {' ' * 10}^"]),
+            ("", 1, 100, ["  1 |", "    | ^"]),
+            # a long line is cut around the column
+            (
+                f"{'a' * 100}X{'b' * 100}", 101, 47,
+                [f"  1 | ...{'a' * 20}X{'b' * 19}...", f"    | {' ' * 23}^"],
+            ),
+            (f"X{'a' * 98}Y", 1, 27, [f"  1 | X{'a' * 19}...", "    | ^"]),
+            (f"X{'a' * 98}Y", 100, 27, [f"  1 | ...{'a' * 19}Y", f"    | {' ' * 22}^"]),
+            # no caret below a masked value
+            ("KAFKA_PASSWORD: hunter2", 1, 100, ["  1 | KAFKA_PASSWORD: ***", "    | ^"]),
+            ("KAFKA_PASSWORD: hunter2", 21, 100, ["  1 | KAFKA_PASSWORD: ***"]),
+        ],
+    )  # fmt: skip
+    def test_a_caret_is_below_the_column(
+        self, line: str, column: int, width: int, expected: list[str]
+    ) -> None:
+        assert excerpt([line], Place("f", 1, column), width) == expected
 
-    def test_a_number_of_several_digits_moves_both(self) -> None:
+    def test_the_number_of_the_line(self) -> None:
         assert excerpt(["a: b"] * 120, Place("f", 120, 1), 100) == ["  120 | a: b", "      | ^"]
-
-    def test_without_a_column_there_is_no_caret(self) -> None:
-        assert excerpt(["a: b"], Place("f", 1), 100) == ["  1 | a: b"]
-
-    @pytest.mark.parametrize("line", [0, 3, 99])
-    def test_without_a_line_there_is_nothing(self, line: int) -> None:
-        assert excerpt(["a", "b"], Place("f", line, 1), 100) == []
-
-    def test_a_caret_stands_at_most_behind_the_end(self) -> None:
-        assert excerpt(["a: b"], Place("f", 1, 99), 100) == ["  1 | a: b", "    |     ^"]
-
-    def test_tabs_move_the_caret_alike(self) -> None:
-        assert excerpt(["\ta:\tb"], Place("f", 1, 5), 100) == ["  1 | \ta:\tb", "    | \t  \t^"]
-
-    def test_what_steers_a_terminal_is_spelled_out(self) -> None:
-        assert excerpt(["a\x1b[2Jb"], Place("f", 1, 6), 100) == [
-            "  1 | a\\u001b[2Jb",
-            f"    | {' ' * 10}^",
-        ]
-
-    def test_an_empty_line_has_no_blank_at_its_end(self) -> None:
-        assert excerpt([""], Place("f", 1, 1), 100) == ["  1 |", "    | ^"]
-
-    def test_a_long_line_is_cut_around_the_column(self) -> None:
-        line = "a" * 100 + "X" + "b" * 100
-        assert excerpt([line], Place("f", 1, 101), 47) == [
-            f"  1 | ...{'a' * 20}X{'b' * 19}...",
-            f"    | {' ' * 23}^",
-        ]
-
-    def test_at_its_begin_and_end_too(self) -> None:
-        line = "X" + "a" * 98 + "Y"
-        assert excerpt([line], Place("f", 1, 1), 27) == [f"  1 | X{'a' * 19}...", "    | ^"]
-        assert excerpt([line], Place("f", 1, 100), 27) == [
-            f"  1 | ...{'a' * 19}Y",
-            f"    | {' ' * 22}^",
-        ]
-
-    def test_a_caret_does_not_stand_in_what_is_masked(self) -> None:
-        lines = ["KAFKA_PASSWORD: hunter2"]
-        assert excerpt(lines, Place("f", 1, 1), 100) == ["  1 | KAFKA_PASSWORD: ***", "    | ^"]
-        assert excerpt(lines, Place("f", 1, 21), 100) == ["  1 | KAFKA_PASSWORD: ***"]
+        for line in (0, 3, 99):
+            assert excerpt(["a", "b"], Place("f", line, 1), 100) == []
 
     @given(
         st.lists(st.characters(codec="ascii", exclude_categories=["C"]), min_size=1, max_size=300),
@@ -93,7 +68,7 @@ class TestExcerpt:
 
 
 class TestMasked:
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", NAMES.split())
     @pytest.mark.parametrize(
         ("form", "expected"),
         [
@@ -124,10 +99,12 @@ class TestMasked:
             "    image: apache/kafka:4.1.1",
             "# a token",
             "",
+            "a" * MAX_CHARACTERS,
         ],
     )
     def test_other_lines_stay(self, line: str) -> None:
         assert shown(line) == line
+        assert shown("a" * (MAX_CHARACTERS + 1)) == "***", "a line of data is not shown"
 
     @pytest.mark.parametrize(
         "line",
@@ -183,50 +160,47 @@ class TestMasked:
     def test_a_line_that_is_no_part_of_it_stays(self, lines: list[str]) -> None:
         assert masked(lines, len(lines)) == lines[-1]
 
-    def test_a_line_of_data_is_not_shown(self) -> None:
-        assert shown("a" * MAX_CHARACTERS) == "a" * MAX_CHARACTERS
-        assert shown("a" * (MAX_CHARACTERS + 1)) == "***"
-
     @pytest.mark.timeout(20)
     @pytest.mark.parametrize("unit", ["KEY", "&", "a", "a ", " ", ":", "\\", "KEY ", "a://"])
     def test_no_line_above_takes_long(self, unit: str) -> None:
         masked([unit * 300_000, "  a: b"], 2)
 
-    @given(st.sampled_from(NAMES), st.sampled_from([": ", "=", " = ", ": '"]), st.integers(0, 8))
+    @given(
+        st.sampled_from(NAMES.split()),
+        st.sampled_from([": ", "=", " = ", ": '"]),
+        st.integers(0, 8),
+    )
     def test_no_depth_shows_it(self, name: str, sign: str, depth: int) -> None:
         assert "hunter2" not in shown(f"{' ' * depth}{name}{sign}hunter2")
 
     @given(st.lists(st.text(max_size=30), min_size=1, max_size=6), st.data())
     def test_any_text_is_masked_or_stays(self, lines: list[str], data: st.DataObject) -> None:
         number = data.draw(st.integers(1, len(lines)))
-        found = masked(lines, number)
-        assert found.endswith("***") or found == lines[number - 1].rstrip()
+        text = masked(lines, number)
+        assert text.endswith("***") or text == lines[number - 1].rstrip()
 
 
-class TestSourceLines:
-    def test_lines_have_numbers_as_editors_count_them(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yml").write_bytes(b"a\r\nb\x0cc\nd")
-        assert SourceLines(tmp_path)("a.yml") == ("a", "b\x0cc", "d")
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\r\nb\x0cc\nd", ("a", "b\x0cc", "d")),  # as editors count them
+        (b"a\xff\nb", ("a\ufffd", "b")),
+    ],
+)
+def test_lines_of_a_file(content: bytes, lines: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_bytes(content)
+    assert SourceLines(tmp_path)("a.yml") == lines
+    assert SourceLines(Path("/"))(str(tmp_path / "a.yml")) == lines
 
-    def test_a_file_is_read_once(self, tmp_path: Path) -> None:
-        lines = SourceLines(tmp_path)
-        (tmp_path / "a.yml").write_text("a")
-        first = lines("a.yml")
-        (tmp_path / "a.yml").write_text("b")
-        assert lines("a.yml") is first
 
-    def test_a_whole_name_is_taken_as_it_is(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yml").write_text("a")
-        assert SourceLines(Path("/"))(str(tmp_path / "a.yml")) == ("a",)
-
-    def test_what_is_no_text_has_lines(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yml").write_bytes(b"a\xff\nb")
-        assert SourceLines(tmp_path)("a.yml") == ("a\ufffd", "b")
-
-    def test_what_cannot_be_read_has_none(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "pipe.yml")
-        lines = SourceLines(tmp_path)
-        assert [lines(name) for name in ("nowhere", "pipe.yml", ".", "\0")] == [(), (), (), ()]
+def test_a_file_is_read_once_and_an_unreadable_one_has_no_lines(tmp_path: Path) -> None:
+    lines = SourceLines(tmp_path)
+    (tmp_path / "a.yml").write_text("a")
+    first = lines("a.yml")
+    (tmp_path / "a.yml").write_text("b")
+    assert lines("a.yml") is first
+    os.mkfifo(tmp_path / "pipe.yml")
+    assert [lines(name) for name in ("nowhere", "pipe.yml", ".", "\0")] == [(), (), (), ()]
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ def checked(name: str, *reasons: str) -> FileReport:
 
 
 def test_a_reason_stands_once_with_its_files() -> None:
-    found = [checked("a", "one", "two"), checked("b", "one"), checked("c", "three")]
-    assert unchecked(found) == ["one (a, b)", "two (a)", "three (c)"]
+    reports = [checked("a", "one", "two"), checked("b", "one"), checked("c", "three")]
+    assert unchecked(reports) == ["one (a, b)", "two (a)", "three (c)"]
 
 
 def test_many_files_are_counted() -> None:
@@ -29,8 +29,8 @@ def test_a_file_without_mistakes_is_counted_only() -> None:
 
 
 def test_what_is_ignored_is_one_line() -> None:
-    found = outcome(FileReport("compose.yml", "Compose file", (IGNORED,)))
-    assert text(found) == (
+    result = outcome(FileReport("compose.yml", "Compose file", (IGNORED,)))
+    assert text(result) == (
         "compose.yml (Compose file)\n\n"
         "compose.yml:8:9: KL006 ignored: a proxy publishes it\n\n"
         "1 file checked: 0 errors, 0 warnings, 1 ignored\n"
@@ -50,8 +50,10 @@ def test_a_narrow_terminal_wraps_and_cuts() -> None:
 
 def test_a_line_that_is_not_there_any_more_is_left_out() -> None:
     place = replace(ERROR.place, line=99)
-    shown = text(outcome(FileReport("compose.yml", "Compose file", (replace(ERROR, place=place),))))
-    assert "compose.yml:99:46: error KL003" in shown and "|" not in shown
+    output = text(
+        outcome(FileReport("compose.yml", "Compose file", (replace(ERROR, place=place),)))
+    )
+    assert "compose.yml:99:46: error KL003" in output and "|" not in output
 
 
 def test_each_line_to_write_has_its_own() -> None:
@@ -60,13 +62,13 @@ def test_each_line_to_write_has_its_own() -> None:
         LineToWrite("ui", "command", "a:1", "b:1"),
     )
     written = replace(ERROR, finding=replace(ERROR.finding, lines=lines))
-    shown = text(outcome(FileReport("compose.yml", "Compose file", (written,))))
+    output = text(outcome(FileReport("compose.yml", "Compose file", (written,))))
     assert (
         "  fix       advertise localhost\n"
         "  write     kafka: KAFKA_LISTENERS: A://:1\n"
         "            ui: command: a:1 in place of b:1\n"
         "  source    "
-    ) in shown
+    ) in output
     assert written.finding.fix == (
         "advertise localhost; "
         "write kafka: KAFKA_LISTENERS: A://:1; ui: command: a:1 in place of b:1"
@@ -74,19 +76,25 @@ def test_each_line_to_write_has_its_own() -> None:
 
 
 def test_what_reads_the_same_of_several_containers_is_one_block() -> None:
-    places = [(it, Place("compose.yml", line, 7)) for it, line in (("a", 2), ("b", 3), ("c", 4))]
+    places = [
+        (letter, Place("compose.yml", line, 7)) for letter, line in (("a", 2), ("b", 3), ("c", 4))
+    ]
     alike = [
         replace(ERROR, finding=replace(ERROR.finding, container=name), place=place)
         for name, place in places
     ]
-    other = replace(alike[2], finding=replace(alike[2].finding, observed="advertises 0.0.0.0 too"))
-    shown = text(outcome(FileReport("compose.yml", "Compose file", (alike[0], other, alike[1]))))
-    assert shown.splitlines()[2:7] == [
+    different = replace(
+        alike[2], finding=replace(alike[2].finding, observed="advertises 0.0.0.0 too")
+    )
+    output = text(
+        outcome(FileReport("compose.yml", "Compose file", (alike[0], different, alike[1])))
+    )
+    assert output.splitlines()[2:7] == [
         "compose.yml:2:7: error KL003, container a, broker 1, listener EXTERNAL (scope host)",
         "compose.yml:3:7: error KL003, container b, broker 1, listener EXTERNAL (scope host)",
         "  2 |   kafka:",
         "    |       ^",
         "  observed  advertises 0.0.0.0, which is no address of anybody",
     ]
-    assert shown.count("  observed  ") == 2
-    assert shown.endswith("1 file checked: 3 errors, 0 warnings\n")
+    assert output.count("  observed  ") == 2
+    assert output.endswith("1 file checked: 3 errors, 0 warnings\n")

@@ -116,7 +116,7 @@ def _files() -> list[str]:
 
 
 def _mapped(work: Path, directory: Path) -> Choice:
-    """Run all unit tests once; those that do not pass as the code stands judge nothing."""
+    """Run all unit tests once; tests that fail without a mistake are left out."""
     if not (directory / reach.SESSION).is_file():
         _map(work, directory)
     tests, failed, modules = reach.read(directory)

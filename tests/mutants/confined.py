@@ -1,4 +1,4 @@
-"""Where a mistake can do no harm: processes of its own, and files that can only be read.
+"""Namespaces in which a mistake can do no harm: separate processes, and read-only files.
 
 Code under test ends processes and removes directories; with a condition turned round it would end
 others' and remove others'. So all runs in namespaces of its own: no other process is there to be
@@ -16,15 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 INSIDE = "EARSHOT_MUTANTS_DIRECTORY"
-LEFT_OUT = {
-    ".git",
-    ".venv",
-    ".earshot",
-    ".hypothesis",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".pytest_cache",
-}
+CACHES = {".hypothesis", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+LEFT_OUT = {".git", ".venv", ".earshot", *CACHES}
 KINDS = ("ext4", "xfs", "btrfs", "overlay", "tmpfs", "zfs", "f2fs", "ext3", "fuse.sshfs", "nfs4")
 
 

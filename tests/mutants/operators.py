@@ -1,4 +1,4 @@
-"""Single mistakes that one can make in a source: a span of its text, and what stands there instead.
+"""Single mistakes in a source: a span of its text, and the replacement.
 
 Left alone is what no test of behaviour could notice: annotations, docstrings and other strings,
 f-strings (their parts have no reliable place before Python 3.12), `__all__`, what makes values
@@ -54,7 +54,7 @@ class Mutant:
     def change(self, source: str) -> str:
         """``was -> is``, each on one line, shortened: how a list of equivalents names it.
 
-        What is too short to be found stands in its line.
+        A short span is shown with its line.
         """
         encoded = source.encode()
         was, now = encoded[self.start : self.end].decode(), self.text
@@ -228,7 +228,7 @@ def _of_statements(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
 
 
 def _negated(test: ast.expr) -> Iterator[tuple[str, ast.AST, str]]:
-    """Not where a swapped comparison or a dropped ``not`` says the same."""
+    """Left out if a swapped comparison or a dropped ``not`` has the same effect."""
     match test:
         case ast.Compare(ops=[_]) | ast.UnaryOp(op=ast.Not()):
             return

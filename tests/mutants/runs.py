@@ -58,7 +58,7 @@ def run(
     plugins: Sequence[object] = (),
     environment: dict[str, str] | None = None,
 ) -> int | None:
-    """The exit code of pytest in a process of its own; None when it took longer than ``seconds``.
+    """The exit code of pytest in another process; None if it took longer than ``seconds``.
 
     Whatever it has started is ended with it.
     """

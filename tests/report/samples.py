@@ -55,13 +55,28 @@ def cell(listener: str, broker: int, vantage: str = "host") -> Cell:
 
 def failed(good: Cell, stage: Stage, cause: Cause) -> Cell:
     """``good``, had it failed at ``stage``."""
-    return good.model_copy(
-        update={
-            "verdict": Verdict.FAIL,
-            "stages": stages(stage),
-            "cause": cause,
-            "latency_ms": None,
-        }
+    changes = {"stages": stages(stage), "cause": cause, "latency_ms": None}
+    return good.model_copy(update={"verdict": Verdict.FAIL, **changes})
+
+
+def undecided(good: Cell, verdict: Verdict, reason: str) -> Cell:
+    """``good``, had no stage of it been tried."""
+    changes = {"verdict": verdict, "stages": (), "latency_ms": None, "reason": reason}
+    return good.model_copy(update=changes)
+
+
+def reached_addresses(cells: list[Cell]) -> tuple[ReachedAddress, ...]:
+    """The addresses of cells: none that failed was resolved."""
+    return tuple(
+        ReachedAddress(
+            listener=cell.listener,
+            broker=cell.broker,
+            address=cell.address,
+            resolved=("127.0.0.1",) if cell.verdict is Verdict.PASS else (),
+            reached=cell.verdict is Verdict.PASS,
+            error="" if cell.verdict is Verdict.PASS else "NXDOMAIN",
+        )
+        for cell in cells
     )
 
 
@@ -92,7 +107,7 @@ def copied(leader: int, follower: int) -> Replication:
     return Replication(leader=leader, follower=follower, listener="INTERNAL", verdict=Verdict.PASS)
 
 
-PAIRS = [(leader, it) for leader in BROKERS for it in BROKERS if it != leader]
+PAIRS = [(leader, follower) for leader in BROKERS for follower in BROKERS if follower != leader]
 
 
 def all_pass() -> Report:
@@ -105,23 +120,14 @@ def all_pass() -> Report:
         for read in LISTENERS
         for broker in BROKERS
     ]
-    reached = [
-        ReachedAddress(
-            listener=item.listener,
-            broker=item.broker,
-            address=item.address,
-            resolved=("127.0.0.1",),
-            reached=True,
-        )
-        for item in healthy_cells()
-    ]
+    reached = reached_addresses(healthy_cells())
     return report(
         healthy_cells(),
         kind="validation",
         seconds=21.5,
         delivery=delivery,
         replication=[copied(*pair) for pair in PAIRS],
-        vantages=[Vantage(name="host", where="devbox", reached=tuple(reached))],
+        vantages=[Vantage(name="host", where="devbox", reached=reached)],
         incarnations={"broker-1": "4242@1740832000", "broker-2": "4243@1740832000"},
     )
 
@@ -169,7 +175,7 @@ def not_replicated() -> Report:
 
 
 def drift() -> Report:
-    """Broker 3 advertises another port than the contract says."""
+    """Broker 3 advertises another port than the contract has."""
     cells = healthy_cells()
     cause = Cause(
         kind="drift",
@@ -182,41 +188,13 @@ def drift() -> Report:
     return report(cells, cluster_id="", notes=[note])
 
 
-def another_cluster() -> Report:
-    """Another checkout's brokers hold every address."""
-    cells = []
-    for good in healthy_cells():
-        cause = Cause(
-            kind="another-cluster",
-            observed=f"{good.address} belongs to cluster 7QhzWcGeQ9mTn0UP4nS3Rg",
-            expected="cluster 5L6g3nShT-eMCtK-X86swQ of the contract",
-            remedy=f"see whose brokers listen at {good.address}: stop them, or give one of the two "
-            "other ports",
-        )
-        cells.append(failed(good, Stage.METADATA, cause))
-    return report(cells)
-
-
 def inconclusive() -> Report:
     """The vantage itself is broken, and one listener was left out on purpose."""
+    broken = "no resolver answers from here, not even for the control name"
     cells = [
-        good.model_copy(
-            update={
-                "verdict": Verdict.INCONCLUSIVE,
-                "reason": "no resolver answers from here, not even for the control name",
-                "stages": (),
-                "latency_ms": None,
-            }
-        )
+        undecided(good, Verdict.INCONCLUSIVE, broken)
         if good.listener == "EXTERNAL"
-        else good.model_copy(
-            update={
-                "verdict": Verdict.SKIP,
-                "reason": "its clients stand elsewhere",
-                "stages": (),
-                "latency_ms": None,
-            }
-        )
+        else undecided(good, Verdict.SKIP, "its clients stand elsewhere")
         for good in healthy_cells()
     ]
     vantage = Vantage(
@@ -227,46 +205,33 @@ def inconclusive() -> Report:
 
 def executor_fails() -> Report:
     """An executor cannot resolve a name that the driver can."""
-    cells = healthy_cells("driver")
-    reached = []
-    for good in healthy_cells("executor-1"):
+    cells = healthy_cells("executor-1")
+    for index, good in enumerate(cells):
         cause = Cause(
             kind="unresolvable",
             observed=f"{good.address}: the name does not exist (NXDOMAIN) for resolver 192.0.2.7",
             expected="a name that executors resolve",
             remedy="advertise a name that the resolver of executor-1 knows",
         )
-        bad = good.listener == "EXTERNAL"
-        cells.append(failed(good, Stage.RESOLVE, cause) if bad else good)
-        reached.append(
-            ReachedAddress(
-                listener=good.listener,
-                broker=good.broker,
-                address=good.address,
-                resolved=() if bad else ("127.0.0.1",),
-                reached=not bad,
-                error="NXDOMAIN" if bad else "",
-            )
-        )
+        if good.listener == "EXTERNAL":
+            cells[index] = failed(good, Stage.RESOLVE, cause)
+    executor = Vantage(
+        name="executor-1",
+        kind="executor",
+        where="worker-a",
+        resolvers=("192.0.2.7",),
+        reached=reached_addresses(cells),
+        verdict=Verdict.FAIL,
+    )
     return report(
-        cells,
+        [*healthy_cells("driver"), *cells],
         kind="validation",
-        vantages=[
-            Vantage(name="driver", where="devbox"),
-            Vantage(
-                name="executor-1",
-                kind="executor",
-                where="worker-a",
-                resolvers=("192.0.2.7",),
-                reached=tuple(reached),
-                verdict=Verdict.FAIL,
-            ),
-        ],
+        vantages=[Vantage(name="driver", where="devbox"), executor],
     )
 
 
 def vantages() -> Report:
-    """Three scopes, each from where its clients stand: one fails, one could not be stood on."""
+    """Three scopes, each from the vantage of its clients: one fails, one could not be used."""
     scopes = {
         "internal": ("BOB", Scope.INTERNAL, "kafka0:29092"),
         "host": ("FRED", Scope.HOST, "localhost:9092"),
@@ -284,15 +249,11 @@ def vantages() -> Report:
         good = cell("INTERNAL", 0, name).model_copy(
             update={"listener": listener, "scopes": (scope,), "address": read_address(address)}
         )
-        undecided = {
-            "verdict": Verdict.INCONCLUSIVE,
-            "stages": (),
-            "latency_ms": None,
-            "reason": down,
-        }
-        cells.append(good if name == "internal" else good.model_copy(update=undecided))
         if name == "host":
-            cells[-1] = failed(good, Stage.TCP, cause)
+            good = failed(good, Stage.TCP, cause)
+        elif name == "external":
+            good = undecided(good, Verdict.INCONCLUSIVE, down)
+        cells.append(good)
     delivery = Delivery(
         written_through="BOB", read_through="BOB", broker=0, acknowledged=1000, read=1000
     )
@@ -331,7 +292,6 @@ ALL = {
     "dead_broker": dead_broker,
     "not_replicated": not_replicated,
     "drift": drift,
-    "another_cluster": another_cluster,
     "inconclusive": inconclusive,
     "executor_fails": executor_fails,
     "vantages": vantages,

@@ -20,6 +20,10 @@ from tests.report import samples
 pytestmark = [pytest.mark.e2e, pytest.mark.requires("chromium")]
 
 CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+OPTIONS = """
+--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync
+--disable-background-networking --disable-component-update
+"""
 MEASURE = """
 <script>
 const faults = [];
@@ -77,14 +81,7 @@ def browse(report: Report, folder: Path, width: int = 1100, dark: bool = False) 
     done = subprocess.run(
         [
             browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
+            *OPTIONS.split(),
             f"--user-data-dir={folder / 'profile'}",
             f"--window-size={width},900",
             f"--blink-settings=preferredColorScheme={0 if dark else 1}",
@@ -120,23 +117,23 @@ def long_names() -> Report:
 @pytest.mark.parametrize("name", ["all_pass", "dead_broker", "executor_fails", "hostile"])
 def test_the_page_shows_every_cell_and_nothing_overflows(name: str, tmp_path: Path) -> None:
     report = samples.ALL[name]()
-    found = browse(report, tmp_path)
-    assert found["tiles"] == {
+    page = browse(report, tmp_path)
+    assert page["tiles"] == {
         f"{cell.vantage}/{cell.listener}/{cell.broker}": str(cell.verdict) for cell in report.cells
     }
-    assert found["faults"] == []
-    assert found["requests"] == []
-    assert not found["pageOverflows"] and found["outside"] == []
-    assert found["cutLabels"] == []
-    assert found["picture"] > 500
+    assert page["faults"] == []
+    assert page["requests"] == []
+    assert not page["pageOverflows"] and page["outside"] == []
+    assert page["cutLabels"] == []
+    assert page["picture"] > 500
 
 
 @pytest.mark.parametrize("width", [500, 1100])
 def test_long_names_wrap_in_narrow_and_wide_windows(width: int, tmp_path: Path) -> None:
-    found = browse(long_names(), tmp_path, width)
-    assert len(found["tiles"]) == 40
-    assert not found["pageOverflows"] and found["outside"] == []
-    assert found["cutLabels"] == []
+    page = browse(long_names(), tmp_path, width)
+    assert len(page["tiles"]) == 40
+    assert not page["pageOverflows"] and page["outside"] == []
+    assert page["cutLabels"] == []
 
 
 def test_the_page_turns_dark_with_the_reader(tmp_path: Path) -> None:

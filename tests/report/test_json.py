@@ -20,9 +20,9 @@ from tests.report import samples
     ],
 )
 def test_each_fault_has_its_message(text: bytes, observed: str) -> None:
-    with pytest.raises(EarshotError, match=observed) as found:
+    with pytest.raises(EarshotError, match=observed) as caught:
         read_report(text, "r.json")
-    assert str(found.value).startswith("r.json")
+    assert str(caught.value).startswith("r.json")
 
 
 def test_text_of_a_broker_reverses_no_line_of_the_document() -> None:
@@ -58,8 +58,8 @@ def test_addresses_are_text_in_the_document_as_they_ever_were() -> None:
     text = json(samples.all_pass())
     assert '"address": "localhost:19092"' in text
     for observed in ("my_kafka:9092", ":9092", "[kafka:9094]:30000", "localhost:-1"):
-        found = read_report(text.replace("localhost:19092", observed), "r.json")
-        assert str(found.cells[0].address) == observed
+        report = read_report(text.replace("localhost:19092", observed), "r.json")
+        assert str(report.cells[0].address) == observed
 
 
 def test_an_address_without_a_port_is_named() -> None:
@@ -70,11 +70,11 @@ def test_an_address_without_a_port_is_named() -> None:
 
 def test_of_many_problems_the_first_twenty_are_named() -> None:
     text = json(samples.all_pass()).replace("localhost:", "localhost;")
-    with pytest.raises(EarshotError) as found:
+    with pytest.raises(EarshotError) as caught:
         read_report(text, "r.json")
     # six cells, and the first of what a vantage reached
-    assert found.value.observed.count("allowed: host:port or") == 7
+    assert caught.value.observed.count("allowed: host:port or") == 7
     cells = samples.healthy_cells() * 4
-    with pytest.raises(EarshotError) as found:
+    with pytest.raises(EarshotError) as caught:
         read_report(json(samples.report(cells)).replace("localhost:", "localhost;"), "r.json")
-    assert found.value.observed.count("allowed: host:port or") == 20
+    assert caught.value.observed.count("allowed: host:port or") == 20

@@ -20,13 +20,14 @@ from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
 
-class Cells(HTMLParser):
-    """Reads the matrix of a page back: verdict by cell."""
+class Page(HTMLParser):
+    """Reads a page back: its tags, and the verdict of each cell of its matrix."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Report) -> None:
         super().__init__()
         self.verdicts: dict[str, str] = {}
         self.tags: set[str] = set()
+        self.feed(render(report, Format.HTML))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
@@ -81,18 +82,10 @@ def test_every_failing_cell_is_named_in_text_and_markdown(report: Report) -> Non
     sections = render(report, Format.MARKDOWN).split("\n\n### ")
     for cell in failing(report):
         name = f"broker {cell.broker} ({cell.address})"
-        assert any(
-            block.startswith(f"FAIL {cell.listener}, ")
-            and f"from {cell.vantage} stage" in block
-            and name in block
-            for block in blocks
-        ), name
-        assert any(
-            f"{cell.listener}, " in section
-            and f"from {cell.vantage}" in section
-            and escape(name) in section
-            for section in sections
-        ), name
+        start, end = f"FAIL {cell.listener}, ", f"from {cell.vantage} stage"
+        assert any(block.startswith(start) and end in block and name in block for block in blocks)
+        words = (f"{cell.listener}, ", f"from {cell.vantage}", escape(name))
+        assert any(all(word in section for word in words) for section in sections), name
 
 
 @settings(max_examples=25, deadline=None)
@@ -111,17 +104,10 @@ def test_every_cell_is_one_case_of_junit(report: Report) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(reports())
-def test_every_cell_is_a_tile_of_the_page(report: Report) -> None:
-    page = Cells()
-    page.feed(render(report, Format.HTML))
-    assert page.verdicts == {
+def test_every_cell_is_a_tile_of_the_page_and_json_is_the_report(report: Report) -> None:
+    assert Page(report).verdicts == {
         f"{cell.vantage}/{cell.listener}/{cell.broker}": str(cell.verdict) for cell in report.cells
     }
-
-
-@settings(max_examples=25, deadline=None)
-@given(reports())
-def test_json_is_the_report(report: Report) -> None:
     text = render(report, Format.JSON)
     assert read_report(text, "a file") == report
     assert json.loads(text)["run"] == report.run
@@ -139,28 +125,16 @@ def test_a_brokers_answer_begins_no_line(format: Format) -> None:
     address = Address("b\n::stop-commands::x\n", 9092)
     cause = Cause(kind="refused", observed="a", expected="b", remedy="c")
     cell = samples.failed(samples.cell("EXTERNAL", 1), Stage.TCP, cause)
-    named = {"listener": "A\n::error::x\nB", "address": address}
-    report = samples.report([cell.model_copy(update=named)])
+    changes = {"listener": "A\n::error::x\nB", "address": address}
+    report = samples.report([cell.model_copy(update=changes)])
     assert "\n::" not in render(report, format)
 
 
-def test_no_markup_gets_through() -> None:
-    page = Cells()
-    page.feed(render(samples.hostile(), Format.HTML))
-    assert "script" not in page.tags
+def test_no_markup_gets_through_and_a_page_fetches_nothing() -> None:
+    assert "script" not in Page(samples.hostile()).tags
     assert "<script" not in render(samples.hostile(), Format.MARKDOWN).replace("\\<", "")
-
-
-def test_a_page_fetches_nothing() -> None:
-    page = render(samples.all_pass(), Format.HTML)
-    assert "default-src 'none'" in page
-    assert not {"link", "img", "iframe", "script"} & _tags(page)
-
-
-def _tags(page: str) -> set[str]:
-    parser = Cells()
-    parser.feed(page)
-    return parser.tags
+    assert "default-src 'none'" in render(samples.all_pass(), Format.HTML)
+    assert not {"link", "img", "iframe", "script"} & Page(samples.all_pass()).tags
 
 
 @pytest.mark.parametrize("brokers", [8, 9])
@@ -180,10 +154,7 @@ def test_markdown_has_a_row_for_each_broker_where_there_are_many(brokers: int) -
         assert sum(line.startswith("| broker 9 | ") for line in lines) == 1
 
 
-def test_a_mark_never_stands_for_two_verdicts() -> None:
+def test_each_verdict_has_its_own_mark_and_an_unknown_format_is_refused() -> None:
     assert len(set(MARKS.values())) == len(Verdict)
-
-
-def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(ValueError, match="yaml"):
         render(samples.drift(), "yaml")

@@ -10,13 +10,20 @@ from earshot.validation.terms import Verdict
 
 
 class Screen(io.StringIO):
-    """Double of a terminal; ``None`` is an encoding that it does not know."""
+    """Double of a stream without a size; ``None`` is an unknown encoding."""
 
-    encoding: str | None = "utf-8"  # type: ignore[assignment]
-    number: int | Exception = 7
+    def __init__(self, encoding: str | None = "utf-8", *, is_terminal: bool = True) -> None:
+        super().__init__()
+        self._encoding = encoding
+        self._is_terminal = is_terminal
+        self.number: int | Exception = OSError("no file behind it")
+
+    @property
+    def encoding(self) -> str | None:  # type: ignore[override]  # typeshed has no None
+        return self._encoding
 
     def isatty(self) -> bool:
-        return True
+        return self._is_terminal
 
     def fileno(self) -> int:
         if isinstance(self.number, Exception):
@@ -30,41 +37,58 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("size", "width"), [(132, 132), (0, 100)])
-def test_a_terminal_is_as_wide_as_it_says(
-    size: int, width: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("screen", "variables", "expected"),
+    [
+        (Screen(is_terminal=False), {}, Terminal()),
+        (Screen(), {"TERM": "dumb"}, Terminal()),
+        (Screen(), {}, Terminal(colour=True, signs=True)),
+        (Screen(), {"NO_COLOR": "1"}, Terminal(signs=True)),
+        (Screen("ascii"), {}, Terminal(colour=True)),
+        (Screen(None), {}, Terminal(colour=True)),
+    ],
+)
+def test_what_a_stream_can_show(
+    screen: Screen,
+    variables: dict[str, str],
+    expected: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Terminal.of(screen) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "width"),
+    [
+        (7, 132, 132),
+        (7, 0, 100),
+        (OSError("no file behind it"), 132, 100),
+        (ValueError("closed"), 132, 100),
+    ],
+)
+def test_the_width_is_the_terminal_s_or_that_of_a_log(
+    number: int | Exception, size: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((size, 24)))
-    assert Terminal.of(Screen()) == Terminal(colour=True, signs=True, width=width)
-
-
-@pytest.mark.parametrize("reason", [OSError("no file behind it"), ValueError("closed")])
-def test_a_terminal_that_cannot_be_asked_is_as_wide_as_a_log(reason: Exception) -> None:
     screen = Screen()
-    screen.number = reason
-    assert Terminal.of(screen).width == 100
+    screen.number = number
+    assert Terminal.of(screen) == Terminal(colour=True, signs=True, width=width)
 
 
-def test_a_stream_without_an_encoding_gets_no_signs(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen()
-    screen.encoding = None
-    screen.number = OSError("no file behind it")
-    assert Terminal.of(screen) == Terminal(colour=True)
+VERDICTS = (Verdict.PASS, Verdict.FAIL, Verdict.SKIP, Verdict.INCONCLUSIVE)
 
 
-def test_marks() -> None:
-    order = (Verdict.PASS, Verdict.FAIL, Verdict.SKIP, Verdict.INCONCLUSIVE)
-    assert [Terminal().mark(it) for it in order] == ["ok", "FAIL", "--", "??"]
-    assert [Terminal(signs=True).mark(it) for it in order] == ["✔", "✘", "–", "?"]  # noqa: RUF001
-
-
-def test_colours() -> None:
-    ink = Terminal(colour=True)
-    order = (Verdict.PASS, Verdict.FAIL, Verdict.SKIP, Verdict.INCONCLUSIVE)
-    codes = [ink.tint("x", it).removesuffix("x\x1b[0m") for it in order]
+def test_marks_and_colours() -> None:
+    assert [Terminal().mark(verdict) for verdict in VERDICTS] == ["ok", "FAIL", "--", "??"]
+    signs = [Terminal(signs=True).mark(verdict) for verdict in VERDICTS]
+    assert signs == ["✔", "✘", "–", "?"]  # noqa: RUF001
+    terminal = Terminal(colour=True)
+    codes = [terminal.tint("x", verdict).removesuffix("x\x1b[0m") for verdict in VERDICTS]
     assert codes == ["\x1b[32m", "\x1b[1;31m", "\x1b[2m", "\x1b[33m"]
-    assert ink.bold("x") == "\x1b[1mx\x1b[0m"
-    assert (ink.bold("  "), ink.bold("")) == ("  ", "")
+    assert terminal.bold("x") == "\x1b[1mx\x1b[0m"
+    assert (terminal.bold("  "), terminal.bold("")) == ("  ", "")
     assert Terminal().bold("x") == "x"
 
 

@@ -5,7 +5,7 @@ import pytest
 from earshot.listeners.address import Address
 from earshot.report import topology as geometry
 from earshot.report.topology import topology
-from earshot.validation.result import Cause, ReachedAddress, Vantage
+from earshot.validation.result import Cause, Cell, ReachedAddress, Vantage
 from earshot.validation.terms import Stage, Verdict
 from tests.report import samples
 
@@ -13,13 +13,13 @@ from tests.report import samples
 @pytest.mark.parametrize("name", samples.ALL)
 def test_boxes_lie_inside_and_apart(name: str) -> None:
     picture = topology(samples.ALL[name]())
-    taken = set()
+    places = set()
     for box in picture.boxes:
         assert 0 <= box.x <= geometry.WIDTH - geometry.BOX_WIDTH
         assert geometry.TOP <= box.y <= picture.height - geometry.BOX_HEIGHT
         assert len(box.label) <= geometry.LETTERS and len(box.note) <= geometry.LETTERS
-        taken.add((box.x, box.y))
-    assert len(taken) == len(picture.boxes)
+        places.add((box.x, box.y))
+    assert len(places) == len(picture.boxes)
 
 
 def test_a_dead_broker_is_red_and_so_are_its_lines() -> None:
@@ -41,41 +41,37 @@ def test_an_executor_is_linked_by_what_it_reached() -> None:
     assert verdicts["driver to EXTERNAL"] == Verdict.PASS
 
 
-def test_a_vantage_that_is_broken_is_red_whatever_it_saw() -> None:
-    broken = Vantage(name="host", verdict=Verdict.FAIL)
-    picture = topology(samples.report(samples.healthy_cells(), vantages=[broken]))
-    assert {box.label: box.verdict for box in picture.boxes}["host"] == Verdict.FAIL
-
-
-def test_what_an_executor_reached_is_drawn_where_there_is_such_a_listener() -> None:
-    reached = [
-        ReachedAddress(
-            listener=listener, broker=1, address=Address("localhost", 1), reached=listener == "B"
-        )
+def test_lines_of_an_executor_without_cells_lead_to_listeners_of_the_report() -> None:
+    at = Address("localhost", 1)
+    reached = tuple(
+        ReachedAddress(listener=listener, broker=1, address=at, reached=listener == "B")
         for listener in ("INTERNAL", "EXTERNAL", "B")
-    ]
-    executor = Vantage(name="executor-1", kind="executor", reached=tuple(reached))
-    host = Vantage(name="host")
-    picture = topology(samples.report(samples.healthy_cells(), vantages=[host, executor]))
-    lines = {line.full: line.verdict for line in picture.lines if "executor-1" in line.full}
-    assert lines == {"executor-1 to INTERNAL": Verdict.FAIL, "executor-1 to EXTERNAL": Verdict.FAIL}
-    boxes = {box.label: box.verdict for box in picture.boxes}
-    assert boxes["executor-1"] == Verdict.FAIL and boxes["host"] == Verdict.PASS
+    )
+    executor = Vantage(name="executor-1", kind="executor", reached=reached)
+    broken = Vantage(name="host", verdict=Verdict.FAIL)
+    for host, verdict in ((Vantage(name="host"), Verdict.PASS), (broken, Verdict.FAIL)):
+        picture = topology(samples.report(samples.healthy_cells(), vantages=[host, executor]))
+        lines = {line.full: line.verdict for line in picture.lines if "executor-1" in line.full}
+        listeners = ("INTERNAL", "EXTERNAL")
+        assert lines == {f"executor-1 to {name}": Verdict.FAIL for name in listeners}
+        boxes = {box.label: box.verdict for box in picture.boxes}
+        assert (boxes["executor-1"], boxes["host"]) == (Verdict.FAIL, verdict)
 
 
-def test_brokers_share_a_box_where_there_are_too_many() -> None:
-    def brokers(count: int, *, failed: bool = False) -> list[str]:
-        cells = [samples.cell("EXTERNAL", broker) for broker in range(count)]
-        if failed:
-            cause = Cause(kind="refused", observed="", expected="", remedy="")
-            cells = [samples.failed(cell, Stage.TCP, cause) for cell in cells]
-        boxes = topology(samples.report(cells)).boxes
-        return [box.label for box in boxes if box.x == geometry.COLUMNS[2]]
+def broker_boxes(cells: list[Cell]) -> list[str]:
+    boxes = topology(samples.report(cells)).boxes
+    return [box.label for box in boxes if box.x == geometry.COLUMNS[2]]
 
-    assert brokers(geometry.MAX_BOXES) == [f"broker {id}" for id in range(geometry.MAX_BOXES)]
-    assert brokers(geometry.MAX_BOXES + 1) == [f"{geometry.MAX_BOXES + 1} brokers"]
-    alone = [f"broker {id}" for id in range(geometry.MAX_BOXES + 1)]
-    assert brokers(geometry.MAX_BOXES + 1, failed=True) == alone
+
+def test_many_brokers_without_a_fault_share_a_box() -> None:
+    cause = Cause(kind="refused", observed="refused", expected="an answer", remedy="start it")
+    cells = [samples.cell("EXTERNAL", broker) for broker in range(1000)]
+    failed = [samples.failed(cell, Stage.TCP, cause) for cell in cells]
+    most = geometry.MAX_BOXES
+    assert broker_boxes(cells[:most]) == [f"broker {id}" for id in range(most)]
+    assert broker_boxes(cells[: most + 1]) == [f"{most + 1} brokers"]
+    assert broker_boxes(failed[: most + 1]) == [f"broker {id}" for id in range(most + 1)]
+    assert broker_boxes([*cells[:500], failed[500], *cells[501:]]) == ["broker 500", "999 brokers"]
 
 
 @pytest.mark.parametrize(
@@ -88,15 +84,6 @@ def test_a_name_that_does_not_fit_is_cut(name: str, shown: str) -> None:
         shown or "passed",
         f"host ({name}): passed" if name else "host: passed",
     )
-
-
-def test_of_many_brokers_those_without_a_fault_share_a_box() -> None:
-    cells = [samples.cell("EXTERNAL", broker) for broker in range(1, 1001)]
-    cause = Cause(kind="refused", observed="refused", expected="an answer", remedy="start it")
-    cells[499] = samples.failed(cells[499], Stage.TCP, cause)
-    picture = topology(samples.report(cells))
-    brokers = [box.label for box in picture.boxes if box.x == geometry.COLUMNS[2]]
-    assert brokers == ["broker 500", "999 brokers"]
 
 
 def test_nothing_looked_at_gives_an_empty_picture() -> None:

@@ -36,7 +36,7 @@ def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ),
     ],
 )
-def test_only_what_is_known_of_the_cluster_is_said(
+def test_unknown_facts_of_the_cluster_are_left_out(
     changes: dict[str, object], expected: str
 ) -> None:
     assert subject(samples.report([], **changes)) == expected
@@ -52,7 +52,7 @@ def test_only_what_is_known_of_the_cluster_is_said(
     ],
     ids=["without a zone", "in UTC", "elsewhere"],
 )
-def test_every_moment_is_told_in_utc(when: datetime) -> None:
+def test_every_moment_is_shown_in_utc(when: datetime) -> None:
     assert moment(when) == "2025-03-01 12:30:15 UTC"
 
 
@@ -79,7 +79,7 @@ def test_a_cell_shows_its_latency_the_stage_that_failed_or_its_verdict() -> None
         ),
     ],
 )
-def test_a_vantage_says_where_it_stands(vantage: Vantage, expected: str) -> None:
+def test_a_vantage_is_shown_with_its_place(vantage: Vantage, expected: str) -> None:
     assert standpoint(vantage) == expected
 
 
@@ -116,7 +116,7 @@ def test_what_cannot_be_printed_is_spelled_out(text: str, expected: str) -> None
 def test_pairs_of_brokers_that_were_not_tried_are_counted() -> None:
     pairs = [(a, b) for a in range(1, 8) for b in range(1, 8) if a != b]
 
-    def told(tried: list[tuple[int, int]]) -> str:
+    def summary(tried: list[tuple[int, int]]) -> str:
         replication = tuple(
             Replication(leader=leader, follower=follower, verdict=Verdict.PASS)
             for leader, follower in tried
@@ -124,6 +124,6 @@ def test_pairs_of_brokers_that_were_not_tried_are_counted() -> None:
         report = samples.all_pass().model_copy(update={"replication": replication})
         return tally(report).rpartition("; ")[2]
 
-    assert told(pairs) == "42 of 42 replications passed"
+    assert summary(pairs) == "42 of 42 replications passed"
     ring = [(a, b) for a, b in pairs if (b - a) % 7 in (1, 2)]
-    assert told(ring) == "14 of 14 replications passed, of 42 pairs of brokers"
+    assert summary(ring) == "14 of 14 replications passed, of 42 pairs of brokers"

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.listeners.address import parse_address
 from earshot.listeners.terms import Scope
-from earshot.sources.parsed_listener import Audience, audience
+from earshot.sources.parsed_listener import audience
 from earshot.topology.container import Container, JoinedNetwork, PublishedPort
 
 PUBLISHED = PublishedPort(9092, 39092)
@@ -57,20 +57,15 @@ ELSEWHERE = "b.example.com, which is elsewhere, on the published port 39092->909
 def test_a_name_or_a_port_tells(
     name: str, bind_port: int, advertised: str, container: Container, scopes: str, why: str
 ) -> None:
-    found = audience(name, bind_port, parse_address(advertised), container, VALUES)
-    assert ("+".join(found.scopes), found.why) == (scopes, why)
+    clients = audience(name, bind_port, parse_address(advertised), container, VALUES)
+    assert ("+".join(clients.scopes), clients.why) == (scopes, why)
 
 
 @pytest.mark.parametrize(
     ("host", "scopes"), [("localhost", (Scope.HOST,)), ("b.example.com", tuple(Scope)[1::2])]
 )
-def test_the_inter_broker_listener_of_a_single_broker_has_no_clients(
+def test_the_inter_broker_listener_of_a_single_broker_is_not_internal(
     host: str, scopes: tuple[Scope, ...]
 ) -> None:
-    found = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
-    assert found.scopes == scopes
-
-
-def test_an_audience_need_not_be_given() -> None:
-    found = audience("A", 1, parse_address("k1:1"), replace(INSIDE, networks=()), {})
-    assert found == Audience((Scope.INTERNAL,), "k1 is the container's name inside its network")
+    clients = audience("IB", 9092, parse_address(f"{host}:1"), INSIDE, VALUES | LONE)
+    assert clients.scopes == scopes

@@ -15,13 +15,17 @@ CONTROLLER = {
 }
 
 
-def test_a_controller_of_a_dynamic_quorum_advertises_its_own_entry() -> None:
-    view = ForeignSettings(CONTROLLER, (4, 1, 1), complete=True)
-    assert quorum_address(view) == Address("c1", 9093)
-
-
 @pytest.mark.parametrize(
-    "change", [{"controller.quorum.voters": "1@c1:9093"}, {"process.roles": "broker"}]
+    ("change", "address"),
+    [
+        ({}, Address("c1", 9093)),
+        # a static quorum
+        ({"controller.quorum.voters": "1@c1:9093"}, None),
+        ({"process.roles": "broker"}, None),
+    ],
 )
-def test_a_static_quorum_and_a_broker_have_no_such_address(change: dict[str, str]) -> None:
-    assert quorum_address(ForeignSettings(CONTROLLER | change, (4, 1, 1), complete=True)) is None
+def test_a_controller_of_a_dynamic_quorum_advertises_its_address(
+    change: dict[str, str], address: Address | None
+) -> None:
+    view = ForeignSettings(CONTROLLER | change, (4, 1, 1), complete=True)
+    assert quorum_address(view) == address

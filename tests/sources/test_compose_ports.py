@@ -10,7 +10,7 @@ from earshot.topology.container import NodePort, PublishedPort
 
 
 @pytest.mark.parametrize(
-    ("item", "expected"),
+    ("entry", "expected"),
     [
         ("9092", [PublishedPort(9092, None)]),
         (9092, [PublishedPort(9092, None)]),
@@ -39,47 +39,29 @@ from earshot.topology.container import NodePort, PublishedPort
         ),
     ],
 )
-def test_forms(item: object, expected: list[PublishedPort]) -> None:
-    assert read_port(item, "p") == expected
+def test_forms(entry: object, expected: list[PublishedPort]) -> None:
+    assert read_port(entry, "p") == expected
 
 
 @pytest.mark.parametrize(
-    "item",
+    "entry",
     [
-        "",
-        "x",
-        "0",
-        "70000",
-        "9092:",
-        "1-2:1-3",
-        "1-3:1-2",
-        "9092:9093-",
-        "65535-65536",
-        "65536",
-        "0-1",
-        "999999",
+        *("", "x", "0", "70000", "9092:", "1-2:1-3", "1-3:1-2", "9092:9093-", "65535-65536"),
+        *("65536", "0-1", "999999", "3-2", "3-2:1", "1.2.3:1:2", "host:1:2", "1:2:3:4"),
+        *("9092/TCP", 9092.0, None, ["9092"]),
         {"target": ""},
         {"target": None},
         {"target": "9092", "published": "x"},
         {"target": 9092, "host_ip": "host"},
         {"target": "1-2", "published": "1-3"},
-        9092.0,
-        "3-2",
-        "3-2:1",
-        "1.2.3:1:2",
-        "host:1:2",
-        "1:2:3:4",
-        "9092/TCP",
         {"published": 1},
         {"target": 1, "port": 2},
-        ["9092"],
-        None,
     ],
 )
-def test_what_compose_refuses_is_refused(item: object) -> None:
+def test_an_entry_that_compose_refuses_is_refused(entry: object) -> None:
     with pytest.raises(EarshotError) as caught:
-        read_port(item, "services.kafka.ports[0]")
-    assert str(caught.value) == f"services.kafka.ports[0]: found {item!r}\n  allowed: {ALLOWED}"
+        read_port(entry, "services.kafka.ports[0]")
+    assert str(caught.value) == f"services.kafka.ports[0]: found {entry!r}\n  allowed: {ALLOWED}"
 
 
 PORT = st.integers(1, 65535)
@@ -97,7 +79,7 @@ def test_short_and_long_form_say_the_same(outer: int, inner: int, ip: str, proto
 @given(st.text(alphabet="0123456789:-./[]tcpud", max_size=24))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = read_port(text, "p")
+        ports = read_port(text, "p")
     except EarshotError:
         return
-    assert found and all(1 <= item.container_port <= 65535 for item in found)
+    assert ports and all(1 <= port.container_port <= 65535 for port in ports)

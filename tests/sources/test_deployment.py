@@ -37,17 +37,20 @@ def service(
 
 
 def broker(image: str, env: Mapping[str, str], **inputs: object) -> Broker:
-    (found,) = deployment([service(image, env, **inputs)]).brokers  # type: ignore[arg-type]
-    return found
+    (broker_of_service,) = deployment([service(image, env, **inputs)]).brokers  # type: ignore[arg-type]
+    return broker_of_service
 
 
-def listeners(found: Broker) -> dict[str, tuple[str, str]] | None:
+def listeners(broker: Broker) -> dict[str, tuple[str, str]] | None:
     """By name, where it binds and what it advertises; `?` for what is not known."""
-    if found.endpoints is None:
+    if broker.endpoints is None:
         return None
     return {
-        item.name: (str(item.bind), "?" if item.advertised is None else str(item.advertised))
-        for item in found.endpoints
+        endpoint.name: (
+            str(endpoint.bind),
+            "?" if endpoint.advertised is None else str(endpoint.advertised),
+        )
+        for endpoint in broker.endpoints
     }
 
 
@@ -86,7 +89,7 @@ def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None)
 
 
 @pytest.mark.parametrize(
-    ("made", "runs"),
+    ("candidate", "runs"),
     [
         (service(APACHE), True),
         (service("redis:7"), False),
@@ -109,21 +112,16 @@ def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None)
         (service("example/java", properties="listeners=A://:1"), True),
     ],
 )
-def test_who_runs_a_broker(made: Service, runs: bool) -> None:
-    assert bool(brokers_among([made])) is runs
+def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
+    assert bool(brokers_among([candidate])) is runs
 
 
-def test_what_variables_say_is_handed_to_kafka() -> None:
+def test_variables_are_passed_to_kafka() -> None:
     env = {"KAFKA_NODE_ID": "1", "KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": ""}
-    assert settings_of(service(APACHE, env)) == BrokerSettings(
-        {"node.id": "1", "listeners": "A://:1"}, True, (4, 1)
-    )
-
-
-def test_apache_kafka_has_settings_of_its_own_where_nothing_is_set() -> None:
-    assert settings_of(service(APACHE)).values["advertised.listeners"] == (
-        "PLAINTEXT://localhost:9092"
-    )
+    values = {"node.id": "1", "listeners": "A://:1"}
+    assert settings_of(service(APACHE, env)) == BrokerSettings(values, True, (4, 1))
+    defaults = settings_of(service(APACHE)).values
+    assert defaults["advertised.listeners"] == "PLAINTEXT://localhost:9092"
 
 
 @pytest.mark.parametrize("unread", ["env_file", "variables", "envFrom", "mounted files"])
@@ -148,21 +146,17 @@ def test_old_images_take_a_host_and_a_port() -> None:
     assert "listeners" not in settings_of(service(APACHE, env)).values
 
 
-def test_a_mounted_file_counts_and_variables_come_before_it() -> None:
-    found = settings_of(
-        service(APACHE, {"KAFKA_NODE_ID": "2"}, properties="node.id=1\nlisteners=A://:1\n")
-    )
-    assert found.values == {"node.id": "2", "listeners": "A://:1"}
-
-
-def test_a_start_by_hand_takes_what_its_options_say() -> None:
+def test_a_mounted_file_and_options_of_a_start_command_count() -> None:
+    env = {"KAFKA_NODE_ID": "2"}
+    mounted = service(APACHE, env, properties="node.id=1\nlisteners=A://:1\n")
+    assert settings_of(mounted).values == {"node.id": "2", "listeners": "A://:1"}
     command = "kafka-server-start.sh c.properties --override listeners=A://:1 --override=node.id=3"
-    found = settings_of(service(APACHE, {"KAFKA_NODE_ID": "2"}, command))
-    assert found == BrokerSettings({"listeners": "A://:1", "node.id": "3"}, False, (4, 1))
+    values = {"listeners": "A://:1", "node.id": "3"}
+    assert settings_of(service(APACHE, env, command)) == BrokerSettings(values, False, (4, 1))
 
 
 @pytest.mark.parametrize(
-    ("made", "complete"),
+    ("candidate", "complete"),
     [
         (service(APACHE), True),
         (service(CONFLUENT), True),
@@ -179,8 +173,8 @@ def test_a_start_by_hand_takes_what_its_options_say() -> None:
         (service(APACHE, mounts=("/var/lib/kafka/data",)), True),
     ],
 )
-def test_whether_the_file_shows_everything(made: Service, complete: bool) -> None:
-    assert settings_of(made).complete is complete
+def test_whether_the_file_has_all_settings(candidate: Service, complete: bool) -> None:
+    assert settings_of(candidate).complete is complete
 
 
 def test_a_broker_s_listeners() -> None:
@@ -213,28 +207,43 @@ def test_a_broker_s_listeners() -> None:
     )
 
 
-@pytest.mark.parametrize("image", [APACHE, CONFLUENT, UNKNOWN])
-def test_what_is_advertised_is_bound_where_nothing_else_is_said(image: str) -> None:
-    env = {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092"}
-    assert listeners(broker(image, env)) == {"PLAINTEXT": ("0.0.0.0:9092", "localhost:9092")}
-
-
-def test_bitnami_listens_with_plaintext_at_9092_and_with_nothing_else() -> None:
-    def found(advertised: str) -> dict[str, tuple[str, str]] | None:
-        return listeners(broker(BITNAMI, {"KAFKA_CFG_ADVERTISED_LISTENERS": advertised}))
-
-    assert found("PLAINTEXT://localhost:9093") == {"PLAINTEXT": (":9092", "localhost:9093")}
-    assert found("OUTER://localhost:9092") is None
-    assert found("PLAINTEXT://kafka:9092,OUTER://localhost:9093") is None
+ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
+OF_BITNAMI = "KAFKA_CFG_ADVERTISED_LISTENERS"
+LOCAL = {"PLAINTEXT": ("0.0.0.0:9092", "localhost:9092")}
 
 
 @pytest.mark.parametrize(
-    ("image", "advertised"), [(APACHE, "kafka:9092"), (UNKNOWN, "?"), (BITNAMI, "kafka:9092")]
-)
-def test_an_image_may_advertise_what_is_not_set(image: str, advertised: str) -> None:
-    prefix = "KAFKA_CFG_" if image == BITNAMI else "KAFKA_"
-    found = broker(image, {f"{prefix}LISTENERS": "PLAINTEXT://:9092"})
-    assert listeners(found) == {"PLAINTEXT": (":9092", advertised)}
+    ("image", "env", "expected"),
+    [
+        *((image, {ADVERTISED: "PLAINTEXT://localhost:9092"}, LOCAL)
+          for image in (APACHE, CONFLUENT, UNKNOWN)),
+        # bitnami's listener is PLAINTEXT at 9092
+        (
+            BITNAMI,
+            {OF_BITNAMI: "PLAINTEXT://localhost:9093"},
+            {"PLAINTEXT": (":9092", "localhost:9093")},
+        ),
+        (BITNAMI, {OF_BITNAMI: "OUTER://localhost:9092"}, None),
+        (BITNAMI, {OF_BITNAMI: "PLAINTEXT://kafka:9092,OUTER://localhost:9093"}, None),
+        # an image may advertise an address by default
+        *((image, {variable: "PLAINTEXT://:9092"}, {"PLAINTEXT": (":9092", advertised)})
+          for image, variable, advertised in (
+              (APACHE, "KAFKA_LISTENERS", "kafka:9092"),
+              (UNKNOWN, "KAFKA_LISTENERS", "?"),
+              (BITNAMI, "KAFKA_CFG_LISTENERS", "kafka:9092"),
+          )),
+        # a listener that is not advertised
+        (
+            APACHE,
+            {"KAFKA_LISTENERS": "A://:1,B://:2", ADVERTISED: "A://kafka:1"},
+            {"A": (":1", "kafka:1"), "B": (":2", "?")},
+        ),
+    ],
+)  # fmt: skip
+def test_defaults_of_images(
+    image: str, env: dict[str, str], expected: dict[str, tuple[str, str]] | None
+) -> None:
+    assert listeners(broker(image, env)) == expected
 
 
 SASL = {
@@ -260,14 +269,14 @@ SASL = {
 def test_bitnami_leaves_unset_listeners_to_kafka(
     image: str, more: Mapping[str, object], advertised: str
 ) -> None:
-    found = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
-    assert listeners(found) == {"A": (":9092", advertised)}
+    bitnami = broker(image, **{"env": SASL, **more})  # type: ignore[arg-type]
+    assert listeners(bitnami) == {"A": (":9092", advertised)}
 
 
 def test_without_a_host_the_hostname_is_advertised() -> None:
     env = {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}
-    found = broker(APACHE, env, hostname="k1")
-    assert listeners(found) == {"PLAINTEXT": (":9092", "k1:9092")}
+    named_broker = broker(APACHE, env, hostname="k1")
+    assert listeners(named_broker) == {"PLAINTEXT": (":9092", "k1:9092")}
 
 
 @pytest.mark.parametrize(
@@ -290,14 +299,9 @@ def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
 @pytest.mark.parametrize("binds", [{}, {"KAFKA_LISTENERS": "A://0.0.0.0:9,B://0.0.0.0:2"}])
 def test_the_port_is_known_beside_an_unknown_host(host: str, binds: dict[str, str]) -> None:
     env = {"KAFKA_ADVERTISED_LISTENERS": f"A://{host}:9,B://kafka:2"}
-    found = broker(APACHE, env | binds)
-    assert listeners(found) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
-    assert [it.template for it in found.endpoints or ()] == [Address(host, 9), None]
-
-
-def test_a_listener_that_is_not_advertised_leads_nowhere() -> None:
-    env = {"KAFKA_LISTENERS": "A://:1,B://:2", "KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}
-    assert listeners(broker(APACHE, env)) == {"A": (":1", "kafka:1"), "B": (":2", "?")}
+    hidden = broker(APACHE, env | binds)
+    assert listeners(hidden) == {"A": ("0.0.0.0:9", "?"), "B": ("0.0.0.0:2", "kafka:2")}
+    assert [endpoint.template for endpoint in hidden.endpoints or ()] == [Address(host, 9), None]
 
 
 def test_of_a_file_that_was_not_read_listeners_are_not_known() -> None:
@@ -311,8 +315,8 @@ def test_what_a_command_sets_is_not_known() -> None:
     command = (
         "sh -c 'export KAFKA_ADVERTISED_LISTENERS=A://$$(hostname):1 && /etc/kafka/docker/run'"
     )
-    found = settings_of(service(APACHE, env, command))
-    assert (found.values, found.complete) == ({"listeners": "A://:1"}, False)
+    settings = settings_of(service(APACHE, env, command))
+    assert (settings.values, settings.complete) == ({"listeners": "A://:1"}, False)
 
 
 @pytest.mark.parametrize(
@@ -327,9 +331,11 @@ def test_wurstmeister_asks_docker_for_its_published_port(
     ports: tuple[PublishedPort, ...], advertised: str | None
 ) -> None:
     env = {"KAFKA_ADVERTISED_HOST_NAME": "kafka"}
-    found = broker("wurstmeister/kafka", env, published=ports, mounts=("/var/run/docker.sock",))
+    wurstmeister = broker(
+        "wurstmeister/kafka", env, published=ports, mounts=("/var/run/docker.sock",)
+    )
     expected = {"PLAINTEXT": (":9092", advertised)} if advertised else None
-    assert listeners(found) == expected
+    assert listeners(wurstmeister) == expected
 
 
 @pytest.mark.parametrize(
@@ -349,25 +355,22 @@ def test_an_id(env: dict[str, str], id: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "cluster"),
+    ("env", "mode", "cluster"),
     [
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "2@b:1, 1@a:1"}, "1@a:1,2@b:1"),
-        ({"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "b:1,a:1"}, "a:1,b:1"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": " z:2181/kafka "}, "z:2181/kafka"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": "$ZOOKEEPER"}, "of kafka alone"),
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@${NAME}:1"}, "of kafka alone"),
-        ({"KAFKA_LISTENERS": "A://:1"}, "of kafka alone"),
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:1"}, "of kafka alone"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "of kafka alone"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "2@b:1, 1@a:1"}, "", "1@a:1,2@b:1"),
+        ({"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "b:1,a:1"}, "", "a:1,b:1"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": " z:2181/kafka "}, "", "z:2181/kafka"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": "$ZOOKEEPER"}, "", "of kafka alone"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@${NAME}:1"}, "", "of kafka alone"),
+        ({"KAFKA_LISTENERS": "A://:1"}, "", "of kafka alone"),
+        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:1"}, "", "of kafka alone"),
+        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "", "of kafka alone"),
+        # all on the host's network share its loopback
+        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "host", "localhost:2181"),
     ],
 )
-def test_which_cluster_it_is_of(env: dict[str, str], cluster: str) -> None:
-    assert broker(APACHE, env).cluster == cluster
-
-
-def test_on_the_hosts_network_loopback_is_what_others_there_ask_too() -> None:
-    asked = {"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}
-    assert broker(CONFLUENT, asked, network_mode="host").cluster == "localhost:2181"
+def test_the_cluster_of_a_broker(env: dict[str, str], mode: str, cluster: str) -> None:
+    assert broker(APACHE, env, network_mode=mode).cluster == cluster
 
 
 @pytest.mark.parametrize(
@@ -380,8 +383,8 @@ def test_on_the_hosts_network_loopback_is_what_others_there_ask_too() -> None:
     ],
 )
 def test_roles(roles: str, reported: tuple[bool, bool]) -> None:
-    found = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
-    assert (found.is_broker, found.is_controller) == reported
+    node = broker(APACHE, {"KAFKA_NODE_ID": "1", "KAFKA_PROCESS_ROLES": roles})
+    assert (node.is_broker, node.is_controller) == reported
 
 
 def test_voters_that_a_variable_stands_for_are_not_known() -> None:
@@ -389,26 +392,32 @@ def test_voters_that_a_variable_stands_for_are_not_known() -> None:
     assert broker(APACHE, env).voters == {}
 
 
-def test_a_release_that_is_not_known_is_checked_as_one_that_is_given() -> None:
+def test_an_unknown_release_is_that_of_the_option_or_the_newest() -> None:
     unknown = BrokerSettings({}, True, None)
     assert unknown.read().version == NEWEST
     assert unknown.read((3, 9)).version == (3, 9)
     assert BrokerSettings({}, True, (4, 1)).read((3, 9)).version == (4, 1)
 
 
-def test_settings_are_of_zookeepers_time_unless_they_have_roles() -> None:
-    zookeeper = {"zookeeper.connect": "z:1"}
-    assert BrokerSettings(zookeeper, True, None).is_zookeeper
-    assert not BrokerSettings({**zookeeper, "process.roles": "broker"}, True, None).is_zookeeper
-    assert not BrokerSettings({}, True, None).is_zookeeper
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"zookeeper.connect": "z:1"}, True),
+        ({"zookeeper.connect": "z:1", "process.roles": "broker"}, False),
+        ({}, False),
+    ],
+)
+def test_settings_without_roles_are_of_zookeeper(values: dict[str, str], expected: bool) -> None:
+    assert BrokerSettings(values, True, None).is_zookeeper is expected
 
 
-def test_all_containers_are_in_it_and_clients_by_their_settings() -> None:
+def test_a_deployment_has_all_containers_and_clients_by_their_settings() -> None:
     app = Service("app", Container("app", env={"KAFKA_BROKERS": "kafka:9092"}))
-    found = deployment([app, service(APACHE)])
-    assert list(found.containers) == ["app", "kafka"]
-    assert [item.service for item in found.brokers] == ["kafka"]
-    assert [(item.service, item.setting) for item in found.bootstraps] == [("app", "KAFKA_BROKERS")]
+    result = deployment([app, service(APACHE)])
+    assert list(result.containers) == ["app", "kafka"]
+    assert [broker.service for broker in result.brokers] == ["kafka"]
+    (client,) = result.bootstraps
+    assert (client.service, client.setting) == ("app", "KAFKA_BROKERS")
 
 
 words = st.text(max_size=20) | st.sampled_from(
@@ -431,10 +440,9 @@ def test_any_service_is_read(
 ) -> None:
     prefix = "KAFKA_CFG_" if is_prefixed else "KAFKA_"
     env = {prefix + name: value for name, value in values.items()}
-    made = service(image, env, properties=properties)
-    found = deployment([made])
-    assert len(found.brokers) <= 1
+    candidate = service(image, env, properties=properties)
+    assert len(deployment([candidate]).brokers) <= 1
     try:
-        assert isinstance(settings_of(made).read().listeners, dict)
+        assert isinstance(settings_of(candidate).read().listeners, dict)
     except Unreadable:
         return

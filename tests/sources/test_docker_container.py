@@ -9,7 +9,7 @@ from earshot.topology.container import MOUNTED, Container, JoinedNetwork, Publis
 
 
 def test_the_inputs_of_a_docker_container_are_read() -> None:
-    found = read_container(
+    container = read_container(
         {
             "name": "kafka1",
             "image": "apache/kafka:4.1.1",
@@ -25,7 +25,7 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
             "uploads": [{"file": "/mnt/shared/config/server.properties", "content": "x"}],
         }
     )
-    assert found == Container(
+    assert container == Container(
         name="kafka1",
         image="apache/kafka:4.1.1",
         hostname="inner",
@@ -35,10 +35,10 @@ def test_the_inputs_of_a_docker_container_are_read() -> None:
         mounts=("/data", "/m", "/mnt/shared/config/server.properties"),
         unknown=(MOUNTED,),
     )
-    assert found.has_file
+    assert container.has_file
 
 
-def test_an_address_that_the_provider_filled_in_is_none_of_the_program_s() -> None:
+def test_an_address_that_the_provider_filled_in_is_ignored() -> None:
     port = {"internal": 9092.0, "external": 1.0, "ip": "0.0.0.0", "protocol": "tcp"}
     ports = [
         {**port, "__defaults": ["ip", "protocol"]},
@@ -46,35 +46,44 @@ def test_an_address_that_the_provider_filled_in_is_none_of_the_program_s() -> No
         {**port, "__defaults": None},
         port,
     ]
-    given = [it.host_ip for it in read_container({"ports": ports}).published]
-    assert given == ["", "0.0.0.0", "0.0.0.0", "0.0.0.0"]
+    published = read_container({"ports": ports}).published
+    assert [port.host_ip for port in published] == ["", "0.0.0.0", "0.0.0.0", "0.0.0.0"]
+
+
+PORT = {"ports": [{"internal": 1, "external": 1}]}
+PUBLISHED = (PublishedPort(1, 1),)
 
 
 @pytest.mark.parametrize(
-    ("mode", "networks"),
+    ("inputs", "networks", "published"),
     [
-        ("", ()),
-        ("bridge", ()),
-        ("host", ()),
-        ("none", ()),
-        ("container:other", ()),
-        ("net", (JoinedNetwork("net"),)),
+        ({"networkMode": ""}, (), PUBLISHED),
+        ({"networkMode": "bridge"}, (), PUBLISHED),
+        ({"networkMode": "host"}, (), ()),
+        ({"networkMode": "none"}, (), PUBLISHED),
+        ({"networkMode": "container:other"}, (), PUBLISHED),
+        ({"networkMode": "net"}, (JoinedNetwork("net"),), PUBLISHED),
+        # networks outweigh the mode
+        (
+            {"networksAdvanced": [{"name": "n"}], "networkMode": "other"},
+            (JoinedNetwork("n"),),
+            PUBLISHED,
+        ),
     ],
 )
-def test_a_network_may_be_given_as_the_mode(mode: str, networks: tuple[JoinedNetwork, ...]) -> None:
-    assert read_container({"name": "k", "networkMode": mode}).networks == networks
+def test_a_network_may_be_the_mode(
+    inputs: dict[str, Any],
+    networks: tuple[JoinedNetwork, ...],
+    published: tuple[PublishedPort, ...],
+) -> None:
+    container = read_container({"name": "k", **PORT, **inputs})
+    assert (container.networks, container.published) == (networks, published)
 
 
-def test_on_the_hosts_network_nothing_is_published() -> None:
-    ports = [{"internal": 1, "external": 1}]
-    assert read_container({"networkMode": "host", "ports": ports}).published == ()
-
-
-def test_the_resource_s_name_stands_in_and_a_note_names_the_image() -> None:
-    found = read_container(
-        {"image": "sha256:00", "envs": ["EARSHOT_IMAGE=apache/kafka:4.1.1"]}, "k"
-    )
-    assert (found.name, found.image) == ("k", "apache/kafka:4.1.1")
+def test_the_name_may_be_the_resource_s_and_the_image_that_of_a_note() -> None:
+    inputs = {"image": "sha256:00", "envs": ["EARSHOT_IMAGE=apache/kafka:4.1.1"]}
+    container = read_container(inputs, "k")
+    assert (container.name, container.image) == ("k", "apache/kafka:4.1.1")
 
 
 @pytest.mark.parametrize(
@@ -96,25 +105,23 @@ def test_the_resource_s_name_stands_in_and_a_note_names_the_image() -> None:
         ({"image": None}, ()),
     ],
 )  # fmt: skip
-def test_what_is_not_known_yet_is_named(
-    inputs: dict[str, Any] | None, unknown: tuple[str, ...]
-) -> None:
+def test_unknown_inputs_are_named(inputs: dict[str, Any] | None, unknown: tuple[str, ...]) -> None:
     assert read_container(inputs).unknown == unknown
 
 
-def test_what_a_container_is_told_to_run() -> None:
+def test_words_of_the_command() -> None:
     assert words({"entrypoints": ["sh"], "command": ["-c", "x"]}) == ("sh", "-c", "x")
     assert words({"command": ["kafka-topics", None]}) == ("kafka-topics", "${WORD}")
     assert words({"command": None}) == ("${WORD}",)
 
 
 def test_a_mount_that_is_not_known_yet_is_passed_over() -> None:
-    listed = [None, {"containerPath": None}, {"containerPath": "/data"}, {}]
-    assert read_container({"volumes": listed, "mounts": None}).mounts == ("/data",)
+    volumes = [None, {"containerPath": None}, {"containerPath": "/data"}, {}]
+    assert read_container({"volumes": volumes, "mounts": None}).mounts == ("/data",)
 
 
-def test_what_is_known_of_half_known_inputs_is_read() -> None:
-    found = read_container(
+def test_known_parts_of_unknown_inputs_are_read() -> None:
+    container = read_container(
         {
             "name": None,
             "image": None,
@@ -124,7 +131,7 @@ def test_what_is_known_of_half_known_inputs_is_read() -> None:
         },
         "k",
     )
-    assert found == Container(
+    assert container == Container(
         name="k",
         networks=(JoinedNetwork("n", ("a",)),),
         published=(PublishedPort(1, None),),
@@ -133,16 +140,8 @@ def test_what_is_known_of_half_known_inputs_is_read() -> None:
     )
 
 
-def test_networks_outweigh_the_mode() -> None:
-    joined = {"networksAdvanced": [{"name": "n"}], "networkMode": "other"}
-    assert read_container(joined).networks == (JoinedNetwork("n"),)
-    assert read_container({"networkMode": "other", "ports": [{"internal": 1}]}).published == (
-        PublishedPort(1, None),
-    )
-
-
 def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
-    found = read_service(
+    service = read_service(
         {
             "name": "kafka1",
             "image": "apache/kafka:4.1.1",
@@ -156,11 +155,11 @@ def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
         },
         "k",
     )
-    assert found.name == "kafka1" and found.command == ("/etc/kafka/docker/run",)
-    assert found.properties == "listeners=A://:1"
-    assert found.container.networks == (JoinedNetwork("n"),), "names mean nothing on the bridge"
-    assert found.container.extra_hosts == {"proxy": "10.0.0.9", "later": "${WORD}"}
-    assert found.container.unknown == ()
+    assert service.name == "kafka1" and service.command == ("/etc/kafka/docker/run",)
+    assert service.properties == "listeners=A://:1"
+    assert service.container.networks == (JoinedNetwork("n"),), "names mean nothing on the bridge"
+    assert service.container.extra_hosts == {"proxy": "10.0.0.9", "later": "${WORD}"}
+    assert service.container.unknown == ()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +172,7 @@ def test_a_container_is_read_as_a_service_of_a_deployment() -> None:
         ({"networksAdvanced": None, "hostname": None}, {}, ("networks", "its hostname")),
     ],
 )
-def test_what_is_not_known_yet_stays_open_in_a_service(
+def test_unknown_inputs_are_unknown_in_a_service(
     inputs: dict[str, Any], env: dict[str, str], unknown: tuple[str, ...]
 ) -> None:
     container = read_service(inputs, "k").container

@@ -1,6 +1,8 @@
-"""What other resources say of a container, by those that the pack keeps."""
+"""The image and the networks of a container, read from other resources of its stack."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -12,33 +14,40 @@ from earshot.topology.container import Container, JoinedNetwork
 ID = "sha256:" + "0123456789abcdef" * 4
 
 
-def reported(
-    *others: RegisteredResource, image: str = ID, networks: tuple[str, ...] = (), env: str = ""
+REMOTE = RegisteredResource(REMOTE_IMAGE, "r", {"name": "apache/kafka:4.1.1"})
+UNNAMED = RegisteredResource(REMOTE_IMAGE, "r", {"name": None})
+OTHER = RegisteredResource("other", "o", {"name": "x"})
+OWN = RegisteredResource(NETWORK, "n", {"name": "own"})
+
+
+def read_in_stack(
+    *resources: RegisteredResource, image: str = ID, networks: tuple[str, ...] = (), env: str = ""
 ) -> tuple[str, bool, bool]:
-    """The image, whether it is built, and whether its networks may hold names of others."""
-    holder = RegisteredResource(
-        "container", "c", {}, depends={"image": tuple(item.urn for item in others)}
-    )
-    stack = RegisteredStack(
-        item for item in (*others, holder) if item.type in {*TYPES, "container"}
-    )
+    """The image, whether it is built, and whether its networks may have more names."""
+    depends = {"image": tuple(resource.urn for resource in resources)}
+    holder = RegisteredResource("container", "c", {}, depends=depends)
+    types = {*TYPES, "container"}
+    stack = RegisteredStack(item for item in (*resources, holder) if item.type in types)
     joined = tuple(map(JoinedNetwork, networks))
     container = Container("c", image, networks=joined, env={"EARSHOT_IMAGE": env} if env else {})
-    found = in_stack(Service("c", container), "c", stack)
-    return found.container.image, found.is_built, found.container.open_networks
+    service = in_stack(Service("c", container), "c", stack)
+    return service.container.image, service.is_built, service.container.open_networks
 
 
-def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
-    remote = RegisteredResource(REMOTE_IMAGE, "r", {"name": "apache/kafka:4.1.1"})
-    assert reported(remote) == ("apache/kafka:4.1.1", False, False)
-    assert reported(remote, image="example/kafka:1") == ("example/kafka:1", False, False)
-    assert reported(remote, env="example/kafka:1") == (ID, False, False)
-    assert reported(RegisteredResource(REMOTE_IMAGE, "r", {"name": None}), remote) == (
-        "apache/kafka:4.1.1",
-        False,
-        False,
-    )
-    assert reported(RegisteredResource("other", "o", {"name": "x"})) == (ID, False, False)
+@pytest.mark.parametrize(
+    ("resources", "inputs", "image"),
+    [
+        ([REMOTE], {}, "apache/kafka:4.1.1"),
+        ([REMOTE], {"image": "example/kafka:1"}, "example/kafka:1"),
+        ([REMOTE], {"env": "example/kafka:1"}, ID),
+        ([UNNAMED, REMOTE], {}, "apache/kafka:4.1.1"),
+        ([OTHER], {}, ID),
+    ],
+)
+def test_an_id_has_the_name_of_the_image_that_it_comes_from(
+    resources: list[RegisteredResource], inputs: dict[str, Any], image: str
+) -> None:
+    assert read_in_stack(*resources, **inputs) == (image, False, False)
 
 
 @pytest.mark.parametrize(
@@ -50,16 +59,12 @@ def test_an_id_is_called_as_the_image_that_it_comes_from() -> None:
         "docker-build:index:Index",
     ],
 )
-def test_what_the_stack_builds_is_built_and_has_no_name_of_its_own(type: str) -> None:
-    assert reported(RegisteredResource(type, "b", {"name": "apache/kafka:4.1.1"})) == (
-        ID,
-        True,
-        False,
-    )
+def test_an_image_of_the_stack_is_built_and_has_no_name(type: str) -> None:
+    image = RegisteredResource(type, "b", {"name": "apache/kafka:4.1.1"})
+    assert read_in_stack(image) == (ID, True, False)
 
 
-def test_on_a_network_of_others_there_may_be_other_names() -> None:
-    own = RegisteredResource(NETWORK, "n", {"name": "own"})
-    assert reported(own, networks=("own",)) == (ID, False, False)
-    assert reported(own, networks=("own", "other")) == (ID, False, True)
-    assert reported(networks=("own",)) == (ID, False, True)
+def test_a_network_of_another_stack_may_have_more_names() -> None:
+    assert read_in_stack(OWN, networks=("own",)) == (ID, False, False)
+    assert read_in_stack(OWN, networks=("own", "other")) == (ID, False, True)
+    assert read_in_stack(networks=("own",)) == (ID, False, True)

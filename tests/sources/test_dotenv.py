@@ -35,6 +35,7 @@ from earshot.sources.substitution import Variables, read_env_file, read_raw_env_
         ("A=x=y", {"A": "x=y"}),
         ("A='b' c\nB=d", {"A": "'b' c", "B": "d"}),
         ('A="b\\" c" d\nB=e', {"A": '"b\\" c" d', "B": "e"}),
+        ("\ufeffA=b", {"A": "b"}),  # a byte order mark of Windows
     ],
 )
 def test_lines(line: str, expected: dict[str, str]) -> None:
@@ -68,30 +69,19 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert str(error).startswith(".env, line ")
 
 
-def test_the_mark_of_windows_before_a_file_is_no_name() -> None:
-    assert read_env_file("\ufeffA=b", ".env", Variables({})) == {"A": "b"}
-    assert read_raw_env_file("\ufeffA=b", ".env", Variables({})) == {"A": "b"}
-
-
 def test_unset_variables_are_kept_and_missing_if_unknown() -> None:
-    known = Variables({"SET": "s"}, keep=True)
-    found = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", known)
-    assert found == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}
-    assert list(known.missing) == ["B", "C"]
+    variables = Variables({"SET": "s"}, keep=True)
+    values = read_env_file("A=x$B\nC\nSET\nD=$A-${SET}${E:-e}", "k.env", variables)
+    assert values == {"A": "x${B}", "C": "${C}", "SET": "s", "D": "x${B}-se"}
+    assert list(variables.missing) == ["B", "C"]
 
 
-def test_a_raw_file_keeps_what_stands_there() -> None:
-    text = "# c\n\n A=' $x # y \nB=\"\nKNOWN\nC\nD="
-    assert read_raw_env_file(text, "k.env", Variables({"KNOWN": "k"})) == {
-        "A": "' $x # y ",
-        "B": '"',
-        "KNOWN": "k",
-        "D": "",
-    }
-
-
-@pytest.mark.parametrize("line", ["=b", "A B=c", "export A=b"])
-def test_a_raw_file_knows_no_other_form(line: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        read_raw_env_file(f"OK=1\n{line}", "k.env", Variables({}))
-    assert str(caught.value).startswith("k.env, line 2: is no assignment\n  allowed: NAME=value")
+def test_a_raw_file_has_unchanged_text_in_one_form() -> None:
+    text = "\ufeff# c\n\n A=' $x # y \nB=\"\nKNOWN\nC\nD="
+    values = {"A": "' $x # y ", "B": '"', "KNOWN": "k", "D": ""}
+    assert read_raw_env_file(text, "k.env", Variables({"KNOWN": "k"})) == values
+    for line in ("=b", "A B=c", "export A=b"):
+        with pytest.raises(EarshotError) as caught:
+            read_raw_env_file(f"OK=1\n{line}", "k.env", Variables({}))
+        error = "k.env, line 2: is no assignment\n  allowed: NAME=value"
+        assert str(caught.value).startswith(error)

@@ -1,4 +1,4 @@
-"""What a source's files say, and in which order variables count."""
+"""Files of a source, and the order in which variables count."""
 
 from __future__ import annotations
 

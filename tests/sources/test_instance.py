@@ -21,9 +21,11 @@ def facts(own_name: str | UnknownHost = "", **values: str) -> ClusterFacts:
     return instance_facts(UserDataFile("f", NodeSettings(properties)), own_name)
 
 
-def reported(found: ClusterFacts) -> list[str]:
-    assert found.plan is not None
-    return [f"{item} {'+'.join(item.scopes)}" for item in found.plan.nodes[0].listeners]
+def listeners(facts: ClusterFacts) -> list[str]:
+    """The addresses of the only node, and the scopes."""
+    assert facts.plan is not None
+    (node,) = facts.plan.nodes
+    return [f"{listener} {'+'.join(listener.scopes)}" for listener in node.listeners]
 
 
 @pytest.mark.parametrize(
@@ -64,42 +66,50 @@ def reported(found: ClusterFacts) -> list[str]:
 def test_a_name_or_a_host_tells_the_clients_of_a_listener(
     name: str, host: str, scopes: str, why: str
 ) -> None:
-    found = audience(name, Address(host, 9092), {})
-    assert ("+".join(found.scopes), found.why) == (scopes, why)
+    clients = audience(name, Address(host, 9092), {})
+    assert ("+".join(clients.scopes), clients.why) == (scopes, why)
 
 
-@pytest.mark.parametrize(("host", "scopes"), [("localhost", ()), ("b1.example.com", ("internal",))])
-def test_a_broker_that_asks_itself_alone_has_nothing_between_brokers(
-    host: str, scopes: tuple[str, ...]
-) -> None:
-    values = {
-        "node.id": "1",
-        "process.roles": "broker,controller",
-        "controller.quorum.voters": "1@localhost:9093",
-    }
-    assert audience("PLAINTEXT", Address(host, 9092), values).scopes == scopes
+INTERNAL = (Scope.INTERNAL,)
+COMBINED = {"node.id": "1", "process.roles": "broker,controller"}
+BROKER = {"node.id": "1", "process.roles": "broker"}
 
 
 @pytest.mark.parametrize(
-    ("servers", "roles", "alone"),
+    ("host", "roles", "quorum", "scopes"),
     [
-        ("localhost:9093", "broker,controller", True),
-        ("[::1]:9093", "broker,controller", True),
-        ("localhost:9093", "broker", False),
-        ("kafka1:9093", "broker,controller", False),
-        ("localhost:9093,kafka2:9093", "broker,controller", False),
+        ("localhost", COMBINED, "voters=1@localhost:9093", ()),
+        ("b1.example.com", COMBINED, "voters=1@localhost:9093", INTERNAL),
+        ("localhost", COMBINED, "bootstrap.servers=localhost:9093", ()),
+        ("localhost", COMBINED, "bootstrap.servers=[::1]:9093", ()),
+        ("localhost", BROKER, "bootstrap.servers=localhost:9093", INTERNAL),
+        ("localhost", COMBINED, "bootstrap.servers=kafka1:9093", INTERNAL),
+        ("localhost", COMBINED, "bootstrap.servers=localhost:9093,kafka2:9093", INTERNAL),
     ],
 )
-def test_a_quorum_without_voters_may_be_on_the_brokers_own_machine(
-    servers: str, roles: str, alone: bool
+def test_the_listener_of_a_single_broker_is_not_internal(
+    host: str, roles: dict[str, str], quorum: str, scopes: tuple[Scope, ...]
 ) -> None:
-    values = {"process.roles": roles, "controller.quorum.bootstrap.servers": servers}
-    found = audience("PLAINTEXT", Address("localhost", 9092), values)
-    assert found.scopes == (() if alone else (Scope.INTERNAL,))
+    key, _, value = quorum.partition("=")
+    values = {**roles, f"controller.quorum.{key}": value}
+    assert audience("PLAINTEXT", Address(host, 9092), values).scopes == scopes
 
 
-def test_the_whole_plan_is_what_the_properties_say() -> None:
-    found = facts(
+def test_the_plan_has_what_the_properties_set() -> None:
+    controller = (Scope.CONTROLLER,)
+    internal = Listener(
+        name="A",
+        protocol=Protocol.SSL,
+        scopes=INTERNAL,
+        bind_host="10.0.0.4",
+        bind_port=1,
+        host=PRIVATE,
+        port=11,
+    )
+    first = Listener(name="FIRST", scopes=controller, bind_port=2, host=PRIVATE, port=12)
+    second = first.model_copy(update={"name": "SECOND", "bind_host": "b4", "bind_port": 3})
+    roles = (Role.BROKER, Role.CONTROLLER)
+    assert facts(
         node_id="4",
         process_roles="broker,controller",
         listeners="A://10.0.0.4:1,FIRST://:2,SECOND://b4:3",
@@ -108,134 +118,101 @@ def test_the_whole_plan_is_what_the_properties_say() -> None:
         inter_broker_listener_name="A",
         controller_listener_names="FIRST,SECOND",
         controller_quorum_voters=f"4@{PRIVATE}:12",
-    )
-    controller = (Scope.CONTROLLER,)
-    assert found.plan == ClusterPlan(
+    ).plan == ClusterPlan(
         kafka_version="",
         inter_broker="A",
         controller="FIRST",
         replication_factor=1,
         min_insync_replicas=1,
-        nodes=(
-            Node(
-                id=4,
-                roles=(Role.BROKER, Role.CONTROLLER),
-                listeners=(
-                    Listener(
-                        name="A",
-                        protocol=Protocol.SSL,
-                        scopes=(Scope.INTERNAL,),
-                        bind_host="10.0.0.4",
-                        bind_port=1,
-                        host=PRIVATE,
-                        port=11,
-                    ),
-                    Listener(name="FIRST", scopes=controller, bind_port=2, host=PRIVATE, port=12),
-                    Listener(
-                        name="SECOND",
-                        scopes=controller,
-                        bind_host="b4",
-                        bind_port=3,
-                        host=PRIVATE,
-                        port=12,
-                    ),
-                ),
-            ),
-        ),
+        nodes=(Node(id=4, roles=roles, listeners=(internal, first, second)),),
     )
 
 
 @pytest.mark.parametrize(
-    ("names", "there"),
-    [("C", True), ("C,lower", True), ("lower", False), ("lower,C", False), ("", True)],
+    ("values", "controller"),
+    [
+        ({"controller_listener_names": "C"}, "C"),
+        ({"controller_listener_names": "C,lower"}, "C"),
+        ({"controller_listener_names": ""}, "CONTROLLER"),
+        ({"controller_listener_names": "lower"}, None),
+        ({"controller_listener_names": "lower,C"}, None),
+        ({"inter_broker_listener_name": "A"}, "CONTROLLER"),
+        ({"inter_broker_listener_name": "lower"}, None),
+    ],
 )
-def test_with_a_first_controller_name_that_kafka_refuses_there_is_no_plan(
-    names: str, there: bool
+def test_with_a_name_that_kafka_refuses_there_is_no_plan(
+    values: dict[str, str], controller: str | None
 ) -> None:
-    found = facts(listeners="A://b.example.com:1", controller_listener_names=names)
-    assert (found.plan is not None) is there
-    if found.plan is not None:
-        assert found.plan.controller == (names.partition(",")[0] or "CONTROLLER")
-
-
-def test_with_an_inter_broker_name_that_kafka_refuses_there_is_no_plan() -> None:
-    given = {"listeners": "A://b.example.com:1"}
-    assert facts(**given, inter_broker_listener_name="lower").plan is None
-    assert facts(**given, inter_broker_listener_name="A").plan is not None
+    plan = facts(listeners="A://b.example.com:1", **values).plan
+    assert (plan.controller if plan else None) == controller
 
 
 @pytest.mark.parametrize("key", ["listeners", "advertised.listeners", "process.roles"])
 def test_a_list_that_the_instance_computes_leaves_no_plan(key: str) -> None:
     settings = NodeSettings({"listeners": "A://b.example.com:1"})
-    assert instance_facts(UserDataFile("f", settings, computed={key: "$X"})).plan is None
-    assert (
-        instance_facts(UserDataFile("f", settings, computed={"broker.rack": "$X"})).plan is not None
-    )
+    for name, is_planned in ((key, False), ("broker.rack", True)):
+        computed = UserDataFile("f", settings, computed={name: "$X"})
+        assert (instance_facts(computed).plan is not None) is is_planned
 
 
-def test_the_notes_of_a_file_say_version_and_scopes() -> None:
+def test_notes_of_a_file_have_version_and_scopes() -> None:
     notes = {"kafka_version": "4.1.1", "scopes": "A:host+nobody,,B :external,C:nobody"}
     values = {"listeners": "A://b.example.com:1,B://b.example.com:2,C://b.example.com:3"}
-    found = instance_facts(UserDataFile("f", NodeSettings(values, notes)))
-    assert found.kafka_version == "4.1.1"
-    assert [text.rpartition(" ")[2] for text in reported(found)] == ["host", "external", "external"]
+    noted = instance_facts(UserDataFile("f", NodeSettings(values, notes)))
+    assert noted.kafka_version == "4.1.1"
+    assert [text.split()[-1] for text in listeners(noted)] == ["host", "external", "external"]
+    text = "#earshot.scopes=A:internal+external\nnode.id=3\nlisteners=A://b.example.com:1\n"
+    (file,) = broker_files(f"#!/bin/sh\ncat >f <<'X'\n{text}X\n")
+    noted = instance_facts(file)
+    assert listeners(noted) == ["A://b.example.com:1 internal+external"]
+    assert noted.plan is not None
+    assert (noted.plan.nodes[0].id, noted.plan.nodes[0].roles) == (3, (Role.BROKER,))
 
 
-def test_where_nothing_tells_the_widest_is_assumed() -> None:
-    found = facts(
+def test_without_evidence_the_widest_scope_is_assumed() -> None:
+    guessed = facts(
         listeners="PLAINTEXT://:1,A://:2,B://:3",
         advertised_listeners=f"PLAINTEXT://{PRIVATE}:1,A://b.example.com:2,B://localhost:3",
     )
-    assert reported(found) == [
+    assert guessed.placement == "aws"
+    assert listeners(guessed) == [
         f"PLAINTEXT://{PRIVATE}:1 internal",
         "A://b.example.com:2 external",
         "B://localhost:3 host",
     ]
-    assert found.placement == "aws"
 
 
-def test_a_note_in_the_file_says_it() -> None:
-    text = "#earshot.scopes=A:internal+external\nnode.id=3\nlisteners=A://b.example.com:1\n"
-    (written,) = broker_files(f"#!/bin/sh\ncat >f <<'X'\n{text}X\n")
-    found = instance_facts(written)
-    assert reported(found) == ["A://b.example.com:1 internal+external"]
-    assert found.plan is not None
-    assert (found.plan.nodes[0].id, found.plan.nodes[0].roles) == (3, (Role.BROKER,))
-
-
-def test_kafka_hands_out_the_machines_own_name_where_none_is_given() -> None:
-    given = {"listeners": "PLAINTEXT://:9092", "node_id": "1"}
-    assert facts(**given).plan is None, "without one nobody is told of the listener"
-    assert reported(facts(PRIVATE, **given)) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
+def test_without_a_host_kafka_advertises_the_name_of_the_machine() -> None:
+    values = {"listeners": "PLAINTEXT://:9092", "node_id": "1"}
+    assert facts(**values).plan is None, "without a name there is no address"
+    assert listeners(facts(PRIVATE, **values)) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
     unknown = UnknownHost(what="the private name of instance b")
-    (only,) = reported(facts(unknown, **given))
-    assert only == "PLAINTEXT://(the private name of instance b: not known yet):9092 internal"
-    assert reported(facts(PRIVATE, node_id="1")) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
+    (listener,) = listeners(facts(unknown, **values))
+    address = "(the private name of instance b: not known yet):9092"
+    assert listener == f"PLAINTEXT://{address} internal"
+    assert listeners(facts(PRIVATE, node_id="1")) == [f"PLAINTEXT://{PRIVATE}:9092 internal"]
 
 
-def test_the_own_name_is_put_where_the_host_is_empty_and_nowhere_else() -> None:
-    values = {
-        "listeners": "A://:1,B://b.example.com:2,CONTROLLER://:3",
-        "controller.listener.names": "CONTROLLER",
-    }
-    found = with_own_name(values, "own.example.com")
-    assert found["advertised.listeners"] == "A://own.example.com:1,B://b.example.com:2"
-    assert found["listeners"] == values["listeners"]
-    alone = {"listeners": "CONTROLLER://:3", "controller.listener.names": "CONTROLLER"}
-    assert with_own_name(alone, "own.example.com") == alone, "a controller advertises nothing"
-    bad = {"listeners": "A:/x"}
-    assert with_own_name(bad, "own.example.com") == bad
+def test_the_name_of_the_machine_replaces_empty_hosts_only() -> None:
+    controller = {"controller.listener.names": "CONTROLLER"}
+    values = {"listeners": "A://:1,B://b.example.com:2,CONTROLLER://:3", **controller}
+    changed = with_own_name(values, "own.example.com")
+    assert changed["advertised.listeners"] == "A://own.example.com:1,B://b.example.com:2"
+    assert changed["listeners"] == values["listeners"]
+    # a controller advertises nothing
+    for values in ({"listeners": "CONTROLLER://:3", **controller}, {"listeners": "A:/x"}):
+        assert with_own_name(values, "own.example.com") == values
 
 
-def test_hosts_that_the_instance_computes_stay_markers_and_lists_leave_no_plan() -> None:
+def test_hosts_that_the_instance_computes_are_unknown() -> None:
     text = "#!/bin/sh\ncat >f <<X\nnode.id=1\nlisteners=%s\nadvertised.listeners=%s\nX\n"
-    (written,) = broker_files(text % ("A://:1,B://:2", "A://$(hostname):1,B://b.example.com:2"))
-    plan = instance_facts(written).plan
+    (file,) = broker_files(text % ("A://:1,B://:2", "A://$(hostname):1,B://b.example.com:2"))
+    plan = instance_facts(file).plan
     assert plan is not None
     first, second = plan.nodes[0].listeners
     assert is_computed(first.host)
-    assert str(first.host) == ("(what the instance itself computes, $(hostname): not known yet)")
+    assert str(first.host) == "(what the instance itself computes, $(hostname): not known yet)"
     assert not is_computed(second.host)
     assert not is_computed(UnknownHost(what="the Elastic IP x"))
-    (written,) = broker_files(text % ("A://:1", "$ADVERTISED"))
-    assert instance_facts(written).plan is None
+    (file,) = broker_files(text % ("A://:1", "$ADVERTISED"))
+    assert instance_facts(file).plan is None

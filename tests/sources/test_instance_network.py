@@ -43,28 +43,28 @@ OWN = {
 }
 
 
-def around(*others: RegisteredResource, **props: Any) -> InstanceNetwork:
+def around(*resources: RegisteredResource, **props: Any) -> InstanceNetwork:
     instance = made(INSTANCE, "broker", **{**OWN, **ZONE, **props})
-    return instance_network(RegisteredStack([VPC, SUBNET, GROUP, instance, *others]), instance)
+    return instance_network(RegisteredStack([VPC, SUBNET, GROUP, instance, *resources]), instance)
 
 
-def ingress(found: InstanceNetwork) -> list[str]:
-    return [str(item) for item in found.ingress]
+def ingress(network: InstanceNetwork) -> list[str]:
+    return [str(rule) for rule in network.ingress]
 
 
-def test_the_plain_case() -> None:
-    found = around(privateDns="ip-10-0-0-1.x")
-    assert found.region == "eu-central-1"
-    assert (found.private, found.addresses) == ("10.0.0.1", ("10.0.0.1",))
-    assert (found.elastic, found.ingress) == ((), ())
-    assert found.vpc == References((VPC,))
-    assert found.dns == VpcDns(support=True, hostnames=True)
-    assert found.own_name == "ip-10-0-0-1.x"
+def test_an_instance_without_interfaces_and_rules() -> None:
+    network = around(privateDns="ip-10-0-0-1.x")
+    assert (network.private, network.addresses) == ("10.0.0.1", ("10.0.0.1",))
+    assert (network.elastic, network.ingress) == ((), ())
+    assert network.vpc == References((VPC,))
+    assert network.dns == VpcDns(support=True, hostnames=True)
+    assert network.own_name == "ip-10-0-0-1.x"
 
 
 @pytest.mark.parametrize(
     ("props", "region"),
     [
+        ({}, "eu-central-1"),
         ({"region": "us-west-2"}, "us-west-2"),
         ({"availabilityZone": "us-gov-west-1b"}, "us-gov-west-1"),
         ({"availabilityZone": None, "arn": "arn:aws:ec2:eu-west-1:1:instance/i-1"}, "eu-west-1"),
@@ -81,7 +81,7 @@ ETH = made(
 
 
 @pytest.mark.parametrize(
-    ("props", "others"),
+    ("props", "resources"),
     [
         ({"primaryNetworkInterface": {"networkInterfaceId": "eni-1"}}, ()),
         ({"networkInterfaces": [{"networkInterfaceId": "eni-1"}]}, ()),
@@ -89,7 +89,7 @@ ETH = made(
     ],
 )
 def test_an_interface_of_its_own(
-    props: dict[str, Any], others: tuple[RegisteredResource, ...]
+    props: dict[str, Any], resources: tuple[RegisteredResource, ...]
 ) -> None:
     rule = made(RULES[1], "r", securityGroupId="sg-2", ipProtocol="tcp", fromPort=1, toPort=2,
                 cidrIpv4="10.0.0.0/8")  # fmt: skip
@@ -97,11 +97,11 @@ def test_an_interface_of_its_own(
     carries = made(GROUP_ATTACHMENT, "c", networkInterfaceId="eni-1", securityGroupId="sg-2")
     eip = made(EIP, "eip", networkInterface="eni-1", publicIp="198.51.100.1")
     bare = {"subnetId": "", "vpcSecurityGroupIds": [], "privateIp": ""}
-    found = around(ETH, *others, rule, second, carries, eip, **{**bare, **props})
-    assert (found.private, found.vpc.resources) == ("10.0.0.7", (VPC,))
-    assert found.elastic == ("198.51.100.1",)
-    assert found.addresses == ("198.51.100.1", "10.0.0.7")
-    assert ingress(found) == ["1-2 from 10.0.0.0/8"]
+    network = around(ETH, *resources, rule, second, carries, eip, **{**bare, **props})
+    assert (network.private, network.vpc.resources) == ("10.0.0.7", (VPC,))
+    assert network.elastic == ("198.51.100.1",)
+    assert network.addresses == ("198.51.100.1", "10.0.0.7")
+    assert ingress(network) == ["1-2 from 10.0.0.0/8"]
 
 
 def test_elastic_ips_by_association_and_one_that_is_still_to_be_made() -> None:
@@ -111,9 +111,9 @@ def test_elastic_ips_by_association_and_one_that_is_still_to_be_made() -> None:
     foreign = made(EIP_ASSOCIATION, "l", allocationId="eipalloc-9", instanceId="i-1",
                    publicIp="198.51.100.9")  # fmt: skip
     assert around(foreign).elastic == ("198.51.100.9",)
-    found = around(made(EIP, "eip", instance="i-1", publicIp=None))
-    assert found.elastic == (UnknownHost(what="the Elastic IP eip"),)
-    assert found.addresses == (), "not all are known"
+    network = around(made(EIP, "eip", instance="i-1", publicIp=None))
+    assert network.elastic == (UnknownHost(what="the Elastic IP eip"),)
+    assert network.addresses == (), "not all are known"
     assert around(made(EIP, "eip", instance="i-2", publicIp="198.51.100.2")).elastic == ()
 
 
@@ -125,14 +125,14 @@ def test_rules_of_three_shapes_and_groups_by_their_names() -> None:
     out = made(RULES[0], "b", type="egress", securityGroupId="sg-2", protocol="-1")
     advised = made(RULES[1], "c", securityGroupId="sg-2", ipProtocol="tcp", fromPort=3, toPort=3,
                    referencedSecurityGroupId="sg-9")  # fmt: skip
-    found = around(group, older, out, advised, vpcSecurityGroupIds=["sg-2"])
-    assert ingress(found) == ["1 from group second", "2 from group kafka", "3 from group sg-9"]
+    network = around(group, older, out, advised, vpcSecurityGroupIds=["sg-2"])
+    assert ingress(network) == ["1 from group second", "2 from group kafka", "3 from group sg-9"]
 
 
 def test_what_aws_lists_in_a_group_without_blocks_of_its_own_is_not_taken_for_a_block() -> None:
-    listed = {"ingress": [{"protocol": "tcp", "fromPort": 1, "toPort": 1, "cidrBlocks": ["::/0"]}]}
+    outputs = {"ingress": [{"protocol": "tcp", "fromPort": 1, "toPort": 1, "cidrBlocks": ["::/0"]}]}
     group = RegisteredResource(
-        GROUPS[0], "urn::g", {"id": "sg-2", **listed}, inputs={"vpcId": "vpc-1"}
+        GROUPS[0], "urn::g", {"id": "sg-2", **outputs}, inputs={"vpcId": "vpc-1"}
     )
     assert around(group, vpcSecurityGroupIds=["sg-2"]).ingress == ()
 
@@ -162,5 +162,5 @@ def test_the_dns_attributes_of_its_vpc(vpc: RegisteredResource, dns: VpcDns | No
 
 def test_a_subnet_that_is_not_of_the_stack_leaves_the_group_to_tell_the_vpc() -> None:
     assert around(subnetId="subnet-9").vpc == References((VPC,))
-    found = around(subnetId="subnet-9", vpcSecurityGroupIds=["sg-9"])
-    assert (found.vpc, found.dns) == (References(unknown=True), None)
+    network = around(subnetId="subnet-9", vpcSecurityGroupIds=["sg-9"])
+    assert (network.vpc, network.dns) == (References(unknown=True), None)

@@ -31,50 +31,55 @@ PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
     ],
 )
 def test_the_brokers_or_a_host_tell(host: str, between: bool, scopes: str, why: str) -> None:
-    found = audience_of(Address(host, 9092), between=between)
-    assert ("+".join(found.scopes), found.why) == (scopes, why)
+    clients = audience_of(Address(host, 9092), between=between)
+    assert ("+".join(clients.scopes), clients.why) == (scopes, why)
 
 
 @pytest.mark.parametrize(
-    ("line", "id", "bind"),
+    ("text", "id", "bind", "advertised"),
     [
-        ("listeners=A://:1", 0, "A://:1"),
-        ("advertised.listeners=PLAINTEXT://b1:1", 0, "PLAINTEXT://:9092"),
-        ("broker.id=3", 3, "PLAINTEXT://:9092"),
-        ("node.id=4", 4, "PLAINTEXT://:9092"),
-        ("node.id=4\nport=9099", 4, "PLAINTEXT://:9099"),
+        ("listeners=A://:1", 0, "A://:1", None),
+        ("advertised.listeners=PLAINTEXT://b1:1", 0, "PLAINTEXT://:9092", "PLAINTEXT://b1:1"),
+        ("broker.id=3", 3, "PLAINTEXT://:9092", None),
+        ("node.id=4", 4, "PLAINTEXT://:9092", None),
+        ("node.id=4\nport=9099", 4, "PLAINTEXT://:9099", None),
+        # the oldest way of advertising
+        ("broker.id=1\nadvertised.host.name=h", 1, "PLAINTEXT://:9092", "PLAINTEXT://h:9092"),
+        ("broker.id=1\nadvertised.host.name=h\nport=1", 1, "PLAINTEXT://:1", "PLAINTEXT://h:1"),
+        (
+            "broker.id=1\nadvertised.host.name=h\nport=1\nadvertised.port=2",
+            1,
+            "PLAINTEXT://:1",
+            "PLAINTEXT://h:2",
+        ),
+        (
+            "broker.id=1\nadvertised.host.name=h\nadvertised.listeners=PLAINTEXT://b:3",
+            1,
+            "PLAINTEXT://:9092",
+            "PLAINTEXT://b:3",
+        ),
+        ("broker.id=1\nadvertised.host.name=", 1, "PLAINTEXT://:9092", None),
     ],
 )
-def test_a_listener_or_an_id_makes_it_a_brokers_file(line: str, id: int, bind: str) -> None:
-    found = read_broker(f"{line}\n", "s.properties", {})
-    assert (found.id, found.name, found.values["listeners"]) == (id, "s.properties", bind)
-    assert (found.container, found.image) == (None, "")
+def test_a_listener_or_an_id_makes_a_broker_s_file(
+    text: str, id: int, bind: str, advertised: str | None
+) -> None:
+    broker = read_broker(f"{text}\n", "s.properties", {})
+    assert (broker.id, broker.name, broker.values["listeners"]) == (id, "s.properties", bind)
+    assert broker.values.get("advertised.listeners") == advertised
+    assert (broker.container, broker.image) == (None, "")
 
 
-@pytest.mark.parametrize(
-    ("lines", "advertised"),
-    [
-        ("advertised.host.name=h", "PLAINTEXT://h:9092"),
-        ("advertised.host.name=h\nport=1", "PLAINTEXT://h:1"),
-        ("advertised.host.name=h\nport=1\nadvertised.port=2", "PLAINTEXT://h:2"),
-        ("advertised.host.name=h\nadvertised.listeners=PLAINTEXT://b:3", "PLAINTEXT://b:3"),
-        ("advertised.host.name=", None),
-    ],
-)
-def test_the_oldest_way_of_advertising_is_read(lines: str, advertised: str | None) -> None:
-    found = read_broker(f"broker.id=1\n{lines}\n", "s", {})
-    assert found.values.get("advertised.listeners") == advertised
-
-
-def test_each_listener_is_told_by_its_own_part() -> None:
+def test_each_listener_has_its_scopes() -> None:
     text = (
         "node.id=1\nlisteners=A://:1,B://:2,C://:3,D://:4\n"
         "advertised.listeners=A://b1:1,B://198.51.100.1:2,D://b1:4\n"
         "inter.broker.listener.name=A\ncontroller.listener.names=C\n"
     )
-    found = read_broker(text, "s", {"D": (Scope.HOST,)})
+    listeners = read_broker(text, "s", {"D": (Scope.HOST,)}).listeners
     assert [
-        (it.name, "+".join(it.audience.scopes), str(it.advertised)) for it in found.listeners
+        (listener.name, "+".join(listener.audience.scopes), str(listener.advertised))
+        for listener in listeners
     ] == [
         ("A", "internal", "b1:1"),
         ("B", "external", "198.51.100.1:2"),

@@ -18,7 +18,7 @@ def read(text: str) -> Manifest:
 
 
 def pod(container: str, spec: str = "", more: str = "") -> str:
-    """A Pod called p, with one container called c that has what ``container`` says."""
+    """A Pod called p, with one container called c that has the keys of ``container``."""
     return (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n"
         + textwrap.indent(textwrap.dedent(spec).strip() + "\n", "  ")
@@ -29,8 +29,8 @@ def pod(container: str, spec: str = "", more: str = "") -> str:
 
 
 def one(container: str, spec: str = "", more: str = "") -> PodContainer:
-    (found,) = read(pod(container, spec, more)).containers
-    return found
+    (container_read,) = read(pod(container, spec, more)).containers
+    return container_read
 
 
 def env(container: str, more: str = "") -> dict[str, str]:
@@ -49,11 +49,10 @@ CONFIG = """
     ("kind", "path"),
     [
         ("Pod", ("spec",)),
-        ("StatefulSet", ("spec", "template", "spec")),
-        ("Deployment", ("spec", "template", "spec")),
-        ("DaemonSet", ("spec", "template", "spec")),
-        ("ReplicaSet", ("spec", "template", "spec")),
-        ("Job", ("spec", "template", "spec")),
+        *(
+            (kind, ("spec", "template", "spec"))
+            for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")
+        ),
         ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
     ],
 )
@@ -62,65 +61,81 @@ def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:
     for key in reversed(path):
         body = f"{{{key}: {body}}}"
     head = f"{{apiVersion: v1, kind: {kind}, metadata: {{name: w, namespace: n}}, "
-    (found,) = read(f"---\n{head}{str(body)[1:]}").containers
-    assert (found.name, found.namespace) == ("w/c", "n")
-    assert found.path == (0, *path, "containers", 0)
-    assert found.service.container.image == "apache/kafka:4.1.1"
-    assert found.can_run_broker is (kind not in ("Job", "CronJob"))
+    (container,) = read(f"---\n{head}{str(body)[1:]}").containers
+    assert (container.name, container.namespace) == ("w/c", "n")
+    assert container.path == (0, *path, "containers", 0)
+    assert container.service.container.image == "apache/kafka:4.1.1"
+    assert container.can_run_broker is (kind not in ("Job", "CronJob"))
 
 
 def test_a_list_holds_resources() -> None:
-    found = read("""
+    manifest = read("""
         apiVersion: v1
         kind: List
         items:
           - {apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 9092}]}}
           - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}
     """)
-    assert [item.path for item in found.containers] == [(0, "items", 1, "spec", "containers", 0)]
-    assert [item.name for item in found.services] == ["s"]
-
-
-def test_containers_of_one_name_are_told_apart() -> None:
-    found = read("---\n".join([pod("image: a"), pod("image: b"), pod("image: c")]))
-    assert [item.name for item in found.containers] == ["p/c", "p/c#2", "p/c#3"]
-
-
-def test_init_containers_are_clients_at_most() -> None:
-    found = read(
-        pod("image: apache/kafka", spec="initContainers: [{name: i, image: apache/kafka}]")
-    )
-    assert [(item.name, item.can_run_broker) for item in found.containers] == [
-        ("p/i", False),
-        ("p/c", True),
+    assert [entry.path for entry in manifest.containers] == [
+        (0, "items", 1, "spec", "containers", 0)
     ]
-    assert [item.name for item in found.brokers] == ["p/c"]
+    assert [entry.name for entry in manifest.services] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "containers"),
+    [
+        # containers of one name get numbers
+        ([pod("image: a"), pod("image: b"), pod("image: c")], {"p/c": 0, "p/c#2": 0, "p/c#3": 0}),
+        # an init container is no broker
+        (
+            [pod("image: apache/kafka", "initContainers: [{name: i, image: apache/kafka}]")],
+            {"p/i": 0, "p/c": 1},
+        ),
+        # a resource without a name
+        ([pod("image: a").replace("metadata: {name: p}\n", "")], {"Pod/c": 0}),
+        (
+            [
+                pod("image: apache/kafka:4.1.1"),
+                pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
+                pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
+                pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]"),
+            ],
+            {"p/c": 1, "p/c#2": 0, "p/c#3": 0, "p/c#4": 1},
+        ),
+    ],
+)
+def test_names_of_containers_and_which_are_brokers(
+    pods: list[str], containers: dict[str, int]
+) -> None:
+    manifest = read("---\n".join(pods))
+    brokers = {broker.name for broker in manifest.brokers}
+    names = [container.name for container in manifest.containers]
+    assert {name: int(name in brokers) for name in names} == containers
+    assert all(broker.can_run_broker for broker in manifest.brokers)
 
 
 def test_variables_and_where_they_are_set() -> None:
-    found = one("env: [{name: X, value: 010}, {name: E, value: }, {name: N}]")
-    assert found.service.container.env == {"X": "010", "E": "", "N": ""}
+    container = one("env: [{name: X, value: 010}, {name: E, value: }, {name: N}]")
+    assert container.service.container.env == {"X": "010", "E": "", "N": ""}
     place: Keys = (0, "spec", "containers", 0, "env", 0)
-    assert found.variables["X"] == place
+    assert container.variables["X"] == place
 
 
 def test_variables_from_config_maps() -> None:
-    found = one(
+    container = one(
         """
         envFrom: [{configMapRef: {name: m}, prefix: P_}]
         env: [{name: X, valueFrom: {configMapKeyRef: {name: m, key: A}}}]
         """,
         more=CONFIG,
     )
-    assert found.service.container.env == {"P_A": "from-map", "P_B": "1", "X": "from-map"}
-    assert found.variables["P_B"] == (1, "data", "B")
-    assert found.variables["X"] == (1, "data", "A")
-    assert found.service.container.unknown == ()
-
-
-def test_a_variable_of_its_own_takes_the_place_of_a_config_maps() -> None:
-    text = "envFrom: [{configMapRef: {name: m}}]\nenv: [{name: A, value: own}]"
-    assert env(text, CONFIG) == {"A": "own", "B": "1"}
+    assert container.service.container.env == {"P_A": "from-map", "P_B": "1", "X": "from-map"}
+    assert container.variables["P_B"] == (1, "data", "B")
+    assert container.variables["X"] == (1, "data", "A")
+    assert container.service.container.unknown == ()
+    overridden = "envFrom: [{configMapRef: {name: m}}]\nenv: [{name: A, value: own}]"
+    assert env(overridden, CONFIG) == {"A": "own", "B": "1"}
 
 
 @pytest.mark.parametrize(
@@ -133,47 +148,46 @@ def test_a_variable_of_its_own_takes_the_place_of_a_config_maps() -> None:
         "configMapKeyRef: {name: m, key: Z}",
     ],
 )
-def test_what_the_file_does_not_hold_is_there_and_not_known(source: str) -> None:
+def test_a_value_from_elsewhere_is_unknown(source: str) -> None:
     assert env(f"env: [{{name: X, valueFrom: {{{source}}}}}]", CONFIG) == {"X": "$(X)"}
 
 
-@pytest.mark.parametrize("source", ["secretRef: {name: s}", "configMapRef: {name: elsewhere}"])
-def test_variables_that_the_file_does_not_hold(source: str) -> None:
-    assert one(f"envFrom: [{{{source}}}]", more=CONFIG).service.container.unknown == ("envFrom",)
+@pytest.mark.parametrize(
+    ("source", "config"),
+    [
+        ("secretRef: {name: s}", CONFIG),
+        ("configMapRef: {name: elsewhere}", CONFIG),
+        ("configMapRef: {name: m}", CONFIG.replace("name: m", "name: m, namespace: n")),
+    ],
+)
+def test_variables_from_elsewhere_are_unknown(source: str, config: str) -> None:
+    assert one(f"envFrom: [{{{source}}}]", more=config).service.container.unknown == ("envFrom",)
 
 
-def test_a_config_map_of_another_namespace_is_another() -> None:
-    other = CONFIG.replace("name: m", "name: m, namespace: n")
-    assert one("envFrom: [{configMapRef: {name: m}}]", more=other).service.container.unknown
-
-
-def test_values_hold_those_of_variables_before_them() -> None:
-    found = env("""
+def test_values_have_those_of_earlier_variables_up_to_a_length() -> None:
+    variables = env("""
         env:
           - {name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
           - {name: PORT, value: "9092"}
           - {name: X, value: "PLAINTEXT://$(POD).kafka:$(PORT),$(LATER) $$(PORT)"}
           - {name: LATER, value: y}
     """)
-    assert found["X"] == "PLAINTEXT://$(POD).kafka:9092,$(LATER) $(PORT)"
-
-
-def test_values_do_not_grow_without_measure() -> None:
+    assert variables["X"] == "PLAINTEXT://$(POD).kafka:9092,$(LATER) $(PORT)"
     lines = ["env:", "- {name: X0, value: xxxxxxxxxx}"]
     lines += [f"- {{name: X{i}, value: $(X{i - 1})$(X{i - 1})}}" for i in range(1, 60)]
     assert max(map(len, env("\n".join(lines)).values())) <= MAX_EXPANDED
 
 
 def test_command_and_arguments() -> None:
-    found = one(
+    container = one(
         'command: [sh, -c]\nargs: ["kafka-topics.sh --bootstrap-server $(HOST):1"]\n'
         "env: [{name: HOST, value: kafka}]"
     )
-    assert found.service.command == ("sh", "-c", "kafka-topics.sh --bootstrap-server kafka:1")
+    assert container.service.command == ("sh", "-c", "kafka-topics.sh --bootstrap-server kafka:1")
 
 
 def test_what_a_command_sets_is_not_known() -> None:
-    found = env("""
+    variables = env("""
         command:
           - sh
           - -c
@@ -183,7 +197,7 @@ def test_what_a_command_sets_is_not_known() -> None:
             MINE=1 exec /etc/confluent/docker/run
         env: [{name: KAFKA_PORT, value: a}, {name: OTHER, value: b}, {name: KEPT, value: c}]
     """)
-    assert found == {
+    assert variables == {
         "KAFKA_PORT": "$(KAFKA_PORT)",
         "OTHER": "$(OTHER)",
         "KEPT": "c",
@@ -191,70 +205,63 @@ def test_what_a_command_sets_is_not_known() -> None:
     }
 
 
+INIT = "\ninitContainers: [{name: i}]"
+
+
 @pytest.mark.parametrize(
-    ("volume", "path", "unknown"),
+    ("volume", "path", "init", "unknown"),
     [
-        ("configMap: {name: m}", "/etc/kafka", ("mounted files",)),
-        ("configMap: {name: m}", "/mnt/shared/config", ("mounted files",)),
-        ("secret: {secretName: s}", "/etc/kafka/secrets", ()),
-        ("configMap: {name: m}", "/srv/scripts", ()),
-        ("persistentVolumeClaim: {claimName: d}", "/opt/kafka/data", ()),
-        ("emptyDir: {}", "/etc/kafka", ()),
+        ("configMap: {name: m}", "/etc/kafka", "", ("mounted files",)),
+        ("configMap: {name: m}", "/mnt/shared/config", "", ("mounted files",)),
+        ("secret: {secretName: s}", "/etc/kafka/secrets", "", ()),
+        ("configMap: {name: m}", "/srv/scripts", "", ()),
+        ("persistentVolumeClaim: {claimName: d}", "/opt/kafka/data", "", ()),
+        ("emptyDir: {}", "/etc/kafka", "", ()),
+        # an init container may fill it
+        ("emptyDir: {}", "/etc/kafka", INIT, ("mounted files",)),
     ],
 )
 def test_files_that_may_replace_those_of_the_image(
-    volume: str, path: str, unknown: tuple[str, ...]
+    volume: str, path: str, init: str, unknown: tuple[str, ...]
 ) -> None:
     mount = f"volumeMounts: [{{name: v, mountPath: {path}}}]"
-    found = one(mount, spec=f"volumes: [{{name: v, {volume}}}]").service.container
-    assert found.unknown == unknown
-    assert found.mounts == (path,)
-
-
-def test_an_init_container_may_fill_an_empty_volume() -> None:
-    found = read(
-        pod(
-            "volumeMounts: [{name: v, mountPath: /etc/kafka}]",
-            spec="volumes: [{name: v, emptyDir: {}}]\ninitContainers: [{name: i}]",
-        )
-    )
-    assert found.containers[1].service.container.unknown == ("mounted files",)
+    manifest = read(pod(mount, spec=f"volumes: [{{name: v, {volume}}}]{init}"))
+    container = manifest.containers[-1].service.container
+    assert (container.unknown, container.mounts) == (unknown, (path,))
 
 
 @pytest.mark.parametrize(
-    ("spec", "links"),
-    [("", True), ("enableServiceLinks: true", True), ("enableServiceLinks: false", False)],
-)
-def test_service_links(spec: str, links: bool) -> None:
-    assert one("image: a", spec=spec).has_service_links is links
-
-
-@pytest.mark.parametrize(
-    ("spec", "asks"),
+    ("spec", "has_links", "asks_cluster"),
     [
-        ("", True),
-        ("dnsPolicy: Default", False),
-        ("dnsPolicy: None", False),
-        ("hostNetwork: true", False),
-        ("hostNetwork: false", True),
-        ("hostNetwork: true\ndnsPolicy: ClusterFirstWithHostNet", True),
-        ("dnsConfig: {searches: [example.org]}", False),
+        ("", True, True),
+        ("enableServiceLinks: true", True, True),
+        ("enableServiceLinks: false", False, True),
+        ("dnsPolicy: Default", True, False),
+        ("dnsPolicy: None", True, False),
+        ("hostNetwork: true", True, False),
+        ("hostNetwork: false", True, True),
+        ("hostNetwork: true\ndnsPolicy: ClusterFirstWithHostNet", True, True),
+        ("dnsConfig: {searches: [example.org]}", True, False),
     ],
 )
-def test_who_answers_for_names(spec: str, asks: bool) -> None:
-    assert one("image: a", spec=spec).pod.asks_cluster is asks
+def test_service_links_and_the_dns_of_the_cluster(
+    spec: str, has_links: bool, asks_cluster: bool
+) -> None:
+    container = one("image: a", spec=spec)
+    assert container.has_service_links is has_links
+    assert container.pod.asks_cluster is asks_cluster
 
 
 def test_names_in_the_pods_own_hosts_file() -> None:
-    found = one("image: a", spec="hostAliases: [{ip: 10.0.0.1, hostnames: [Kafka, k]}]")
-    assert found.service.container.extra_hosts == {"kafka": "10.0.0.1", "k": "10.0.0.1"}
+    container = one("image: a", spec="hostAliases: [{ip: 10.0.0.1, hostnames: [Kafka, k]}]")
+    assert container.service.container.extra_hosts == {"kafka": "10.0.0.1", "k": "10.0.0.1"}
 
 
 def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
-    (found,) = read(
+    (cluster_service,) = read(
         f"apiVersion: v1\nkind: Service\nmetadata: {{{metadata}}}\nspec: {{{spec}}}\n"
     ).services
-    return found
+    return cluster_service
 
 
 @pytest.mark.parametrize(
@@ -269,49 +276,27 @@ def service(spec: str, metadata: str = "name: kafka") -> ClusterService:
     ],
 )
 def test_services(spec: str, ports: tuple[int, ...] | None, has_address: bool) -> None:
-    found = service(spec)
-    assert (found.name, found.namespace) == ("kafka", "")
-    numbers = None if found.ports is None else tuple(item.port for item in found.ports)
-    assert (numbers, found.has_address) == (ports, has_address)
+    kafka = service(spec)
+    assert (kafka.name, kafka.namespace, kafka.has_address) == ("kafka", "", has_address)
+    numbers = None if kafka.ports is None else tuple(port.port for port in kafka.ports)
+    assert numbers == ports
 
 
 @pytest.mark.parametrize(
-    ("host", "namespace", "means"),
+    ("hosts", "namespace", "is_named"),
     [
-        ("kafka", "n", True),
-        ("KAFKA", "n", True),
-        ("kafka", "other", False),
-        ("kafka.n", "other", True),
-        ("kafka.n.svc", "other", True),
-        ("kafka.n.svc.cluster.local", "other", True),
-        ("kafka.n.svc.cluster.local.", "other", True),
-        ("kafka.other", "n", False),
-        ("kafka-0.kafka.n.svc", "n", False),
-        ("kafka.example.org", "n", False),
+        ("kafka KAFKA", "n", True),
+        ("kafka.n kafka.n.svc kafka.n.svc.cluster.local kafka.n.svc.cluster.local.", "x", True),
+        ("kafka", "x", False),
+        ("kafka.other kafka-0.kafka.n.svc kafka.example.org", "n", False),
     ],
 )
-def test_what_a_service_is_called(host: str, namespace: str, means: bool) -> None:
-    meant = service("", "name: kafka, namespace: n")
-    found = Manifest((), (meant,)).deployment().services_named(host, namespace)
-    assert list(found) == ([meant] if means else [])
-
-
-def test_services_of_others_are_none() -> None:
+def test_names_of_a_service(hosts: str, namespace: str, is_named: bool) -> None:
+    kafka = service("", "name: kafka, namespace: n")
+    deployment = Manifest((), (kafka,)).deployment()
+    for host in hosts.split():
+        assert list(deployment.services_named(host, namespace)) == [kafka] * is_named, host
     assert not read("{apiVersion: serving.knative.dev/v1, kind: Service}").services
-
-
-def test_brokers_are_told_from_clients() -> None:
-    found = read(
-        "---\n".join(
-            [
-                pod("image: apache/kafka:4.1.1"),
-                pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
-                pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
-                pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]"),
-            ]
-        )
-    )
-    assert [item.name for item in found.brokers] == ["p/c", "p/c#4"]
 
 
 NAMES = """
@@ -332,20 +317,15 @@ TREES = st.recursive(
 @given(st.lists(TREES, max_size=3))
 def test_no_shape_ends_in_a_trace(documents: list[object]) -> None:
     shaped = [
-        {"apiVersion": "v1", "kind": "Pod", **item} if isinstance(item, dict) else item
-        for item in documents
+        {"apiVersion": "v1", "kind": "Pod", **document} if isinstance(document, dict) else document
+        for document in documents
     ]
-    for found in (read_manifest(documents), read_manifest(shaped)):
-        assert len(found.brokers) <= len(found.containers)
-
-
-def test_a_container_of_a_resource_without_a_name_is_called_by_its_kind() -> None:
-    (found,) = read(pod("image: a").replace("metadata: {name: p}\n", "")).containers
-    assert found.name == "Pod/c"
+    for manifest in (read_manifest(documents), read_manifest(shaped)):
+        assert len(manifest.brokers) <= len(manifest.containers)
 
 
 def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
-    found = read("""
+    manifest = read("""
         apiVersion: apps/v1
         kind: StatefulSet
         metadata: {name: k}
@@ -355,29 +335,19 @@ def test_what_kubernetes_adds_to_the_labels_of_replicas() -> None:
             metadata: {labels: {app: k}}
             spec: {hostNetwork: true, containers: [{name: c}]}
     """)
-    (template,) = found.containers
+    (template,) = manifest.containers
     name, index = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
     first, second = {(name, "k-0"), (index, "0")}, {(name, "k-1"), (index, "1")}
     assert template.pod.replica_labels == {"k-0": first, "k-1": second}
     replicas = [{"k-0": first}, {"k-1": second}]
-    assert [it.pod.replica_labels for it in found.replicas] == replicas
+    assert [replica.pod.replica_labels for replica in manifest.replicas] == replicas
     assert template.pod.every_label == {("app", "k")} | first | second
     assert template.pod.labels_of("k-1") == {("app", "k")} | second
     assert template.pod.on_host
 
 
-def test_where_services_lead() -> None:
-    found = read("""
-        apiVersion: v1
-        kind: Service
-        metadata: {name: a}
-        spec: {type: ExternalName, externalName: b.n.svc.cluster.local}
-        ---
-        apiVersion: v1
-        kind: Service
-        metadata: {name: b}
-        spec: {type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local}
-    """)
-    one, other = found.services
-    assert (one.external_name, one.is_local_outside) == ("b.n.svc.cluster.local", False)
-    assert (other.external_name, other.is_local_outside, other.is_local_inside) == ("", True, True)
+def test_targets_and_policies_of_services() -> None:
+    external = service("type: ExternalName, externalName: b.n.svc.cluster.local")
+    assert (external.external_name, external.is_local_outside) == ("b.n.svc.cluster.local", False)
+    local = service("type: NodePort, externalTrafficPolicy: Local, internalTrafficPolicy: Local")
+    assert (local.external_name, local.is_local_outside, local.is_local_inside) == ("", True, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -12,8 +12,8 @@ from earshot.facts.settings import has_lone_quorum
 from earshot.listeners import render
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Listener, Node
-from earshot.listeners.properties import read_environment, read_properties
-from earshot.listeners.terms import Protocol, Role, Scope, UnknownHost
+from earshot.listeners.properties import NodeSettings, read_environment, read_properties
+from earshot.listeners.terms import Role, Scope, UnknownHost
 from earshot.sources.parsed_listener import Audience, lone_plan, parsed_listeners
 from tests.listeners.clusters import plans
 
@@ -32,51 +32,51 @@ NO_AUDIENCE = Audience((), "")
 
 
 def own_scopes(node: Node) -> Callable[[str, int, Address], Audience]:
-    found = {item.name: Audience(item.scopes, "its own") for item in node.listeners}
-    return lambda name, _port, _advertised: found[name]
+    audiences = {listener.name: Audience(listener.scopes, "its own") for listener in node.listeners}
+    return lambda name, _port, _advertised: audiences[name]
 
 
 def of_others(node: Node, values: Mapping[str, str]) -> list[Listener]:
     """Without the controller's listener where no other node can ever reach it."""
     alone = has_lone_quorum(values)
-    return [item for item in node.listeners if not (alone and Scope.CONTROLLER in item.scopes)]
-
-
-def whole(listeners: Any) -> list[tuple[Any, ...]]:
     return [
-        (item.name, item.protocol, item.bind_port, item.host, item.port, item.scopes)
-        for item in listeners
+        listener
+        for listener in node.listeners
+        if not (alone and Scope.CONTROLLER in listener.scopes)
     ]
+
+
+def whole(listeners: Iterable[Listener]) -> list[tuple[Any, ...]]:
+    """The fields of listeners that properties have."""
+    names = ("name", "protocol", "bind_port", "host", "port", "scopes")
+    return [tuple(getattr(listener, name) for name in names) for listener in listeners]
+
+
+def read_back(node: Node, settings: NodeSettings) -> ClusterPlan:
+    """The plan of the properties that earshot wrote for ``node``, which has its listeners."""
+    listeners = parsed_listeners(settings.values, own_scopes(node))
+    plan = lone_plan(node.id, settings.values, settings.notes, listeners)
+    assert plan is not None
+    assert whole(plan.nodes[0].listeners) == whole(of_others(node, settings.values))
+    return plan
 
 
 @settings(max_examples=40)
 @given(plans())
 def test_a_node_reads_back_from_its_properties(cluster: ClusterPlan) -> None:
     for node in cluster.nodes:
-        own = read_properties(render.server_properties(cluster, node))
-        listed = parsed_listeners(own.values, own_scopes(node))
-        found = lone_plan(node.id, own.values, own.notes, listed)
-        assert found is not None
-        assert (found.controller, found.kafka_version) == (
-            cluster.controller,
-            cluster.kafka_version,
-        )
-        if node.is_broker:  # a controller alone is not told
-            assert found.inter_broker == cluster.inter_broker
-        (read,) = found.nodes
-        assert (read.id, read.roles) == (node.id, node.roles)
-        assert whole(read.listeners) == whole(of_others(node, own.values))
+        plan = read_back(node, read_properties(render.server_properties(cluster, node)))
+        assert (plan.controller, plan.kafka_version) == (cluster.controller, cluster.kafka_version)
+        if node.is_broker:  # properties of a controller do not have it
+            assert plan.inter_broker == cluster.inter_broker
+        assert (plan.nodes[0].id, plan.nodes[0].roles) == (node.id, node.roles)
 
 
 @settings(max_examples=40)
 @given(plans())
 def test_a_broker_reads_back_from_its_environment(cluster: ClusterPlan) -> None:
-    for node in (item for item in cluster.nodes if item.is_broker):
-        own = read_environment(render.environment(cluster, node))
-        listed = parsed_listeners(own.values, own_scopes(node))
-        found = lone_plan(node.id, own.values, own.notes, listed)
-        assert found is not None
-        assert whole(found.nodes[0].listeners) == whole(of_others(node, own.values))
+    for node in filter(lambda node: node.is_broker, cluster.nodes):
+        read_back(node, read_environment(render.environment(cluster, node)))
 
 
 def read(audience: Audience = SAID, **change: str | None) -> ClusterPlan | None:
@@ -85,86 +85,96 @@ def read(audience: Audience = SAID, **change: str | None) -> ClusterPlan | None:
     return lone_plan(1, values, {}, parsed_listeners(values, lambda *_: audience))
 
 
-def test_reads_a_broker_that_earshot_did_not_write() -> None:
-    plan = read()
-    assert plan is not None
-    (node,) = plan.nodes
-    assert (node.id, node.roles) == (1, (Role.BROKER,))
-    assert [str(item) for item in node.listeners] == [
-        "INTERNAL://b1:9092",
-        "EXTERNAL://b1.example.org:9094",
-    ]
-    assert [item.protocol for item in node.listeners] == [Protocol.PLAINTEXT, Protocol.SSL]
-
-
-def test_takes_listeners_for_advertised_where_that_is_missing() -> None:
-    plan = read(listeners="INTERNAL://b1:9092", advertised_listeners=None)
-    assert plan is not None
-    assert [str(item.advertised) for item in plan.nodes[0].listeners] == ["b1:9092"]
-
-
-def test_a_name_that_is_a_protocol_speaks_it_where_no_map_says_else() -> None:
-    plan = read(
-        listeners="SSL://:9092,LAN://:9093",
-        advertised_listeners="SSL://b1:9092,LAN://b1:9093",
-        listener_security_protocol_map=None,
-        inter_broker_listener_name="SSL",
-    )
-    assert plan is not None
-    found = [(item.name, item.protocol, item.bind_host) for item in plan.nodes[0].listeners]
-    assert found == [("SSL", Protocol.SSL, "0.0.0.0"), ("LAN", Protocol.PLAINTEXT, "0.0.0.0")]
-
-
-def test_an_entry_that_cannot_be_read_is_left_out() -> None:
-    plan = read(advertised_listeners="INTERNAL://b1:9092,EXTERNAL://my_host:9094")
-    assert plan is not None
-    assert [item.name for item in plan.nodes[0].listeners] == ["INTERNAL"]
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("audience", "change", "expected"),
     [
-        {"listeners": "internal://b1"},
-        {"inter_broker_listener_name": "internal"},
-        {"controller_listener_names": "controller"},
+        (
+            SAID,
+            {},
+            [
+                ("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal"),
+                ("EXTERNAL://b1.example.org:9094", "SSL", "0.0.0.0", "internal"),
+            ],
+        ),
+        # without advertised addresses, those of the listeners count
+        (
+            SAID,
+            {"listeners": "INTERNAL://b1:9092", "advertised_listeners": None},
+            [("INTERNAL://b1:9092", "PLAINTEXT", "b1", "internal")],
+        ),
+        # the name of a protocol is the default of the map
+        (
+            SAID,
+            {
+                "listeners": "SSL://:9092,LAN://:9093",
+                "advertised_listeners": "SSL://b1:9092,LAN://b1:9093",
+                "listener_security_protocol_map": None,
+                "inter_broker_listener_name": "SSL",
+            },
+            [
+                ("SSL://b1:9092", "SSL", "0.0.0.0", "internal"),
+                ("LAN://b1:9093", "PLAINTEXT", "0.0.0.0", "internal"),
+            ],
+        ),
+        # an unreadable address
+        (
+            SAID,
+            {"advertised_listeners": "INTERNAL://b1:9092,EXTERNAL://my_host:9094"},
+            [("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal")],
+        ),
+        # without evidence, the widest scope
+        (
+            NO_AUDIENCE,
+            {
+                "listeners": "INTERNAL://:9092,EXTERNAL://:9094",
+                "advertised_listeners": "INTERNAL://localhost:9092,EXTERNAL://b1:9094",
+            },
+            [
+                ("INTERNAL://localhost:9092", "PLAINTEXT", "0.0.0.0", "host"),
+                ("EXTERNAL://b1:9094", "SSL", "0.0.0.0", "external"),
+            ],
+        ),
+        # names that Kafka refuses
+        (SAID, {"listeners": "internal://b1"}, None),
+        (SAID, {"inter_broker_listener_name": "internal"}, None),
+        (SAID, {"controller_listener_names": "controller"}, None),
     ],
 )
-def test_where_nothing_can_be_named_there_is_no_plan(change: dict[str, str]) -> None:
-    assert read(SAID, **change) is None
+def test_listeners_of_a_broker_that_earshot_did_not_write(
+    audience: Audience, change: dict[str, str | None], expected: list[tuple[str, ...]] | None
+) -> None:
+    plan = read(audience, **change)
+    assert (plan is None) is (expected is None)
+    for node in plan.nodes if plan else ():
+        assert (node.id, node.roles) == (1, (Role.BROKER,))
+        assert [
+            (str(it), str(it.protocol), it.bind_host, "+".join(it.scopes)) for it in node.listeners
+        ] == expected
 
 
-def test_without_a_controllers_name_it_is_called_as_usual() -> None:
+def test_the_default_name_of_the_controller_s_listener() -> None:
     plan = read(controller_listener_names=None)
     assert plan is not None and plan.controller == "CONTROLLER"
 
 
-def test_a_listener_without_a_named_scope_is_checked_for_the_widest() -> None:
-    plan = read(
-        NO_AUDIENCE,
-        listeners="INTERNAL://:9092,EXTERNAL://:9094",
-        advertised_listeners="INTERNAL://localhost:9092,EXTERNAL://b1:9094",
-    )
-    assert plan is not None
-    scopes = [item.scopes for item in plan.nodes[0].listeners]
-    assert scopes == [(Scope.HOST,), (Scope.EXTERNAL,)]
-
-
-def test_a_host_can_stand_for_what_is_not_known_yet() -> None:
-    listed = parsed_listeners(BROKER, lambda *_: SAID)
+def test_a_host_may_be_unknown() -> None:
+    listeners = parsed_listeners(BROKER, lambda *_: SAID)
     unknown = UnknownHost(what="the name that AWS gives")
-    plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listed, {"b1": unknown})
+    plan = lone_plan(1, BROKER, {"kafka_version": "4.1.1"}, listeners, {"b1": unknown})
     assert plan is not None and plan.kafka_version == "4.1.1"
-    assert [item.host for item in plan.nodes[0].listeners] == [unknown, "b1.example.org"]
+    assert [listener.host for listener in plan.nodes[0].listeners] == [unknown, "b1.example.org"]
 
 
-def test_a_word_or_a_role_tells_before_anything_else() -> None:
+def test_scopes_of_the_user_and_roles_outweigh_the_audience() -> None:
     scopes = {"INTERNAL": (Scope.HOST, Scope.EXTERNAL), "EXTERNAL": ()}
     values = BROKER | {
         "listeners": f"{BROKER['listeners']},CONTROLLER://:9093",
         "process.roles": "broker,controller",
     }
-    found = parsed_listeners(values, lambda *_: NO_AUDIENCE, "b1", scopes_by_name=scopes)
-    assert {it.name: (it.audience.scopes, it.audience.why) for it in found} == {
+    listeners = parsed_listeners(values, lambda *_: NO_AUDIENCE, "b1", scopes_by_name=scopes)
+    assert {
+        listener.name: (listener.audience.scopes, listener.audience.why) for listener in listeners
+    } == {
         "INTERNAL": ((Scope.HOST, Scope.EXTERNAL), "said so"),
         "EXTERNAL": ((), ""),
         "CONTROLLER": ((Scope.CONTROLLER,), "named in controller.listener.names"),

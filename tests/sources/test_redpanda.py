@@ -85,7 +85,7 @@ redpanda:
 
 
 @pytest.mark.parametrize(
-    ("image", "is_one"),
+    ("image", "expected"),
     [
         ("redpandadata/redpanda", True),
         ("docker.redpanda.com/redpandadata/redpanda-nightly:v0", True),
@@ -94,17 +94,17 @@ redpanda:
         ("example/redpanda", False),
     ],
 )
-def test_whose_image_it_is(image: str, is_one: bool) -> None:
-    assert is_redpanda(image) is is_one
+def test_images_of_redpanda(image: str, expected: bool) -> None:
+    assert is_redpanda(image) is expected
 
 
 @pytest.mark.parametrize(
     "command", ["rpk topic create a --brokers redpanda:9092", "bash -c 'rpk cluster info'"]
 )
 def test_its_tools_are_no_broker(command: str) -> None:
-    found = services(compose(command))
-    assert not redpanda_among(found)
-    assert not brokers_among(found)
+    tools = services(compose(command))
+    assert not redpanda_among(tools)
+    assert not brokers_among(tools)
 
 
 def test_variables_of_kafka_mean_nothing_to_it() -> None:
@@ -113,8 +113,11 @@ def test_variables_of_kafka_mean_nothing_to_it() -> None:
 
 
 def reported(text: str) -> list[tuple[str, str, str | None, list[str]]]:
-    found = mistakes(services(text))
-    return [(it.rule, it.container, it.listener, list(map(str, it.lines))) for it in found]
+    reported_mistakes = mistakes(services(text))
+    return [
+        (mistake.rule, mistake.container, mistake.listener, list(map(str, mistake.lines)))
+        for mistake in reported_mistakes
+    ]
 
 
 def test_a_client_that_is_sent_to_a_closed_port_is_found() -> None:
@@ -122,8 +125,8 @@ def test_a_client_that_is_sent_to_a_closed_port_is_found() -> None:
     assert reported(good) == []
     inside = good.replace("internal://redpanda:9092", "internal://localhost:9092")
     assert reported(inside) == [("KL015", "redpanda", "internal", [])]
-    (found,) = mistakes(services(inside))
-    assert found.remedy == (
+    (mistake,) = mistakes(services(inside))
+    assert mistake.remedy == (
         "advertise internal under a name and port by which these clients reach redpanda, and give "
         "clients elsewhere a listener of their own"
     )
@@ -144,18 +147,18 @@ def test_who_names_a_seed_is_of_its_cluster() -> None:
             ("c", "--node-id 1 --seeds=other:33145"),
         )
     )
-    clusters = [item.cluster for item in deployment(services(text)).brokers]
+    clusters = [broker.cluster for broker in deployment(services(text)).brokers]
     assert clusters == ["of Redpanda with a", "of Redpanda with a", "of Redpanda with c"]
 
 
 def test_what_redpanda_refuses_stands_alone() -> None:
     text = compose(f"redpanda start {BIND} {TOLD.replace('redpanda:', '0.0.0.0:')}", CLIENT)
-    (found,) = mistakes(services(text))
-    assert (found.rule, found.container, found.listener, found.observed) == (
+    (mistake,) = mistakes(services(text))
+    assert (mistake.rule, mistake.container, mistake.listener, mistake.observed) == (
         "KL002",
         "redpanda",
         "internal",
         "command: internal advertises 0.0.0.0:9092; Redpanda does not start",
     )
-    assert found.source.startswith("https://docs.redpanda.com/")
-    assert not found.lines
+    assert mistake.source.startswith("https://docs.redpanda.com/")
+    assert not mistake.lines

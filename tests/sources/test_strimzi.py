@@ -17,14 +17,19 @@ def read(text: str) -> tuple[FoundKafka, ...]:
     return read_strimzi(read_yaml_documents(textwrap.dedent(text), "k.yaml", unique=False))
 
 
+def kafka(spec: str, metadata: str = "name: k", version: str = "v1", rest: str = "") -> FoundKafka:
+    """The only Kafka of a file, whose `spec.kafka` is ``spec``."""
+    head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{{metadata}}}"
+    (kafka,) = read(f"---\n{{{head}, spec: {{kafka: {{{spec}}}}}}}\n{rest}")
+    return kafka
+
+
 def one(listener: str) -> StrimziListener:
-    head = "apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}"
-    (found,) = read(f"{{{head}, spec: {{kafka: {{listeners: [{{{listener}}}]}}}}}}")
-    return found.kafka.listeners[0]
+    return kafka(f"listeners: [{{{listener}}}]").kafka.listeners[0]
 
 
 def test_a_resource() -> None:
-    (found,) = read("""
+    (resource,) = read("""
         apiVersion: v1
         kind: ConfigMap
         ---
@@ -35,10 +40,7 @@ def test_a_resource() -> None:
           kafka:
             replicas: 2
             listeners:
-              - name: plain
-                port: 9092
-                type: internal
-                tls: false
+              - {name: plain, port: 9092, type: internal, tls: false}
               - name: outside
                 port: 9094
                 type: ingress
@@ -55,7 +57,7 @@ def test_a_resource() -> None:
         StrimziListener("spec.kafka.listeners[0]", "plain", 9092, "internal", False),
         StrimziListener(place, "outside", 9094, "ingress", True, "tls", True, True, (broker,)),
     )
-    assert found == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
+    assert resource == FoundKafka(StrimziKafka("mine", listeners, 2), (1,))
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,10 @@ def test_tls(text: str, tls: bool | None) -> None:
     assert one(text).tls is tls
 
 
-def test_what_is_not_known() -> None:
-    found = one('name: "${A}", port: "${B}", type: [x], configuration: {brokers: "${C}"}')
-    assert (found.name, found.port, found.type, found.brokers) == (None, None, None, None)
+def test_variables_are_unknown() -> None:
+    listener = one('name: "${A}", port: "${B}", type: [x], configuration: {brokers: "${C}"}')
+    assert (listener.name, listener.port, listener.type) == (None, None, None)
+    assert listener.brokers is None
     assert one('configuration: "${A}"').brokers is None
     assert one("name: a").brokers == ()
 
@@ -91,23 +94,20 @@ def test_what_is_not_known() -> None:
         ("name: k", "---\n{apiVersion: kafka.strimzi.io/v1beta2, kind: KafkaNodePool}", None),
     ],
 )
-def test_how_many_brokers_where_no_pools_decide(
+def test_the_number_of_brokers_without_node_pools(
     metadata: str, more: str, brokers: int | None
 ) -> None:
-    head = f"apiVersion: kafka.strimzi.io/v1beta2, kind: Kafka, metadata: {{{metadata}}}"
-    (found,) = read(f"---\n{{{head}, spec: {{kafka: {{replicas: 3, listeners: []}}}}}}\n{more}")
-    assert found.kafka.brokers == brokers
+    resource = kafka("replicas: 3, listeners: []", metadata, "v1beta2", more)
+    assert resource.kafka.brokers == brokers
 
 
-def test_others_have_a_kind_called_kafka_too() -> None:
+def test_resources_of_one_name_get_numbers_and_other_kinds_are_ignored() -> None:
     assert read("{apiVersion: platform.confluent.io/v1beta1, kind: Kafka}") == ()
-
-
-def test_two_of_one_name() -> None:
     text = "{apiVersion: kafka.strimzi.io/v1, kind: Kafka, metadata: {name: k}}"
-    found = read(f"---\n{text}\n---\n{text}\n---\n{text}")
-    assert [item.kafka.name for item in found] == ["k", "k#2", "k#3"]
-    assert {item.open for item in found} == {"spec.kafka.listeners is not set in this file"}
+    resources = read(f"---\n{text}\n---\n{text}\n---\n{text}")
+    assert [resource.kafka.name for resource in resources] == ["k", "k#2", "k#3"]
+    reasons = {resource.open for resource in resources}
+    assert reasons == {"spec.kafka.listeners is not set in this file"}
 
 
 PLAIN = "{name: plain, port: 9092, type: internal, tls: false}"
@@ -117,31 +117,27 @@ PLAIN = "{name: plain, port: 9092, type: internal, tls: false}"
     ("version", "listeners", "why", "refusal"),
     [
         ("v1", f"[{PLAIN}]", "", ""),
-        ("v1", "[]", "", "spec.kafka.listeners is empty"),
-        ("v1beta2", "7", "", "spec.kafka.listeners is not a list"),
-        ("v1", "{plain: {}}", "", "spec.kafka.listeners is not a list"),
+        ("v1", "[]", "", " is empty"),
+        ("v1beta2", "7", "", " is not a list"),
+        ("v1", "{plain: {}}", "", " is not a list"),
         (
             "v1beta1",
             "{plain: {}}",
-            "spec.kafka.listeners is a map, the form before Strimzi 0.20, which is not read",
+            " is a map, the form before Strimzi 0.20, which is not read",
             "",
         ),
-        ("v1", f"[{PLAIN}, 7]", "", "spec.kafka.listeners[1] is not a map"),
-        ("v1", "'${LISTENERS}'", "spec.kafka.listeners holds a value that is not known", ""),
-        ("v1", "['${ONE}']", "spec.kafka.listeners holds a value that is not known", ""),
-        (
-            "v1",
-            "[{name: plain, port: '${PORT}', type: internal}]",
-            "spec.kafka.listeners[0].port is not known",
-            "",
-        ),
+        ("v1", f"[{PLAIN}, 7]", "", "[1] is not a map"),
+        ("v1", "'${LISTENERS}'", " holds a value that is not known", ""),
+        ("v1", "['${ONE}']", " holds a value that is not known", ""),
+        ("v1", "[{name: plain, port: '${PORT}', type: internal}]", "[0].port is not known", ""),
         ("v1", "[{name: plain}]", "", ""),
     ],
 )
 def test_why_listeners_are_not_known(version: str, listeners: str, why: str, refusal: str) -> None:
-    head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{name: k}}"
-    found = read(f"{{{head}, spec: {{kafka: {{listeners: {listeners}}}}}}}")
-    assert (found[0].open, " ".join(found[0].kafka.refusal or ())) == (why, refusal)
+    resource = kafka(f"listeners: {listeners}", version=version)
+    open_reason, problem = (text and f"spec.kafka.listeners{text}" for text in (why, refusal))
+    place, reason = resource.kafka.refusal or ("", "")
+    assert (resource.open, f"{place} {reason}".strip()) == (open_reason, problem)
 
 
 NAMES = """
@@ -164,5 +160,5 @@ def test_no_shape_ends_in_a_trace(listeners: object) -> None:
         "kind": "Kafka",
         "spec": {"kafka": {"replicas": "2", "listeners": listeners}},
     }
-    (found,) = read_strimzi([resource])
-    list(RULE.findings(ClusterFacts(plan=None, strimzi=(found.kafka,))))
+    (kafka,) = read_strimzi([resource])
+    list(RULE.findings(ClusterFacts(plan=None, strimzi=(kafka.kafka,))))

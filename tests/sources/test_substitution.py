@@ -52,7 +52,7 @@ def set_it(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "observed", "then"),
+    ("text", "observed", "rest"),
     [
         ("${NO:?give it}", "the variable NO is required, and not set (give it)", set_it("NO")),
         ("${EMPTY:?}", "the variable EMPTY is required, and not set", set_it("EMPTY")),
@@ -64,38 +64,25 @@ def set_it(name: str) -> str:
         ("${NO:-" * 30, "is nested too deeply (at character 127)", FORMS),
     ],
 )
-def test_what_compose_refuses_is_refused(text: str, observed: str, then: str) -> None:
-    with pytest.raises(EarshotError) as caught:
-        Variables(VALUES).substitute(text, "f.yml: services.k")
-    assert str(caught.value) == f"f.yml: services.k: {observed}\n  {then}"
-
-
-def test_without_a_place_the_variable_or_the_text_is_named() -> None:
-    for text, message in (
-        ("${NO:?give it}", "variable NO: the variable NO is required, and not set (give it)"),
-        ("a$", "text: has a $ that no variable's name follows (at character 3)"),
-    ):
+def test_a_text_that_compose_refuses_is_refused(text: str, observed: str, rest: str) -> None:
+    # without a place, the variable or the text is named
+    variable = observed.partition("variable ")[2].partition(" ")[0]
+    unplaced = f"variable {variable}" if variable else "text"
+    for place, shown_place in (("f.yml: services.k", "f.yml: services.k"), ("", unplaced)):
         with pytest.raises(EarshotError) as caught:
-            Variables(VALUES).substitute(text)
-        assert str(caught.value).splitlines()[0] == message
-
-
-def test_missing_variables_are_remembered_where_they_count() -> None:
-    variables = Variables(VALUES)
-    text = "$GONE|${ALSO}|${A:-$UNUSED}|${NO:-$NESTED}|${NO:+$OFF}"
-    assert variables.substitute(text) == "||one||"
-    assert list(variables.missing) == ["GONE", "ALSO", "NESTED"]
+            Variables(VALUES).substitute(text, place)
+        assert str(caught.value) == f"{shown_place}: {observed}\n  {rest}"
 
 
 @given(st.text(alphabet="abAB09 :/,._-${}?+", max_size=40))
 def test_any_text_is_replaced_or_refused(text: str) -> None:
     try:
-        found = Variables(VALUES).substitute(text)
+        result = Variables(VALUES).substitute(text)
     except EarshotError:
         return
-    assert isinstance(found, str)
+    assert isinstance(result, str)
     if "$" not in text:
-        assert found == text
+        assert result == text
 
 
 @given(st.text(max_size=40))
@@ -115,27 +102,31 @@ def test_defaults_follow_their_rule(name: str, default: str, value: str | None) 
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected", "missing"),
     [
-        ("$NO", "${NO}"),
-        ("a-${NO}:1", "a-${NO}:1"),
-        ("${NO:?give it}", "${NO}"),
-        ("${EMPTY:?}", ""),
-        ("${EMPTY?}", ""),
-        ("${NO:-y}", "y"),
-        ("${NO:-$ALSO}", "${ALSO}"),
-        ("${NO:+y}", ""),
-        ("$A$$NO", "one$NO"),
+        ("$NO", "${NO}", ["NO"]),
+        ("a-${NO}:1", "a-${NO}:1", ["NO"]),
+        ("${NO:?give it}", "${NO}", ["NO"]),
+        ("${EMPTY:?}", "", []),
+        ("${EMPTY?}", "", []),
+        ("${NO:-y}", "y", []),
+        ("${NO:-$ALSO}", "${ALSO}", ["ALSO"]),
+        ("${NO:+y}", "", []),
+        ("$A$$NO", "one$NO", []),
+        ("${NO:?}$GONE$A", "${NO}${GONE}one", ["NO", "GONE"]),
     ],
 )
-def test_an_unset_variable_may_stay(text: str, expected: str) -> None:
-    assert Variables(VALUES, keep=True).substitute(text) == expected
-
-
-def test_a_variable_that_stays_is_remembered() -> None:
+def test_an_unset_variable_may_be_kept(text: str, expected: str, missing: list[str]) -> None:
     variables = Variables(VALUES, keep=True)
-    assert variables.substitute("${NO:?}$GONE$A") == "${NO}${GONE}one"
-    assert list(variables.missing) == ["NO", "GONE"]
+    assert variables.substitute(text) == expected
+    assert list(variables.missing) == missing
+
+
+def test_missing_variables_are_those_that_count() -> None:
+    variables = Variables(VALUES)
+    text = "$GONE|${ALSO}|${A:-$UNUSED}|${NO:-$NESTED}|${NO:+$OFF}"
+    assert variables.substitute(text) == "||one||"
+    assert list(variables.missing) == ["GONE", "ALSO", "NESTED"]
 
 
 @given(st.text(alphabet="abAB09 :/,._-${}?+", max_size=40))
@@ -145,10 +136,10 @@ def test_what_is_known_is_the_same_where_the_rest_stays(text: str) -> None:
         expected = strict.substitute(text)
     except EarshotError:
         return
-    found = lenient.substitute(text)
+    result = lenient.substitute(text)
     assert lenient.missing == strict.missing
     if not strict.missing:
-        assert found == expected
+        assert result == expected
 
 
 class Environment(UserDict[str, str]):
@@ -164,12 +155,12 @@ class Environment(UserDict[str, str]):
 def test_the_environment_is_read_once_for_all_lines_of_a_file() -> None:
     environment = Environment({"A": "of the environment"})
     text = "".join(f"V{i}=${{V{i - 1}}}$A\n" for i in range(1, 100))
-    found = read_env_file(f"V0=x\nA=y\n{text}", ".env", Variables(environment))
-    assert found["V99"] == "x" + "of the environment" * 99
+    values = read_env_file(f"V0=x\nA=y\n{text}", ".env", Variables(environment))
+    assert values["V99"] == "x" + "of the environment" * 99
     assert environment.readings == 1
 
 
 def test_a_quote_may_close_many_lines_later() -> None:
     between = "\n".join(f"line {i} 'of' many" for i in range(100))
-    found = read_env_file(f'A="first\n{between}\nlast" # end\nB=2', ".env", Variables({}))
-    assert found == {"A": f"first\n{between}\nlast", "B": "2"}
+    values = read_env_file(f'A="first\n{between}\nlast" # end\nB=2', ".env", Variables({}))
+    assert values == {"A": f"first\n{between}\nlast", "B": "2"}

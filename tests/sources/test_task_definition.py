@@ -1,4 +1,4 @@
-"""Where something stands in the containers of an ECS task."""
+"""Places and variables in the containers of an ECS task."""
 
 from __future__ import annotations
 
