@@ -24,13 +24,12 @@ from earshot_pulumi.docker import labels
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker
-from earshot.remote.image import ensure_image
 from tests.e2e.cluster import CLUSTER_ID
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
 from tests.e2e.engine import FEW_PARTITIONS
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from toolchain.state_files import recover
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -126,12 +125,10 @@ def lone(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lone]:
     folder = tmp_path_factory.mktemp("lone")
-    base = base_image(docker_engine)
+    base, validator = validator_images(docker_engine)
     with docker_network() as network, small_disk(folder / "disk") as disk:
-        with contextlib.closing(docker_engine.client()) as client:
-            validator = ensure_image(client, base)
         host = network.host()
-        copy_images(docker_engine, host.engine, kafka_image, validator)
+        copy_images(docker_engine, [host.engine], kafka_image, validator)
         cluster = docker_cluster(kafka_image, brokers=1, validator={"base": base})
         cluster["listeners"] = cluster["listeners"][:1]
         cluster["validation"] = {"records": 0, "deadline": 300}

@@ -19,7 +19,7 @@ import pytest
 from earshot.transition.memory import FILE
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.outside import outside
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.steady_producer import (
@@ -62,7 +62,7 @@ def made(
             replication_factor=3,
             min_insync_replicas=2,
             hosts=[{"name": "local", "external": beyond.address}],
-            validator={"base": base_image(docker_engine)},
+            validator={"base": validator_images(docker_engine)[0]},
             validation={"records": 0, "deadline": 400},
         )
         folder = tmp_path_factory.mktemp("rolling") / "p"

@@ -21,7 +21,7 @@ from tests.e2e.docker_stack import (
     docker_cluster,
     docker_deployment,
 )
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -32,7 +32,7 @@ HEALTHY_SECONDS = 40
 @pytest.fixture(scope="module")
 def base(docker_engine: Engine, kafka_image: str) -> str:
     """What the validator image is built on in tests."""
-    return base_image(docker_engine)
+    return validator_images(docker_engine)[0]
 
 
 def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:

@@ -18,20 +18,20 @@ import pytest
 from earshot_pulumi.docker.host_turns import DockerHostTurnKind
 
 from earshot.placement.standpoint import read_standpoints, to_json
-from earshot.remote.image import ensure_image
 from tests.components.called import Called
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, Network, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 MAJORITY, MINORITY = (1, 3), (2,)
 LISTENERS = {"internal": "INTERNAL", "external": "EXTERNAL"}
 EVERYTHING = {(place, name, id) for place, name in LISTENERS.items() for id in (1, 2, 3)}
-DOCTOR_ALONE = ("--records", "0")
+DOCTOR_ALONE = {"records": 0, "deadline": 180}
+NO_RECORDS = ("--records", "0")
 VALIDATION_SECONDS = 300
 """For a validation with a deadline of 180 s: none may hang."""
 
@@ -98,12 +98,9 @@ def two(
 ) -> Iterator[TwoHosts]:
     """Both hosts with the images, a DNS server that knows them, and the stack, up and validated."""
     folder = tmp_path_factory.mktemp("two")
-    base = base_image(docker_engine)
-    with contextlib.closing(docker_engine.client()) as client:
-        validator = ensure_image(client, base)
+    base, validator = validator_images(docker_engine)
     hosts = [network.host(), network.host(folder / "certificates")]
-    for host in hosts:
-        copy_images(docker_engine, host.engine, kafka_image, validator)
+    copy_images(docker_engine, [it.engine for it in hosts], kafka_image, validator)
     mark = secrets.token_hex(3)
     names = [f"{name}-{mark}" for name in ("first", "second")]
     table: dict[str, tuple[str, ...] | str] = {
@@ -126,6 +123,7 @@ def two(
         ],
         dns=[network.gateway],
         validator={"base": base},
+        validation=DOCTOR_ALONE,
     )
     cluster["listeners"] = [it for it in cluster["listeners"] if it["name"] != "HOST"]
     pack = {"names": {"resolvers": {"external": [network.gateway]}, "timeout": 5}}
@@ -139,11 +137,7 @@ def two(
 
 @contextlib.contextmanager
 def stopped(two: TwoHosts, host: Host) -> Iterator[None]:
-    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers.
-
-    Spark has proved the stack when it came up; here the doctor does, which says the same sooner.
-    """
-    two.stack.cluster["validation"]["records"] = 0
+    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
     host.stop_engine()
     try:
         yield
@@ -171,6 +165,19 @@ def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
 
 
 @pytest.mark.combination
+def test_spark_proves_every_listener(two: TwoHosts) -> None:
+    two.stack.cluster["validation"] = {**DOCTOR_ALONE, "records": 300}
+    try:
+        two.stack.up()
+    finally:
+        two.stack.cluster["validation"] = DOCTOR_ALONE
+    report = two.stack.report()
+    assert failed(by_place(report)) == {}
+    assert report["delivery"] and {it["verdict"] for it in report["delivery"]} == {"pass"}
+    two.stack.up()
+
+
+@pytest.mark.combination
 def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
     """The stack's own vantages are on the first host whose engine answers."""
     kept = two.stack.folder / ".earshot" / "stacks" / two.stack.stack / "vantages.json"
@@ -180,7 +187,7 @@ def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
     ]
     file = two.stack.folder / "moved.json"
     file.write_text(to_json(moved))
-    code, cells = two.validate("--vantages", str(file), *DOCTOR_ALONE)
+    code, cells = two.validate("--vantages", str(file), *NO_RECORDS)
     assert (code, failed(cells)) == (0, {})
     assert cells.keys() == EVERYTHING
 
@@ -248,7 +255,7 @@ def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
 def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     write(two.stack, "on-second", "kept by the second", replicas="2")
     with stopped(two, two.second):
-        code, cells = two.validate(*DOCTOR_ALONE)
+        code, cells = two.validate(*NO_RECORDS)
         assert code == 1
         assert cells.keys() == EVERYTHING
         assert failed(cells) == dict.fromkeys(of_brokers(*MINORITY), "refused")

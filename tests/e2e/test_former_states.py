@@ -15,7 +15,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import docker_cluster, docker_deployment
 from tests.e2e.engine import deployment, local_cluster
 from tests.e2e.former_state import FormerState
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
@@ -107,7 +107,7 @@ def test_on_this_machine(tmp_path: Path) -> None:
 
 
 def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> None:
-    base, folder = base_image(docker_engine), tmp_path / "p"
+    base, folder = validator_images(docker_engine)[0], tmp_path / "p"
     wanted = docker_cluster(kafka_image, 1, validator={"base": base})
     texts = {f"port of {it['name']}": str(it["port"]) for it in wanted["listeners"][:1]}
     texts |= {"folder": str(folder), "image": kafka_image, "base": base}

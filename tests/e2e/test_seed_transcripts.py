@@ -18,13 +18,12 @@ import pytest
 import yaml
 
 from earshot.placement.docker import network_name
-from earshot.remote.image import ensure_image
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
 from tests.e2e.clients import HERE, Client, client_on
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.outside import Outside, outside
 from tests.e2e.ports import is_free
 from tests.skips import lacking
@@ -79,7 +78,7 @@ def deploy(
 
     Where the brokers are known to ``known``, Spark proves the listeners too; else the doctor alone.
     """
-    base = base_image(docker_engine)
+    base, validator = validator_images(docker_engine)
 
     @contextlib.contextmanager
     def deployed(cluster: dict[str, Any], known: Outside | None = None) -> Iterator[Running]:
@@ -99,8 +98,6 @@ def deploy(
         folder = tmp_path_factory.mktemp("adopted") / "p"
         with docker_deployment(folder, docker_engine, settled, config) as stack:
             stack.up()
-            with contextlib.closing(docker_engine.client()) as client:
-                validator = ensure_image(client, base)
             inside, beyond = (
                 client_on(docker_engine, network, client_image, validator, dns)
                 for network in (network_name(stack.stack), "bridge")

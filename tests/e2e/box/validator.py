@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.remote.image import context, ensure_image
+from earshot.remote.image import context
 from earshot.remote.orders import LATEST
 from earshot.remote.user_data import HOME
 from earshot.report.json import read_report
@@ -25,7 +25,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.docker_engine import Engine
-from tests.e2e.images.load import base_image, instance_image
+from tests.e2e.images.load import instance_image, validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -37,8 +37,8 @@ STACK_STATE = Path(".earshot", "stacks", "test")
 def validator_instance_image(engine: Engine) -> str:
     """The instance image with the validator image's Python, at the place that its lock names."""
     lock = hashlib.sha256(context()["requirements.lock"]).hexdigest()[:12]
+    _, python = validator_images(engine)
     with contextlib.closing(engine.client()) as client:
-        python = ensure_image(client, base_image(engine))
         text = (
             f"FROM {python} AS validator\n"
             f"FROM {instance_image(engine)}\n"
