@@ -57,11 +57,11 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_doctor.py::test_without_a_contract",
     ],
     "So `make up` restarts the brokers three times, and proves every listener after each step": [
-        "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
+        "e2e/test_local_stack.py::test_three_steps_each_proved_with_all_brokers_serving",
     ],
     "To revert the change, restore the old name in the file and run again": [
-        "e2e/test_listener_steps.py::test_three_steps_each_proved_with_all_brokers_serving",
-        "e2e/test_listener_steps.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
+        "e2e/test_local_stack.py::test_three_steps_each_proved_with_all_brokers_serving",
+        "e2e/test_local_stack.py::test_the_old_name_in_the_file_again_returns_after_an_interrupt",
     ],
     "prints the steps beforehand": ["cli/test_steps.py::test_each_step_with_its_costs"],
     "copies the template `local` (the name begins with it)": [
@@ -69,9 +69,7 @@ PROMISES: dict[str, list[str]] = {
     ],
     "`stacks/`, for [containers]": [
         "e2e/test_docker_secure.py::test_every_listener_is_proved_from_where_its_clients_stand",
-        "e2e/test_docker_secure.py::test_a_second_update_changes_nothing",
-        "e2e/test_docker_secure.py::test_data_outlives_the_stack",
-        "e2e/test_docker_secure.py::test_a_container_that_was_killed_is_started_by_the_next_update",
+        "e2e/test_docker_secure.py::test_a_killed_container_starts_and_then_nothing_changes",
     ],
     "on one Docker host or several": [
         "e2e/test_docker_two_hosts.py::test_every_broker_is_reached_through_every_listener",

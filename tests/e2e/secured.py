@@ -25,7 +25,7 @@ from tests.doubles.watching import watching
 from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
-SILENT_SECONDS = 8.0
+SILENT_SECONDS = 4.0
 """After which a client that heard nothing gets nothing."""
 PATIENCE = 60.0
 """Seconds in which every broker has heard of a change."""

@@ -118,7 +118,7 @@ def cluster(**changes: Any) -> str:
     return CLUSTER.format(inputs=inputs | changes)
 
 
-def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
+def test_another_program_gets_brokers(project: Project) -> None:
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
         assert "bootstrap" in project.runs("preview")
@@ -131,11 +131,18 @@ def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
         assert sorted(nodes.history) == sorted((int(k), v) for k, v in found["instances"].items())
         assert "unchanged" in project.up("--expect-no-changes")
 
+
+@pytest.mark.combination
+def test_brokers_of_another_program_are_replaced_one_by_one(project: Project) -> None:
+    project.write(cluster())
+    with nodes_reporting(project.server) as nodes:
+        project.up()
+        contract = project.outputs()["contract"]
         project.write(cluster(heap="2g"))
         project.up()
         assert [node for node, _ in nodes.history[3:]] == [1, 2, 3]
         changed = project.outputs()
-        assert changed["contract"] == found["contract"]
+        assert changed["contract"] == contract
         assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
 
 
@@ -217,6 +224,7 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.combination
 def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
     install_docker_double(Path(project.environment["PULUMI_HOME"]))

@@ -14,10 +14,10 @@ from tests.config.aws_documents import ARCHIVE, INTERNAL
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e import project
-from tests.e2e.aws_project import aws_project
+from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import docker_project
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.ports import free_ports
 from toolchain.paths import ROOT
 
@@ -58,7 +58,6 @@ def topics_at(bootstrap: str) -> set[str]:
 def test_two_clusters_in_one_program(local: project.Project) -> None:
     first, second, other = free_ports(9)[::3]
     prepare(local, "two-clusters", orders=first, audit=second)
-    assert "audit_bootstrap" in local.runs("preview")
     local.up()
     found = local.outputs()
     assert found["orders_proof"] == found["audit_proof"] == "pass"
@@ -88,7 +87,7 @@ def test_a_network_and_clients_of_the_program_s_own(
 ) -> None:
     (port,) = free_ports(1)
     made = docker_project(tmp_path / "p", docker_engine)
-    config = {"image": kafka_image, "base": base_image(docker_engine)}
+    config = {"image": kafka_image, "base": validator_images(docker_engine)[0]}
     prepare(made, "own-network", port=port, engine=docker_engine.address, **config)
     try:
         made.runs("preview")
@@ -112,8 +111,9 @@ def test_a_network_and_clients_of_the_program_s_own(
     assert found["network"] not in docker_engine.run("network", "ls")
 
 
-def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
-    before = server.holdings()
+@pytest.fixture
+def own_vpc(server: MotoServer, tmp_path: Path) -> Project:
+    """The example whose program makes the VPC; nothing is up."""
     made = aws_project(tmp_path / "p", server, {})
     policy = '{"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}'
     prepare(
@@ -126,26 +126,34 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
         data="delete",
         policy=policy,
     )
-    with nodes_reporting(server) as nodes:
-        first = made.runs("preview")
-        assert "not known in this preview: vpc.id, vpc.private_subnets." in first
-        assert first.count(" aws:ec2:Instance ") == 3 and not nodes.history
-        assert "host is not known yet" in first
-        program = (made.folder / "__main__.py").read_text()
-        wrong = f'"region": region, "listeners": [{WRONG}],'
-        (made.folder / "__main__.py").write_text(program.replace('"region": region,', wrong))
-        assert "advertises localhost" in made.fails(command="preview"), "though the VPC is unknown"
-        (made.folder / "__main__.py").write_text(program)
-        made.up()
-        found = made.outputs()
+    return made
+
+
+def test_a_preview_checks_addresses_although_the_vpc_is_unknown(own_vpc: Project) -> None:
+    preview = own_vpc.runs("preview")
+    assert "not known in this preview: vpc.id, vpc.private_subnets." in preview
+    assert preview.count(" aws:ec2:Instance ") == 3
+    assert "host is not known yet" in preview
+    program = own_vpc.folder / "__main__.py"
+    wrong = f'"region": region, "listeners": [{WRONG}],'
+    program.write_text(program.read_text().replace('"region": region,', wrong))
+    assert "advertises localhost" in own_vpc.fails(command="preview")
+
+
+@pytest.mark.combination
+def test_a_vpc_of_the_program_s_own(server: MotoServer, own_vpc: Project) -> None:
+    holdings = server.holdings()
+    with nodes_reporting(server):
+        own_vpc.up()
+        outputs = own_vpc.outputs()
         ec2 = server.client("ec2")
-        described = ec2.describe_instances(InstanceIds=list(found["instances"].values()))
+        described = ec2.describe_instances(InstanceIds=list(outputs["instances"].values()))
         instances = [it for one in described["Reservations"] for it in one["Instances"]]
-        assert {it["VpcId"] for it in instances} == {found["vpc"]}
-        assert len(found["bootstrap"]["INTERNAL"].split(",")) == 3
-        assert "unchanged" in made.up("--expect-no-changes")
-        made.destroy()
-    assert server.holdings() == before
+        assert {it["VpcId"] for it in instances} == {outputs["vpc"]}
+        assert len(outputs["bootstrap"]["INTERNAL"].split(",")) == 3
+        assert "unchanged" in own_vpc.up("--expect-no-changes")
+        own_vpc.destroy()
+    assert server.holdings() == holdings
 
 
 OWN_PROVIDER = """
@@ -186,6 +194,7 @@ pulumi.export("bootstrap", shop.kafka.bootstrap)
 """
 
 
+@pytest.mark.combination
 def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
@@ -195,7 +204,7 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     made.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
     made.header += "from earshot_pulumi import DockerCluster\n"
     made.write(OWN_PROVIDER)
-    settings = {"image": kafka_image, "base": base_image(docker_engine), "port": port}
+    settings = {"image": kafka_image, "base": validator_images(docker_engine)[0], "port": port}
     labelled = ("ps", "--quiet", "--filter", "label=team=shop")
     for key, value in {**settings, "engine": docker_engine.address}.items():
         made.runs("config", "set", key, str(value))
@@ -257,6 +266,7 @@ pulumi.export("instances", kafka.instances)
 """
 
 
+@pytest.mark.combination
 def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
     """The stack's own settings lead to no AWS at all."""
     before = server.holdings()
@@ -321,7 +331,6 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
             ServiceId=service["service_name"].rpartition(".")[2]
         )["AllowedPrincipals"]
         assert [it["Principal"] for it in allowed] == ["arn:aws:iam::123456789012:root"]
-        assert "unchanged" in provider.up("--expect-no-changes")
         assert "unchanged" in provider.up("--refresh", "--expect-no-changes")
 
         consumer.runs("config", "set", "zone", "partners.internal")
@@ -342,7 +351,6 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
         sets = route53.list_resource_record_sets(HostedZoneId=zone["HostedZoneId"])
         (record,) = (it for it in sets["ResourceRecordSets"] if it["Type"] == "A")
         assert record["AliasTarget"]["DNSName"].rstrip(".") == endpoint["DnsEntries"][0]["DnsName"]
-        assert "unchanged" in consumer.up("--expect-no-changes")
         assert "unchanged" in consumer.up("--refresh", "--expect-no-changes")
 
         consumer.destroy()

@@ -155,6 +155,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
     assert examine(cluster.contract, deadline=PATIENT).verdict is Verdict.PASS
 
 
+@pytest.mark.combination
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     """Killed after its metadata was read, before its record: only its cells fail, at the record."""
     contract = cluster.contract
@@ -203,6 +204,7 @@ def test_drift(running: Cluster) -> None:
     assert str(address(running.contract, "EXTERNAL", 3)) in cause.expected
 
 
+@pytest.mark.combination
 def test_an_address_that_leads_to_two_brokers(
     running: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +252,7 @@ def test_the_failure_of_the_seeds(running: Cluster) -> None:
     assert report.exit_code == 1
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize(
     ("advertised", "kind"),
     [("my_kafka:9092", "unresolvable"), ("kafka:9094:30000", "no-host-name")],
@@ -276,6 +279,7 @@ def test_what_earshot_would_not_advertise(
     assert f"cause     {kind}" in capsys.readouterr().out
 
 
+@pytest.mark.combination
 def test_two_brokers_at_one_address(running: Cluster) -> None:
     shared = address(running.contract, "EXTERNAL", 1)
     running.advertise(3, EXTERNAL=str(shared))
@@ -289,6 +293,7 @@ def test_two_brokers_at_one_address(running: Cluster) -> None:
     }
 
 
+@pytest.mark.combination
 def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
     plan = running.plan
     running.extra[3] = {
@@ -315,6 +320,7 @@ def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
     assert {kind for key, (_, kind) in found.items() if key[1] != 1} == {"refused"}
 
 
+@pytest.mark.combination
 def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
     listeners = (
         {"name": "INTERNAL", "scopes": ["internal"]},

@@ -1,7 +1,7 @@
 """Listeners change on three running brokers while clients write and read through one that stays.
 
 One cluster, and one sequence of changes: each test begins where the one before it ends. A short
-sequence, which `make test` has, is in `test_listener_steps.py`.
+sequence, which `make test` has, is in `test_local_stack.py`.
 """
 
 import os

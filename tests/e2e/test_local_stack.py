@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import time
@@ -22,8 +23,18 @@ from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
-from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
+from tests.e2e.changing import (
+    EXTRA,
+    PATIENCE,
+    bootstrap,
+    proved,
+    restarted,
+    seen,
+    until_restarted,
+)
+from tests.e2e.engine import Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
+from tests.e2e.steady_producer import REPLICAS, SteadyProducer, led_by_every_broker
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -38,7 +49,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
     Spark proves them once; after each change the doctor does, which says the same sooner.
     """
-    with deployment(tmp_path_factory.mktemp("stack") / "p") as made:
+    cluster = local_cluster(extra=EXTRA)
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
         made.up()
         assert {item.verdict for item in report_of(made).delivery} == {Verdict.PASS}
         made.cluster["validation"]["records"] = 0
@@ -51,11 +63,6 @@ def report_of(stack: Deployment) -> Report:
     return read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
 
 
-def bootstrap(stack: Deployment) -> str:
-    name = stack.cluster["listeners"][0]["name"]
-    return str(stack.outputs()[f"bootstrap_{name}"])
-
-
 def text(message: Message) -> str:
     value = message.value()
     assert isinstance(value, bytes)
@@ -64,7 +71,7 @@ def text(message: Message) -> str:
 
 def write(stack: Deployment, topic: str, count: int = 20) -> list[str]:
     """Records acknowledged by all in-sync replicas of a topic with three replicas."""
-    servers = bootstrap(stack)
+    servers = bootstrap(stack, stack.cluster["listeners"][0]["name"])
     admin = AdminClient({"bootstrap.servers": servers})
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(20)
@@ -84,8 +91,9 @@ def write(stack: Deployment, topic: str, count: int = 20) -> list[str]:
 
 
 def read(stack: Deployment, topic: str) -> list[str]:
+    servers = bootstrap(stack, stack.cluster["listeners"][0]["name"])
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap(stack), "group.id": "t", "enable.partition.eof": False}
+        {"bootstrap.servers": servers, "group.id": "t", "enable.partition.eof": False}
     )
     try:
         partitions = [TopicPartition(topic, number, 0) for number in range(3)]
@@ -204,11 +212,11 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
         assert "ciphertext" in text and "offsets.topic.num.partitions" not in text
     settings = node_directory(stack.root, 1) / "server.properties"
     assert settings.stat().st_mode & 0o777 == 0o600
-    stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "7531"}
+    stack.cluster["extra"] = EXTRA | {"num.io.threads": "7531"}
     try:
         preview = stack.pulumi("preview", "--diff")
     finally:
-        stack.cluster["extra"] = FEW_PARTITIONS
+        stack.cluster["extra"] = EXTRA
     assert preview.returncode == 0 and "[secret]" in preview.stdout
     assert "7531" not in preview.stdout
 
@@ -281,7 +289,7 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     assert {id: after[id] for id in (1, 2, 3)} == before
     assert sorted(after) == [1, 2, 3, 4]
 
-    admin = AdminClient({"bootstrap.servers": bootstrap(stack)})
+    admin = AdminClient({"bootstrap.servers": bootstrap(stack, "INTERNAL")})
     topic = NewTopic("on-four", 1, replica_assignment=[[4]], config={"min.insync.replicas": "1"})
     admin.create_topics([topic])["on-four"].result(20)
     stack.cluster["brokers"] = 3
@@ -366,13 +374,13 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
     written = write(stack, "put-back")
     before = stack.pids()
-    stack.cluster["extra"] = FEW_PARTITIONS | {
+    stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
         "super.users": "bob",  # of no type: the authorizer says so when it starts
     }
     output = stack.refused("--skip-preview")
-    stack.cluster["extra"] = FEW_PARTITIONS
+    stack.cluster["extra"] = EXTRA
     assert "node 1 did not come up: IllegalArgumentException: " in output, output
     assert "but got bob" in output, output
     assert "it was started again as it was and serves" in output
@@ -397,6 +405,62 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     assert removed.returncode == 0, removed.stdout
     stack.up()
     assert stack.pids() == before
+
+
+@pytest.fixture
+def producer(stack: Deployment) -> Iterator[SteadyProducer]:
+    """A client that writes to every broker through EXTERNAL during the test."""
+    servers, topic = bootstrap(stack, "EXTERNAL"), f"steady-{secrets.token_hex(3)}"
+    led_by_every_broker(servers, topic)
+    with SteadyProducer(servers, topic, len(REPLICAS)) as made:
+        yield made
+
+
+def renamed(stack: Deployment) -> list[dict[str, Any]]:
+    """The listeners, INTERNAL with another name and port."""
+    internal, external = stack.cluster["listeners"]
+    (port,) = consecutive_ports(3, 1)
+    return [{**internal, "name": "REPL", "port": port}, external]
+
+
+def interrupted(stack: Deployment) -> None:
+    """An update that Ctrl-C ends once it has restarted broker 1."""
+    with until_restarted(stack, lambda ids: 1 in ids) as child:
+        os.killpg(child.pid, signal.SIGINT)
+        child.communicate(timeout=PATIENCE)
+        assert child.returncode != 0
+
+
+def test_the_old_name_in_the_file_again_returns_after_an_interrupt(
+    stack: Deployment, producer: SteadyProducer
+) -> None:
+    pids, listeners = stack.pids(), stack.cluster["listeners"]
+    stack.cluster["listeners"] = renamed(stack)
+    interrupted(stack)
+    interrupted_pids = stack.pids()
+    assert restarted(pids, stack) == [1]
+    stack.cluster["listeners"] = listeners
+    stack.up()
+    assert restarted(interrupted_pids, stack) == [1]
+    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "EXTERNAL"}
+    assert producer.failed == []
+
+
+def test_three_steps_each_proved_with_all_brokers_serving(
+    stack: Deployment, producer: SteadyProducer
+) -> None:
+    pids = stack.pids()
+    stack.cluster["listeners"] = renamed(stack)
+    interrupted(stack)
+    assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
+    assert restarted(pids, stack) == [1, 2, 3]
+    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")
+    assert "step 2 of 3: brokers reach each other through REPL" in stack.up()
+    assert proved(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert "step 3 of 3: INTERNAL removed" in stack.up()
+    assert proved(stack) == seen(stack).keys() == {"REPL", "EXTERNAL"}
+    assert producer.failed == [] and len(producer.acknowledged) > 0
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:

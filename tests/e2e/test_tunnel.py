@@ -227,7 +227,7 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
             private.cluster.start(2)
             end = time.monotonic() + PATIENCE
             seen = len(producer.acknowledged)
-            while len(producer.acknowledged) < seen + 300:
+            while len(producer.acknowledged) < seen + 60:
                 assert time.monotonic() < end
                 time.sleep(0.1)
         assert producer.failed == []

@@ -135,6 +135,7 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         machine.run("systemd-analyze", "security", "--threshold=20", "kafka.service")
 
         formatted = machine.run("cat", META)
+        machine.run("journalctl", "--sync")  # the log of this boot is looked at after the next one
         machine.reboot()
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
@@ -157,12 +158,19 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         assert "formatting" not in machine.journal("kafka-prepare")
         assert box.kcat(*read) == "first\n"
 
-    # a volume of another cluster is nobody's here
-    with box.start(box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw"), disk) as m:
-        report = box.report(m, NodeState.IN_SYNC, NodeState.FAILED)
+
+@pytest.mark.combination
+def test_a_volume_of_another_cluster_is_refused(box: Box, disk: Volume) -> None:
+    plan = cluster(node())
+    with box.start(box.text(plan, volume=disk.id), disk) as machine:
+        box.report(machine, NodeState.IN_SYNC)
+        formatted = machine.run("cat", META)
+    another = box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw")
+    with box.start(another, disk) as machine:
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
-        assert m.run("cat", META) == formatted
+        assert machine.run("cat", META) == formatted
 
 
 @pytest.mark.combination
