@@ -79,7 +79,9 @@ def chosen(commit: str, count: int) -> int:
 
 def collected() -> dict[str, list[str]]:
     """The tests, by file, that `make test` leaves out."""
-    marked = [it for it in (ROOT / "tests").rglob("test_*.py") if COMBINATION in it.read_text()]
+    marked = [
+        path for path in (ROOT / "tests").rglob("test_*.py") if COMBINATION in path.read_text()
+    ]
     options = ("--collect-only", "-q", "-m", COMBINATION)
     command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)

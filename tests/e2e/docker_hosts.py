@@ -185,7 +185,9 @@ def _free_subnet(
     """A /24 of the pool that no device of this machine is in."""
     taken = _ip("-4", "-o", "address")
     subnets = list(POOL.subnets(new_prefix=24))
-    return choose([it for it in subnets if f" {str(it).removesuffix('0/24')}" not in taken])
+    return choose(
+        [subnet for subnet in subnets if f" {str(subnet).removesuffix('0/24')}" not in taken]
+    )
 
 
 def _ip(*arguments: str) -> str:

@@ -163,7 +163,7 @@ def await_refusal(settings: Mapping[str, Any]) -> None:
 def accepted_by_each(settings: Mapping[str, Any]) -> bool:
     """Whether each of the brokers in `bootstrap.servers` lets this client log in."""
     addresses = str(settings["bootstrap.servers"]).split(",")
-    failures = [login_failure({**settings, "bootstrap.servers": it}) for it in addresses]
+    failures = [login_failure({**settings, "bootstrap.servers": address}) for address in addresses]
     print([failure for failure in failures if failure is not None])
     return not any(failures)
 

@@ -112,7 +112,7 @@ def test_sparks_records_pass_through_a_port_per_broker(behind: Behind) -> None:
     finally:
         validation["records"] = 0
     report = read_report((behind.stack.root.parent / "report.json").read_bytes(), "report.json")
-    assert {item.verdict for item in report.delivery} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     behind.stack.up()
 
 
@@ -137,16 +137,16 @@ def test_a_port_that_spreads_over_brokers_is_named(mapped: Behind) -> None:
 def test_an_unhealthy_target_is_named_and_the_others_pass(mapped: Behind) -> None:
     (closed,) = free_ports(1)
     mapped.forwarder.by_port[mapped.base + 1] = [(KAFKA, closed)]
-    found = examine(mapped.contract)
-    (cell,) = [it for it in found.cells if it.verdict is not Verdict.PASS]
+    report = examine(mapped.contract)
+    (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
     assert (cell.listener, cell.broker, cell.failed_stage) == ("EXTERNAL", 1, Stage.BOOTSTRAP)
 
 
 def test_a_bootstrap_that_leads_nowhere_fails_although_all_brokers_answer(mapped: Behind) -> None:
     mapped.forwarder.by_port[mapped.base] = []
-    found = examine(mapped.contract)
-    assert found.exit_code == 1
-    (cell,) = [it for it in found.cells if it.verdict is not Verdict.PASS]
+    report = examine(mapped.contract)
+    assert report.exit_code == 1
+    (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
     assert str(cell.address) == f"localhost:{mapped.base}"
 
 

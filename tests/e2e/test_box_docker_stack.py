@@ -65,7 +65,7 @@ class Made:
 
     def configure(self) -> None:
         settings = aws_project.aws_settings(self.box.server)
-        config = {f"aws:{name}": it for name, it in settings.items()}
+        config = {f"aws:{name}": setting for name, setting in settings.items()}
         text = yaml.safe_dump({"config": {**config, CLUSTER_KEY: self.cluster}})
         self.project.stack_file(self.name).write_text(text)
 
@@ -124,7 +124,7 @@ class Made:
         self.cluster["hosts"]["aws"]["instance"] = instance
         self.configure()
         self.up()
-        doings = [it for it in self.box.fleet.doings if it.when > began]
+        doings = [doing for doing in self.box.fleet.doings if doing.when > began]
         expected = [(what, self.instance_name(it)) for it in HOSTS for what in ("off", "on")]
         assert [(it.what, it.name) for it in doings] == expected
         stops = {it.name: it.when for it in doings if it.what == "off"}
@@ -133,10 +133,10 @@ class Made:
 
     def was_unfenced(self, broker: str, host: str, since: float) -> float:
         """When the first start of ``broker`` after ``since`` ended (s since the epoch)."""
-        said = self.host(host).run(
+        output = self.host(host).run(
             "sh", "-c", f"docker logs --timestamps --since={int(since)} {broker} 2>&1"
         )
-        line = next(it for it in said.splitlines() if UNFENCED in it)
+        line = next(it for it in output.splitlines() if UNFENCED in it)
         return datetime.fromisoformat(line.partition(" ")[0]).timestamp()
 
 
@@ -180,10 +180,10 @@ def made(
 
 
 def test_one_command_makes_and_proves_all_of_it(made: Made, tmp_path: Path) -> None:
-    said = made.up()
+    output = made.up()
     report = made.report()
     cells = {(listener, broker) for _, listener, broker in passed(report)}
-    assert cells == {(it, id) for it in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)}, said
+    assert cells == {(it, id) for it in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)}, output
     (vpc,) = (
         it
         for it in made.box.server.client("ec2").describe_vpcs()["Vpcs"]
@@ -210,14 +210,14 @@ def test_every_host_is_a_rack_and_has_no_partition_alone(made: Made, tmp_path: P
     found = json.loads(done.stdout)
     assert found["racks"] == {str(id): host for id, host in enumerate(HOSTS, 1)}
     assert len(found["partitions"]) == 12
-    assert all(len(set(it)) == 2 for it in found["partitions"]), found
+    assert all(len(set(partition)) == 2 for partition in found["partitions"]), found
 
 
 def test_a_second_run_changes_nothing(made: Made) -> None:
     hosts = made.ids()
-    said = made.up()
-    assert "Nothing changed; validating what runs" in said
-    assert " unchanged" in said and " updated" not in said and " replaced" not in said, said
+    output = made.up()
+    assert "Nothing changed; validating what runs" in output
+    assert " unchanged" in output and " updated" not in output and " replaced" not in output, output
     assert made.ids() == hosts
 
 
@@ -225,19 +225,19 @@ def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
     made: Made, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """EC2 changes the type in place: it stops the instance. Another image replaces it."""
-    before, ec2 = made.ids(), made.box.server.client("ec2")
-    (held,) = ec2.describe_instances(InstanceIds=[before["a"]])["Reservations"]
+    old_ids, ec2 = made.ids(), made.box.server.client("ec2")
+    (reservation,) = ec2.describe_instances(InstanceIds=[old_ids["a"]])["Reservations"]
     image = ec2.copy_image(
-        Name="own", SourceImageId=held["Instances"][0]["ImageId"], SourceRegion=REGION
+        Name="own", SourceImageId=reservation["Instances"][0]["ImageId"], SourceRegion=REGION
     )["ImageId"]
     with (
         made.box.place("inside") as apps,
         DistantProducer(apps.command, made.client_file(tmp_path), "kept") as producer,
     ):
         made.roll({"type": "t4g.large", "root_gib": 16})
-        assert made.ids() == before
+        assert made.ids() == old_ids
         made.roll({"type": "t4g.large", "root_gib": 16, "ami": image})
-        assert not {*made.ids().values()} & {*before.values()}
+        assert not {*made.ids().values()} & {*old_ids.values()}
     assert len(passed(made.report())) == 6
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     all_there(producer.acknowledged, producer.found)
@@ -253,29 +253,29 @@ def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
 
 def test_no_host_changes_while_a_broker_on_another_is_down(made: Made) -> None:
     broker, host = "kafka-3", made.host("c")
-    before = made.ids()
+    old_ids = made.ids()
     host.run("docker", "stop", broker)
     made.cluster["hosts"]["aws"]["instances"] = {"a": {"type": "t4g.xlarge"}}
     made.configure()
     try:
-        said = made.refused()
+        output = made.refused()
     finally:
         host.run("docker", "start", broker)
         del made.cluster["hosts"]["aws"]["instances"]
         made.configure()
-    assert "Docker host a would be restarted or replaced while c is down" in said, said
-    assert f"c: container {broker}: it does not run" in said
-    assert made.ids() == before
+    assert "Docker host a would be restarted or replaced while c is down" in output, output
+    assert f"c: container {broker}: it does not run" in output
+    assert made.ids() == old_ids
 
 
 def test_an_engine_that_does_not_run_is_named_and_its_broker_comes_back(made: Made) -> None:
     host = made.host("b")
     host.run("systemctl", "stop", "docker.service")
     try:
-        said = made.refused()
+        output = made.refused()
     finally:
         host.run("systemctl", "start", "docker.service")
-    assert "Docker engine at tcp://" in said and "it is on a host of this stack" in said
+    assert "Docker engine at tcp://" in output and "it is on a host of this stack" in output
     made.up()
     assert len(passed(made.report())) == 6
 
@@ -284,10 +284,10 @@ def test_a_full_volume_is_named_and_the_broker_comes_back_with_space(made: Made)
     host = made.host("b")
     host.run("sh", "-c", f"cat /dev/zero >{FULL} || true")
     try:
-        said = made.refused()
+        output = made.refused()
     finally:
         host.run("rm", FULL)
-    assert "container kafka-2 on Docker host b: cannot be started" in said
-    assert "no space left on device" in said
+    assert "container kafka-2 on Docker host b: cannot be started" in output
+    assert "no space left on device" in output
     made.up()
     assert len(passed(made.report())) == 6

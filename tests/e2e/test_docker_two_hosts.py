@@ -70,13 +70,13 @@ class TwoHosts:
 
 
 def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
-    return {(it["vantage"], it["listener"], it["broker"]): it for it in report["cells"]}
+    return {(cell["vantage"], cell["listener"], cell["broker"]): cell for cell in report["cells"]}
 
 
 def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
     """The causes of the cells that failed; the others passed."""
     assert {it["verdict"] for it in cells.values()} <= {"pass", "fail"}, cells
-    return {key: it["cause"]["kind"] for key, it in cells.items() if it["verdict"] == "fail"}
+    return {key: cell["cause"]["kind"] for key, cell in cells.items() if cell["verdict"] == "fail"}
 
 
 def of_brokers(*ids: int) -> set[Cell]:
@@ -125,7 +125,9 @@ def two(
         validator={"base": base},
         validation=DOCTOR_ALONE,
     )
-    cluster["listeners"] = [it for it in cluster["listeners"] if it["name"] != "HOST"]
+    cluster["listeners"] = [
+        listener for listener in cluster["listeners"] if listener["name"] != "HOST"
+    ]
     pack = {"names": {"resolvers": {"external": [network.gateway]}, "timeout": 5}}
     with (
         dns_server(table, network.gateway, 53),
@@ -154,7 +156,7 @@ def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
 
 def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
     report = two.stack.report()
-    assert {it["name"]: it["verdict"] for it in report["vantages"]} == dict.fromkeys(
+    assert {vantage["name"]: vantage["verdict"] for vantage in report["vantages"]} == dict.fromkeys(
         LISTENERS, "pass"
     )
     cells = by_place(report)
@@ -173,7 +175,9 @@ def test_spark_proves_every_listener(two: TwoHosts) -> None:
         two.stack.cluster["validation"] = DOCTOR_ALONE
     report = two.stack.report()
     assert failed(by_place(report)) == {}
-    assert report["delivery"] and {it["verdict"] for it in report["delivery"]} == {"pass"}
+    assert report["delivery"] and {delivery["verdict"] for delivery in report["delivery"]} == {
+        "pass"
+    }
     two.stack.up()
 
 
@@ -208,8 +212,8 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     two.first.engine.run("tag", image, half)
     two.stack.cluster["image"] = half
     try:
-        reported = two.stack.refused("--skip-preview")
-        assert f"image {half} on Docker host second: is missing, and its engine cannot" in reported
+        output = two.stack.refused("--skip-preview")
+        assert f"image {half} on Docker host second: is missing, and its engine cannot" in output
     finally:
         two.stack.cluster["image"] = image
         two.first.engine.run("rmi", half)

@@ -52,7 +52,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     cluster = local_cluster(extra=EXTRA)
     with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
         made.up()
-        assert {item.verdict for item in report_of(made).delivery} == {Verdict.PASS}
+        assert {delivery.verdict for delivery in report_of(made).delivery} == {Verdict.PASS}
         made.cluster["validation"]["records"] = 0
         made.up()
         yield made
@@ -97,7 +97,7 @@ def read(stack: Deployment, topic: str) -> list[str]:
     )
     try:
         partitions = [TopicPartition(topic, number, 0) for number in range(3)]
-        total = sum(consumer.get_watermark_offsets(item, 10)[1] for item in partitions)
+        total = sum(consumer.get_watermark_offsets(partition, 10)[1] for partition in partitions)
         consumer.assign(partitions)
         found: list[str] = []
         while len(found) < total:
@@ -119,16 +119,16 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     assert memory is not None and outputs["contract"]["cluster_id"] == memory.cluster_id
     assert outputs["incarnations"].keys() == {"1", "2", "3"}
     report = report_of(stack)
-    assert report.delivery == () and {item.verdict for item in report.cells} == {Verdict.PASS}
+    assert report.delivery == () and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert DOCTOR_ALONE in report.notes
 
 
 def test_a_second_update_changes_nothing(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     output = stack.up("--refresh")
     assert "unchanged" in output
     assert "created" not in output and "updated" not in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> None:
@@ -148,7 +148,7 @@ def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> 
 def test_a_bad_name_is_stopped_before_anything_is_touched(
     stack: Deployment, advertised: str, rule: str
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     address = advertised.format(port=stack.cluster["listeners"][1]["port"])
     stack.cluster["listeners"][1]["advertised"] = {2: address, 1: "localhost"}
     try:
@@ -162,27 +162,31 @@ def test_a_bad_name_is_stopped_before_anything_is_touched(
     for output in outputs:
         assert output.count(f"[{rule}]") == 1
         assert "EXTERNAL" in output and address in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
-    before = stack.pids()
-    node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
+    old_pids = stack.pids()
+    node = next(
+        resource["urn"]
+        for resource in stack.resources()
+        if resource["urn"].endswith("LocalNode::broker-1")
+    )
     stack.cluster["heap"] = "200m"
     try:
         stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
         preview = stack.refused("--target", node, command="preview")
         update = stack.refused("--skip-preview", "--target", node)
-        assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == before
+        assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == old_pids
         del stack.cluster["listeners"][1]["advertised"]
         stack.up("--target", node)
-        after = stack.pids()
+        new_pids = stack.pids()
     finally:
         stack.cluster["listeners"][1].pop("advertised", None)
         del stack.cluster["heap"]
         stack.up()
-    assert {id for id in before if before[id] != after[id]} == {1}
+    assert {id for id in old_pids if old_pids[id] != new_pids[id]} == {1}
 
 
 @pytest.mark.combination
@@ -203,7 +207,11 @@ def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
 
 @pytest.mark.combination
 def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deployment) -> None:
-    nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
+    nodes = [
+        resource
+        for resource in stack.resources()
+        if resource["urn"].endswith("LocalNode::broker-1")
+    ]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
         assert "ciphertext" in kept["properties"]
     (gate,) = (it for it in stack.resources() if it["type"] == GATE and "plan" in it["inputs"])
@@ -222,7 +230,7 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
 
 
 def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
         stack.policy = {"KL011": "advisory"}
@@ -234,17 +242,17 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
         del stack.cluster["listeners"][1]["advertised"]
     assert warned.returncode == 0 and "warning: broker 2, listener EXTERNAL" in warned.stdout
     assert "policies/config/test.json" in unknown and "KL999: no such policy" in unknown
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
     written = write(stack, "kept")
-    before = stack.pids()
-    os.kill(before[2], signal.SIGKILL)
+    old_pids = stack.pids()
+    os.kill(old_pids[2], signal.SIGKILL)
     stack.up("--refresh")
-    after = stack.pids()
-    assert after[2] != before[2]
-    assert (after[1], after[3]) == (before[1], before[3])
+    new_pids = stack.pids()
+    assert new_pids[2] != old_pids[2]
+    assert (new_pids[1], new_pids[3]) == (old_pids[1], old_pids[3])
     assert sorted(read(stack, "kept")) == sorted(written)
 
 
@@ -253,15 +261,15 @@ def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
 def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
     topic = f"rolled-{change}".replace(" ", "-")
     written = write(stack, topic)
-    before = stack.pids()
+    old_pids = stack.pids()
     if change == "heap and port":
         stack.cluster["heap"] = "264m"
         stack.cluster["listeners"][1]["port"] = consecutive_ports(4, 1)[0]
     else:
         stack.cluster["kafka_version"] = "4.3.1"
     output = stack.up()
-    after = stack.pids()
-    assert all(after[id] != before[id] for id in (1, 2, 3))
+    new_pids = stack.pids()
+    assert all(new_pids[id] != old_pids[id] for id in (1, 2, 3))
     order = [
         line.split()[2] + ("" if "LocalNode" in line else " ready")
         for line in output.splitlines()
@@ -282,12 +290,12 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
 def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
     stack: Deployment,
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["brokers"] = 4
     stack.up()
-    after = stack.pids()
-    assert {id: after[id] for id in (1, 2, 3)} == before
-    assert sorted(after) == [1, 2, 3, 4]
+    new_pids = stack.pids()
+    assert {id: new_pids[id] for id in (1, 2, 3)} == old_pids
+    assert sorted(new_pids) == [1, 2, 3, 4]
 
     admin = AdminClient({"bootstrap.servers": bootstrap(stack, "INTERNAL")})
     topic = NewTopic("on-four", 1, replica_assignment=[[4]], config={"min.insync.replicas": "1"})
@@ -295,7 +303,7 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     stack.cluster["brokers"] = 3
     output = stack.refused()
     assert "broker 4 would be removed and still holds" in output and "on-four-0" in output
-    assert stack.pids() == after
+    assert stack.pids() == new_pids
 
     admin.delete_topics(["on-four"])["on-four"].result(20)
     log = node_directory(stack.root, 4) / "log"
@@ -304,47 +312,47 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
         assert time.monotonic() < end
         time.sleep(0.2)
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touched(
     stack: Deployment, tmp_path: Path
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     with deployment(tmp_path / "p", stack.cluster) as other:
         for command in ("preview", "up"):
             output = other.refused(command=command)
-            for id, pid in before.items():
+            for id, pid in old_pids.items():
                 properties = node_directory(stack.root, id) / "server.properties"
                 reported = f"is in use by pid {pid} (java) (Kafka with {properties})"
                 assert output.count(f"listener INTERNAL of node {id}: port ") == 1
                 assert reported in output
         assert not other.root.exists()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["controllers"]["count"] = 1
     try:
         output = stack.refused()
     finally:
         del stack.cluster["controllers"]["count"]
     assert "has the voters 1, 2, 3 and would get 1" in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Deployment) -> None:
-    before, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
+    old_pids, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
 
     def refusal(command: str, **change: Any) -> str:
         stack.cluster = cluster | change
         flags = ("--skip-preview",) if command == "up" else ()
         output = stack.refused(*flags, command=command)
-        assert stack.pids() == before
+        assert stack.pids() == old_pids
         assert recall(stack.root) == memory
         return output
 
@@ -368,12 +376,12 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 
     stack.cluster = cluster
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
     written = write(stack, "put-back")
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
@@ -384,18 +392,18 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     assert "node 1 did not come up: IllegalArgumentException: " in output, output
     assert "but got bob" in output, output
     assert "it was started again as it was and serves" in output
-    after = stack.pids()
-    assert after[1] != before[1]
-    assert (after[2], after[3]) == (before[2], before[3])
+    new_pids = stack.pids()
+    assert new_pids[1] != old_pids[1]
+    assert (new_pids[2], new_pids[3]) == (old_pids[2], old_pids[3])
     stack.up()
-    assert stack.pids() == after
+    assert stack.pids() == new_pids
     assert sorted(read(stack, "put-back")) == sorted(written)
 
 
 @pytest.mark.combination
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
-    before = stack.pids()
+    old_pids = stack.pids()
     urn = next(
         line.strip()
         for line in stack.pulumi("stack", "--show-urns").stdout.replace("URN:", "\n").splitlines()
@@ -404,7 +412,7 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     removed = stack.pulumi("state", "delete", urn, "--yes", "--force", "--target-dependents")
     assert removed.returncode == 0, removed.stdout
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.fixture
@@ -483,27 +491,27 @@ def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
 
     cluster = local_cluster(1)
     port = cluster["listeners"][1]["port"]
-    with socket.socket() as listening, deployment(tmp_path / "p", cluster) as made:
+    with socket.socket() as listening, deployment(tmp_path / "p", cluster) as stack:
         listening.bind(("0.0.0.0", port))
         listening.listen()
-        output = made.refused()
+        output = stack.refused()
         assert f"listener EXTERNAL of node 1: port {port} is in use by pid {os.getpid()}" in output
-        assert made.pids() == {}
+        assert stack.pids() == {}
 
 
 @pytest.mark.combination
 def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
     cluster = local_cluster(1, gate="off", data="delete")
     cluster["listeners"] = cluster["listeners"][:1]
-    with deployment(tmp_path / "p", cluster) as made:
-        output = made.up()
+    with deployment(tmp_path / "p", cluster) as stack:
+        output = stack.up()
         assert "gate: off: the advertised listeners were not checked" in output
-        assert list(made.pids()) == [1]
-        copied(made, tmp_path / "copy").destroy()
-        assert list(made.pids()) == [1], "its state named the brokers and data of the original"
-        assert made.root.exists()
-        made.destroy()
-        assert not made.root.exists()
+        assert list(stack.pids()) == [1]
+        copied(stack, tmp_path / "copy").destroy()
+        assert list(stack.pids()) == [1], "its state named the brokers and data of the original"
+        assert stack.root.exists()
+        stack.destroy()
+        assert not stack.root.exists()
 
 
 def copied(stack: Deployment, folder: Path) -> Deployment:
@@ -532,7 +540,7 @@ def copied(stack: Deployment, folder: Path) -> Deployment:
     ids=["a property that Kafka refuses is quoted", "a broker that cannot start says why"],
 )
 def test_a_first_start_that_fails(tmp_path: Path, extra: dict[str, str], words: list[str]) -> None:
-    with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as made:
-        output = made.refused("--skip-preview")
+    with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as stack:
+        output = stack.refused("--skip-preview")
         assert all(word in output for word in words) and "\tat " not in output, output
-        assert made.pids() == {}
+        assert stack.pids() == {}

@@ -82,7 +82,11 @@ def deploy(
 
     @contextlib.contextmanager
     def deployed(cluster: dict[str, Any], known: Outside | None = None) -> Iterator[Running]:
-        ports = [port for it in cluster["listeners"] for port in it.get("published", {}).values()]
+        ports = [
+            port
+            for listener in cluster["listeners"]
+            for port in listener.get("published", {}).values()
+        ]
         names = cluster["names"].values()
         _must_be_free(docker_engine, list(names), ports)
         settled = cluster | {
@@ -246,12 +250,14 @@ class TestThreeListeners:
 
     def test_each_is_proved_from_where_its_clients_stand(self, three: Running) -> None:
         cells = three.stack.report()["cells"]
-        assert {(it["vantage"], it["listener"], it["address"], it["verdict"]) for it in cells} == {
+        assert {
+            (cell["vantage"], cell["listener"], cell["address"], cell["verdict"]) for cell in cells
+        } == {
             ("internal", "LISTENER_BOB", "kafka0:29092", "pass"),
             ("host", "LISTENER_FRED", "localhost:9092", "pass"),
             ("external", "LISTENER_ALICE", f"{ALICE_HOST}:29094", "pass"),
         }
-        assert {it["lost"] for it in three.stack.report()["delivery"]} == {0}
+        assert {delivery["lost"] for delivery in three.stack.report()["delivery"]} == {0}
 
     def test_each_port_hands_out_its_own_address(self, three: Running) -> None:
         bob, fred, alice = (three.inside.listing(f"kafka0:{it}") for it in (29092, 9092, 29094))
@@ -300,6 +306,6 @@ class TestKraft:
 
     def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
         door = "kafka-test:9092"
-        found = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
-        assert kraft.inside.listing(door) == found
+        output = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
+        assert kraft.inside.listing(door) == output
         assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")

@@ -118,8 +118,8 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         for port in (9092, 19092):
-            listed = box.kcat("-b", f"{NAMES[0]}:{port}", "-L")
-            assert f"broker 1 at {NAMES[0]}:{port}" in listed
+            output = box.kcat("-b", f"{NAMES[0]}:{port}", "-L")
+            assert f"broker 1 at {NAMES[0]}:{port}" in output
         box.kcat("-P", "-b", f"{NAMES[0]}:9092", "-t", "kept", stdin="first\n")
 
         # cloud-init, systemd and the sandbox are content
@@ -140,10 +140,10 @@ def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> Non
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.lacks(1, machine.id, digest(text)) == ""
         assert machine.run("cat", META) == formatted
-        reported = machine.journal("kafka-prepare")
-        assert reported.count(f"fetching {box.depot.url}") == 1
-        assert reported.count("formatting /dev/") == 1
-        assert reported.count("formatting Kafka's storage") == 1
+        journal = machine.journal("kafka-prepare")
+        assert journal.count(f"fetching {box.depot.url}") == 1
+        assert journal.count("formatting /dev/") == 1
+        assert journal.count("formatting Kafka's storage") == 1
         assert "shut down completed" in machine.journal("kafka")
         assert machine.run("grep", "--count", MOUNT, "/etc/fstab").strip() == "1"
         read = ("-C", "-b", f"{NAMES[0]}:9092", "-t", "kept", "-o", "beginning", "-e", "-q")
@@ -230,9 +230,9 @@ def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
         assert report.state is NodeState.FAILED
         problem = f"has the wrong checksum: SHA-512 is {box.archive.sha512}, not 000"
         assert problem in report.detail
-        reported = m.journal("kafka-prepare")
-        assert problem in reported
-        assert reported.count("fetching") == 1  # it would be the same again
+        journal = m.journal("kafka-prepare")
+        assert problem in journal
+        assert journal.count("fetching") == 1  # it would be the same again
         assert m.run("ls", "-A", "/opt") == ""
         assert m.show("kafka", "ActiveState") == "inactive"
 

@@ -86,9 +86,9 @@ class CloudBox:
     def instances(self) -> dict[str, Instance]:
         """Those that were switched on and are to run, by their tag Name."""
         found = (
-            (it.name, self.fleet.instance(it.id))
-            for it in self.held().machines.values()
-            if it.running
+            (machine.name, self.fleet.instance(machine.id))
+            for machine in self.held().machines.values()
+            if machine.running
         )
         return {name: instance for name, instance in found if instance is not None}
 
@@ -152,9 +152,9 @@ class CloudBox:
     def public_zone(self, name: str) -> str:
         """The id of the public zone of that name, which is none of the stack's; made if need be."""
         route53 = self.server.client("route53")
-        for item in route53.list_hosted_zones()["HostedZones"]:
-            if item["Name"] == f"{name}." and not item["Config"].get("PrivateZone"):
-                return str(item["Id"].rpartition("/")[2])
+        for hosted_zone in route53.list_hosted_zones()["HostedZones"]:
+            if hosted_zone["Name"] == f"{name}." and not hosted_zone["Config"].get("PrivateZone"):
+                return str(hosted_zone["Id"].rpartition("/")[2])
         made = route53.create_hosted_zone(Name=name, CallerReference=secrets.token_hex(4))
         return str(made["HostedZone"]["Id"].rpartition("/")[2])
 

@@ -31,5 +31,5 @@ def give_engines(
 def journals(box: CloudBox) -> str:
     """The end of what each instance says of its set-up and its engine."""
     units = ("docker-prepare", "docker")
-    logs = {name: it.journal(*units) for name, it in box.instances().items()}
+    logs = {name: instance.journal(*units) for name, instance in box.instances().items()}
     return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())

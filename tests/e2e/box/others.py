@@ -175,7 +175,7 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[Others]:
             made.enter_context(_broker(found, id, image))
         made.enter_context(found.mapped())
         end = time.monotonic() + START_SECONDS
-        while {it.verdict for it in found.asked("doctor", "vpc").cells} != {Verdict.PASS}:
+        while {cell.verdict for cell in found.asked("doctor", "vpc").cells} != {Verdict.PASS}:
             assert time.monotonic() < end
         yield found
 

@@ -90,12 +90,12 @@ class Bastion:
     def restricted(self, option: str) -> Iterator[None]:
         """The user's key with an ``option`` of sshd."""
         keys = self.folder / "authorized"
-        before = keys.read_text()
-        keys.write_text(f"{option} {before}")
+        old_text = keys.read_text()
+        keys.write_text(f"{option} {old_text}")
         try:
             yield
         finally:
-            keys.write_text(before)
+            keys.write_text(old_text)
 
     @contextlib.contextmanager
     def without(self, address: str, port: int) -> Iterator[None]:
@@ -225,7 +225,7 @@ def public_names(box: CloudBox, address: str) -> None:
 
 def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: Path) -> Project:
     """A stack with an endpoint in the VPC ``partner``."""
-    made = aws_project(folder, box.server, name="consumer")
+    project = aws_project(folder, box.server, name="consumer")
     service = outputs["endpoint_service"]
     inputs = {
         "service_name": service["service_name"],
@@ -236,9 +236,9 @@ def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: 
         "clients": {"apps": str(partner.wire.range)},
     }
     (folder / "inputs.json").write_text(json.dumps(inputs))
-    made.write(CONSUMER)
-    made.up()
-    return made
+    project.write(CONSUMER)
+    project.up()
+    return project
 
 
 @contextlib.contextmanager

@@ -165,7 +165,7 @@ def _build(
     """
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
-        others = [f"{_digest(client, it)}" for it in (arguments or {}).values()]
+        others = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
     sums = (path.encode() + b"\0" + hashlib.sha256(files[path]).digest() for path in sorted(files))
     digest = _summed("\0".join([parent, *others]).encode(), *sums)
     stored = _file(f"{name}-{digest[:12]}")
