@@ -1,6 +1,6 @@
-"""Every promise of the README, and of pages that it leads to, has a test that `make test` runs.
+"""Every promise of the README, and of pages that it links, has a test that `make test` runs.
 
-A test may move or get another name with its line here. A promise that changes takes its line along.
+If a test moves or gets another name, or if a promise changes, change its line here.
 """
 
 import ast
@@ -136,7 +136,7 @@ PROMISES: dict[str, list[str]] = {
         "e2e/test_spark_cluster.py::test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail",
     ],
 }
-"""Tests below `tests/`, by words of a page; a file alone means all of its tests."""
+"""Tests below `tests/`, by words of a page; a file without a test means all of its tests."""
 
 
 @pytest.mark.parametrize("words", PROMISES)
@@ -144,32 +144,31 @@ def test_a_page_promises_it(words: str) -> None:
     assert any(words in " ".join((ROOT / page).read_text().split()) for page in PAGES)
 
 
-@pytest.mark.parametrize("test", sorted({it for tests in PROMISES.values() for it in tests}))
+@pytest.mark.parametrize("test", sorted({test for tests in PROMISES.values() for test in tests}))
 def test_what_proves_it_is_in_make_test(test: str) -> None:
     file, _, name = test.partition("::")
     tree = ast.parse((ROOT / "tests" / file).read_text())
-    there = {found: marks for found, marks in marked_tests(tree) if name in ("", found)}
-    assert there, f"tests/{file} has no test {name}"
-    assert any(COMBINATION not in marks for marks in there.values())
+    all_marks = [marks for test_name, marks in marked_tests(tree) if name in ("", test_name)]
+    assert all_marks, f"tests/{file} has no test {name}"
+    assert any(COMBINATION not in marks for marks in all_marks)
 
 
 def marked_tests(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each test and what marks it, as text; of parametrized ones, the parameters do not count."""
-    whole = "".join(
-        ast.unparse(it.value)
-        for it in tree.body
-        if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "pytestmark"
+    """Each test's name and its marks as text, without those of single parameters."""
+    file_marks = "".join(
+        ast.unparse(statement.value)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "pytestmark"
     )
-    scopes: list[tuple[str, list[ast.stmt]]] = [(whole, tree.body)]
-    for outer, body in scopes:
-        for item in body:
-            if isinstance(item, ast.ClassDef):
-                scopes.append((outer + _marks(item), item.body))
-            elif isinstance(item, ast.FunctionDef) and item.name.startswith("test_"):
-                yield item.name, outer + _marks(item)
+    scopes: list[tuple[str, list[ast.stmt]]] = [(file_marks, tree.body)]
+    for marks, body in scopes:
+        for statement in body:
+            if isinstance(statement, ast.ClassDef):
+                scopes.append((marks + _marks(statement), statement.body))
+            elif isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_"):
+                yield statement.name, marks + _marks(statement)
 
 
-def _marks(item: ast.ClassDef | ast.FunctionDef) -> str:
-    return "".join(
-        ast.unparse(it) for it in item.decorator_list if "parametrize" not in ast.unparse(it)
-    )
+def _marks(definition: ast.ClassDef | ast.FunctionDef) -> str:
+    decorators = map(ast.unparse, definition.decorator_list)
+    return "".join(decorator for decorator in decorators if "parametrize" not in decorator)

@@ -134,15 +134,20 @@ MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
 }
 
 
-@pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
-def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+def started(stack: Made, moment: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """`make up` at a moment, and the processes below it."""
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:
             cluster["validation"]["records"] = 60
     child = stack.start("up")
     until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
     assert child.poll() is None, child.communicate()[0]
-    below = descendants(child)
+    return child, descendants(child)
+
+
+@pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
+def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+    child, below = started(stack, moment)
     os.killpg(child.pid, signal.SIGINT)
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
@@ -159,13 +164,7 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     "moment", with_combinations("a broker starts", ["a broker starts", VALIDATION])
 )
 def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
-    if moment == VALIDATION:
-        with cluster_of(stack) as cluster:
-            cluster["validation"]["records"] = 60
-    child = stack.start("up")
-    until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
-    assert child.poll() is None, child.communicate()[0]
-    below = descendants(child)
+    child, below = started(stack, moment)
     (engine,) = (process for process in below if process.name() == "pulumi")
     engine.kill()
     output, _ = child.communicate(timeout=PATIENCE)
