@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers with two users; each test leaves them up."""
-    wanted = secure_cluster()
-    wanted["validation"]["records"] = 0
-    wanted["security"]["users"] = [named("app"), named("other")]
-    with deployment(tmp_path_factory.mktemp("users") / "p", wanted) as made:
+    cluster = secure_cluster()
+    cluster["validation"]["records"] = 0
+    cluster["security"]["users"] = [named("app"), named("other")]
+    with deployment(tmp_path_factory.mktemp("users") / "p", cluster) as made:
         made.up()
         yield LocalSecured(made)
 

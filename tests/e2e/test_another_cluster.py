@@ -130,11 +130,11 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
         spark, end = opening.session(100), Deadline(60)
         assert routes_to_other_clusters(spark, routes, options, CLUSTER_ID, end) == {}
         assert routes_to_other_clusters(spark, routes, options, ANOTHER, end) == {
-            it.key: RouteProblem(
+            route.key: RouteProblem(
                 RouteFailure.OTHER_CLUSTER,
-                f"for Spark, {it.address} belongs to cluster {CLUSTER_ID}",
+                f"for Spark, {route.address} belongs to cluster {CLUSTER_ID}",
             )
-            for it in routes
+            for route in routes
         }
     finally:
         opening.close()

@@ -36,7 +36,9 @@ def test_what_came_into_being_and_could_not_be_finished_is_known(project: Projec
     vpc = 'vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")\n'
     project.write(vpc + gateway.format("vpc.id"))
     assert "~ 1 updated" in project.up()
-    now = {item for item in project.server.holdings() if item.startswith("InternetGateways")}
+    now = {
+        holding for holding in project.server.holdings() if holding.startswith("InternetGateways")
+    }
     assert now == held
 
 

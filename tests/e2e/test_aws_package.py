@@ -127,7 +127,9 @@ def test_another_program_gets_brokers(project: Project) -> None:
         outputs = project.outputs()
         contract = Contract.model_validate(outputs["contract"])
         assert [listener.name for listener in contract.listeners] == ["INTERNAL", "EXTERNAL"]
-        assert outputs["bootstrap"] == {it.name: it.bootstrap for it in contract.listeners}
+        assert outputs["bootstrap"] == {
+            listener.name: listener.bootstrap for listener in contract.listeners
+        }
         assert sorted(nodes.history) == sorted((int(k), v) for k, v in outputs["instances"].items())
         assert "unchanged" in project.up("--expect-no-changes")
 

@@ -267,7 +267,7 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
         if route.get("VpcPeeringConnectionId") == peering
     ]
     assert len(routes) == 4
-    assert {it["DestinationCidrBlock"] for it in routes} == {"10.60.0.0/16"}
+    assert {route["DestinationCidrBlock"] for route in routes} == {"10.60.0.0/16"}
     listed = ec2.describe_security_group_rules()["SecurityGroupRules"]
     assert {it["FromPort"] for it in listed if it.get("CidrIpv4") == "10.60.0.0/16"} == {19092}
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
@@ -285,10 +285,10 @@ def test_one_listener_for_both_scopes(stack: Stack) -> None:
 
 def own_names(stack: Stack) -> dict[str, Any]:
     """A cluster with names of a zone, whose public half is there."""
-    made = stack.server.client("route53").create_hosted_zone(
+    answer = stack.server.client("route53").create_hosted_zone(
         Name="example.com", CallerReference="the test's"
     )
-    zone = made["HostedZone"]["Id"].rpartition("/")[2]
+    zone = answer["HostedZone"]["Id"].rpartition("/")[2]
     named = {**OWN_ZONE["zone"], "public_zone_id": zone}
     return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": named})
 

@@ -68,8 +68,8 @@ def balanced(moto: MotoInProcess, scheme: str) -> Made:
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[MotoInProcess]:
-    with moto_in_process() as made:
-        yield made
+    with moto_in_process() as server:
+        yield server
 
 
 def test_a_balancer_has_an_address_in_each_zone_and_is_a_member_of_its_group(

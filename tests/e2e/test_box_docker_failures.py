@@ -16,7 +16,7 @@ FULL = "/var/lib/docker/full"
 
 
 @pytest.fixture(scope="module")
-def made(
+def stack(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[CommandStack]:
     with command_stack(box, kafka_image, tmp_path_factory.mktemp("made")) as stack:
@@ -24,43 +24,45 @@ def made(
         yield stack
 
 
-def test_no_host_changes_while_a_broker_on_another_is_down(made: CommandStack) -> None:
-    broker, host = "kafka-3", made.host("c")
-    old_ids = made.ids()
+def test_no_host_changes_while_a_broker_on_another_is_down(stack: CommandStack) -> None:
+    broker, host = "kafka-3", stack.host("c")
+    old_ids = stack.ids()
     host.run("docker", "stop", broker)
-    made.cluster["hosts"]["aws"]["instances"] = {"a": {"type": "t4g.xlarge"}}
-    made.configure()
+    stack.cluster["hosts"]["aws"]["instances"] = {"a": {"type": "t4g.xlarge"}}
+    stack.configure()
     try:
-        output = made.refused()
+        output = stack.refused()
     finally:
         host.run("docker", "start", broker)
-        del made.cluster["hosts"]["aws"]["instances"]
-        made.configure()
+        del stack.cluster["hosts"]["aws"]["instances"]
+        stack.configure()
     assert "Docker host a would be restarted or replaced while c is down" in output, output
     assert f"c: container {broker}: it does not run" in output
-    assert made.ids() == old_ids
+    assert stack.ids() == old_ids
 
 
-def test_an_engine_that_does_not_run_is_named_and_its_broker_comes_back(made: CommandStack) -> None:
-    host = made.host("b")
+def test_an_engine_that_does_not_run_is_named_and_its_broker_comes_back(
+    stack: CommandStack,
+) -> None:
+    host = stack.host("b")
     host.run("systemctl", "stop", "docker.service")
     try:
-        output = made.refused()
+        output = stack.refused()
     finally:
         host.run("systemctl", "start", "docker.service")
     assert "Docker engine at tcp://" in output and "it is on a host of this stack" in output
-    made.up()
-    assert len(passed(made.report())) == 6
+    stack.up()
+    assert len(passed(stack.report())) == 6
 
 
-def test_a_full_volume_is_named_and_the_broker_comes_back_with_space(made: CommandStack) -> None:
-    host = made.host("b")
+def test_a_full_volume_is_named_and_the_broker_comes_back_with_space(stack: CommandStack) -> None:
+    host = stack.host("b")
     host.run("sh", "-c", f"cat /dev/zero >{FULL} || true")
     try:
-        output = made.refused()
+        output = stack.refused()
     finally:
         host.run("rm", FULL)
     assert "container kafka-2 on Docker host b: cannot be started" in output
     assert "no space left on device" in output
-    made.up()
-    assert len(passed(made.report())) == 6
+    stack.up()
+    assert len(passed(stack.report())) == 6

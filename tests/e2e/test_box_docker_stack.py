@@ -27,29 +27,29 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500
 
 
 @pytest.fixture(scope="module")
-def made(
+def stack(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[CommandStack]:
     with command_stack(box, kafka_image, tmp_path_factory.mktemp("made")) as stack:
         yield stack
 
 
-def test_one_command_makes_and_proves_all_of_it(made: CommandStack, tmp_path: Path) -> None:
-    output = made.up()
-    report = made.report()
+def test_one_command_makes_and_proves_all_of_it(stack: CommandStack, tmp_path: Path) -> None:
+    output = stack.up()
+    report = stack.report()
     cells = {(listener, broker) for _, listener, broker in passed(report)}
     assert cells == {(it, id) for it in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)}, output
     (vpc,) = (
         it
-        for it in made.box.server.client("ec2").describe_vpcs()["Vpcs"]
-        if it["CidrBlock"] == str(made.box.ground.vpc.range)
+        for it in stack.box.server.client("ec2").describe_vpcs()["Vpcs"]
+        if it["CidrBlock"] == str(stack.box.ground.vpc.range)
     )
     assert not vpc["IsDefault"]
     contract = tmp_path / "contract.json"
-    known = Contract.model_validate_json(made.project.contract_file(made.name).read_text())
+    known = Contract.model_validate_json(stack.project.contract_file(stack.name).read_text())
     contract.write_text(known.for_scope(known.listener("EXTERNAL").scopes[0]).to_json())
     words = ["-m", "earshot", "doctor", "--contract", str(contract), "--format", "json"]
-    with made.box.place("inside") as apps:  # another machine of the VPC
+    with stack.box.place("inside") as apps:  # another machine of the VPC
         done = subprocess.run(
             apps.command(sys.executable, *words), capture_output=True, text=True, timeout=180
         )
@@ -57,10 +57,10 @@ def test_one_command_makes_and_proves_all_of_it(made: CommandStack, tmp_path: Pa
 
 
 def test_every_host_is_a_rack_and_has_no_partition_alone(
-    made: CommandStack, tmp_path: Path
+    stack: CommandStack, tmp_path: Path
 ) -> None:
-    file = made.client_file(tmp_path)
-    with made.box.place("inside") as apps:
+    file = stack.client_file(tmp_path)
+    with stack.box.place("inside") as apps:
         words = apps.command(sys.executable, "-m", "tests.e2e.racks", str(file), "spread")
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -70,32 +70,32 @@ def test_every_host_is_a_rack_and_has_no_partition_alone(
     assert all(len(set(partition)) == 2 for partition in found["partitions"]), found
 
 
-def test_a_second_run_changes_nothing(made: CommandStack) -> None:
-    hosts = made.ids()
-    output = made.up()
+def test_a_second_run_changes_nothing(stack: CommandStack) -> None:
+    hosts = stack.ids()
+    output = stack.up()
     assert "Nothing changed; validating what runs" in output
     assert " unchanged" in output and " updated" not in output and " replaced" not in output, output
-    assert made.ids() == hosts
+    assert stack.ids() == hosts
 
 
 def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
-    made: CommandStack, tmp_path: Path, record_property: Callable[[str, object], None]
+    stack: CommandStack, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """EC2 changes the type in place: it stops the instance. Another image replaces it."""
-    old_ids, ec2 = made.ids(), made.box.server.client("ec2")
+    old_ids, ec2 = stack.ids(), stack.box.server.client("ec2")
     (reservation,) = ec2.describe_instances(InstanceIds=[old_ids["a"]])["Reservations"]
     image = ec2.copy_image(
         Name="own", SourceImageId=reservation["Instances"][0]["ImageId"], SourceRegion=REGION
     )["ImageId"]
     with (
-        made.box.place("inside") as apps,
-        DistantProducer(apps.command, made.client_file(tmp_path), "kept") as producer,
+        stack.box.place("inside") as apps,
+        DistantProducer(apps.command, stack.client_file(tmp_path), "kept") as producer,
     ):
-        made.roll({"type": "t4g.large", "root_gib": 16})
-        assert made.ids() == old_ids
-        made.roll({"type": "t4g.large", "root_gib": 16, "ami": image})
-        assert not {*made.ids().values()} & {*old_ids.values()}
-    assert len(passed(made.report())) == 6
+        stack.roll({"type": "t4g.large", "root_gib": 16})
+        assert stack.ids() == old_ids
+        stack.roll({"type": "t4g.large", "root_gib": 16, "ami": image})
+        assert not {*stack.ids().values()} & {*old_ids.values()}
+    assert len(passed(stack.report())) == 6
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     all_there(producer.acknowledged, producer.found)
     assert len(producer.found) == producer.sent, "and none was written twice"

@@ -63,7 +63,7 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert security_of(report) == {(EXTERNAL, "SASL_SSL"), (INTERNAL, "SSL")}
 
     assert "unchanged" in secured.stack.up("--expect-no-changes")
-    assert {it.name: it for it in secured.box.held().machines.values()} == running
+    assert {machine.name: machine for machine in secured.box.held().machines.values()} == running
 
 
 def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:

@@ -144,7 +144,9 @@ def test_tls_that_ends_at_the_gateway_is_named_and_refused(ways: Ways, tmp_path:
     names = ",".join(f"DNS:{it}" for it in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
     pem = self_signed(tmp_path, names)
     lines = [line for line in ways.configuration.splitlines() if "tcp-request" not in line]
-    ended = [f"{it} ssl verify none" if it.strip().startswith("server ") else it for it in lines]
+    ended = [
+        f"{line} ssl verify none" if line.strip().startswith("server ") else line for line in lines
+    ]
     text = "\n".join(ended).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
     with ways.misconfigured(text.replace(f"bind :{SNI_PORT}", f"bind :{SNI_PORT} ssl crt {pem}")):
         failures = ways.failures(ways.laptop, NAMED)
@@ -294,7 +296,7 @@ def doctored(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]
     """The brokers that do not pass from the laptop, by the doctor in a tunnel."""
     stands = functools.partial(laptop.tunnelled, INTERNAL, via=via)
     report = ways.reported("doctor", stands, "--contract", str(laptop.contract))
-    assert {it.broker for it in report.cells} == {*IDS}
+    assert {cell.broker for cell in report.cells} == {*IDS}
     return {cell.broker for cell in report.cells if cell.verdict is not Verdict.PASS}
 
 

@@ -21,8 +21,8 @@ ELASTIC = IPv4Network("198.18.0.128/25")
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[MotoInProcess]:
-    with moto_in_process() as made:
-        yield made
+    with moto_in_process() as server:
+        yield server
 
 
 def vpc(moto: MotoInProcess, cidr: IPv4Network) -> tuple[str, list[str]]:

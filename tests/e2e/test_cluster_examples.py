@@ -153,7 +153,7 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, own_vpc: Project) -> Non
             for reservation in described["Reservations"]
             for instance in reservation["Instances"]
         ]
-        assert {it["VpcId"] for it in instances} == {outputs["vpc"]}
+        assert {instance["VpcId"] for instance in instances} == {outputs["vpc"]}
         assert len(outputs["bootstrap"]["INTERNAL"].split(",")) == 3
         assert "unchanged" in own_vpc.up("--expect-no-changes")
         own_vpc.destroy()

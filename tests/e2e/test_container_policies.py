@@ -194,7 +194,7 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     assert "the same shows elsewhere" in output and "repeated" in output
     assert "brokers one, two: no gate checks what they advertise" in output
     results = json.loads(file.read_text())["runs"][0]["results"]
-    assert len([item for item in results if item["ruleId"] == "KL017"]) == 2
+    assert len([result for result in results if result["ruleId"] == "KL017"]) == 2
 
     levels(project, KL017="advisory")
     assert "[KL017]" in project.runs("preview")

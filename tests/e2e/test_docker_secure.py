@@ -100,7 +100,7 @@ def described(stack: DockerStack) -> str:
 
 def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[DockerStack]) -> None:
     report = stack.report()
-    assert len(report.cells) == 9 and {it.verdict for it in report.cells} == {Verdict.PASS}
+    assert len(report.cells) == 9 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     security = {
         (cell.listener, stage.detail.partition(",")[0])
@@ -368,5 +368,5 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
         "volume", "ls", "--quiet", "--filter", f"name=earshot-{deployment.stack}"
     )
     assert sorted(left.split()) == sorted(
-        f"earshot-{deployment.stack}-{it}" for it in deployment.names.values()
+        f"earshot-{deployment.stack}-{name}" for name in deployment.names.values()
     )

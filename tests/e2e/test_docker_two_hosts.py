@@ -75,7 +75,7 @@ def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
 
 def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
     """The causes of the cells that failed; the others passed."""
-    assert {it["verdict"] for it in cells.values()} <= {"pass", "fail"}, cells
+    assert {cell["verdict"] for cell in cells.values()} <= {"pass", "fail"}, cells
     return {key: cell["cause"]["kind"] for key, cell in cells.items() if cell["verdict"] == "fail"}
 
 
@@ -100,7 +100,7 @@ def two(
     folder = tmp_path_factory.mktemp("two")
     base, validator = validator_images(docker_engine)
     hosts = [network.host(), network.host(folder / "certificates")]
-    copy_images(docker_engine, [it.engine for it in hosts], kafka_image, validator)
+    copy_images(docker_engine, [host.engine for host in hosts], kafka_image, validator)
     mark = secrets.token_hex(3)
     names = [f"{name}-{mark}" for name in ("first", "second")]
     table: dict[str, tuple[str, ...] | str] = {

@@ -79,7 +79,7 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         planned = steps(runs("preview", "--json"))
         assert not planned["replace"] and planned["delete"] == GATE | MERGED["aws"]
         stack.project.up()
-        assert {it["InstanceId"] for it in stack.instances().values()} == before
+        assert {instance["InstanceId"] for instance in stack.instances().values()} == before
         assert (set(stack.instances()), stack.volumes()) == (machines, volumes)
         stack.project.destroy()
 

@@ -120,7 +120,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
 
 def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     report = stack.report()
-    assert len(report.cells) == 6 and {it.verdict for it in report.cells} == {Verdict.PASS}
+    assert len(report.cells) == 6 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {replication.verdict for replication in report.replication} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     reported = {
@@ -215,7 +215,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
     assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
     assert attack.answers and attack.has(stack.secrets) == []
     table = listed()
-    assert [it for it in attack.sockets.values() if it.process not in table] == []
+    assert [socket for socket in attack.sockets.values() if socket.process not in table] == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
         planted = stack.deployment.folder / "planted.txt"
@@ -732,18 +732,18 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         {"name": "BETWEEN", "port": ports[3], "scopes": ["internal"]},
         {"name": "PUBLIC", "port": ports[4], "scopes": ["host"]},
     ]
-    wanted = secure_cluster()
-    wanted["controllers"]["protocol"] = "PLAINTEXT"
-    for item, port in zip((*wanted["listeners"], wanted["controllers"]), ports, strict=False):
+    cluster = secure_cluster()
+    cluster["controllers"]["protocol"] = "PLAINTEXT"
+    for item, port in zip((*cluster["listeners"], cluster["controllers"]), ports, strict=False):
         item["port"] = port
-    plain = {key: it for key, it in wanted.items() if key != "security"} | {"listeners": old}
+    plain = {key: it for key, it in cluster.items() if key != "security"} | {"listeners": old}
     with deployment(tmp_path / "p", plain) as made:
         made.cluster["validation"]["records"] = 0
         made.up()
         secured = LocalSecured(made)
         clients = {"bootstrap.servers": str(made.outputs()["bootstrap_PUBLIC"])}
         with traffic(clients, "app-plain"):
-            made.cluster = wanted
+            made.cluster = cluster
             assert TO_TLS[0] in made.up()
             login = secured.client()
             with traffic(login, "app-secured"):
@@ -765,10 +765,10 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         output = made.refused()
         assert "found PLAINTEXT with `security` and no node that runs" in " ".join(output.split())
         assert made.pids() == {}
-        del wanted["controllers"]["protocol"]
+        del cluster["controllers"]["protocol"]
         with aws_of(made, tmp_path) as aws:
             arn = new_private_ca(aws("acm-pca"))
-            wanted["security"]["tls"] = {"from": {"private_ca": arn}}
+            cluster["security"]["tls"] = {"from": {"private_ca": arn}}
             made.up()
         assert {cell.verdict for cell in secured.report().cells} == {Verdict.PASS}
         unit = f"nodes by {arn.rpartition('/')[2][:8]} of {made.stack}"

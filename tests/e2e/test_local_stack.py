@@ -214,7 +214,11 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
     ]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
         assert "ciphertext" in kept["properties"]
-    (gate,) = (it for it in stack.resources() if it["type"] == GATE and "plan" in it["inputs"])
+    (gate,) = (
+        resource
+        for resource in stack.resources()
+        if resource["type"] == GATE and "plan" in resource["inputs"]
+    )
     for kept in (gate["inputs"], gate["outputs"]):
         text = json.dumps(kept)
         assert "ciphertext" in text and "offsets.topic.num.partitions" not in text

@@ -134,11 +134,15 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
         for delivery in report.delivery
     }
     assert pairs == {(a, b, id) for a in LISTENERS for b in LISTENERS for id in (1, 2, 3)}
-    assert {(it.acknowledged, it.read, it.unknown) for it in report.delivery} == {(1000, 1000, 0)}
+    assert {
+        (delivery.acknowledged, delivery.read, delivery.unknown) for delivery in report.delivery
+    } == {(1000, 1000, 0)}
     assert [
         (replication.leader, replication.follower) for replication in report.replication
     ] == PAIRS
-    assert {(it.verdict, it.listener) for it in report.replication} == {(Verdict.PASS, "INTERNAL")}
+    assert {(replication.verdict, replication.listener) for replication in report.replication} == {
+        (Verdict.PASS, "INTERNAL")
+    }
     assert own_topics(cluster.contract) == set()
     assert list(scratch.iterdir()) == []
 
@@ -219,13 +223,13 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
 
     def act() -> None:
         look.sockets = open_sockets(psutil.Process())
-        look.answers += stranger.answers({item.port for item in look.sockets}, jar.name)
+        look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
         look.files = stranger.readable(scratch, [PLANTED])
 
     def go_on() -> None:
         # while jobs run, too: Spark drops the blocks of a job that is over
         while not over.is_set():
-            look.answers += stranger.answers({item.port for item in look.sockets}, jar.name)
+            look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
 
     def begin() -> None:
         act()
@@ -315,7 +319,7 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
     assert report.exit_code == 1
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
     assert {delivery.broker for delivery in report.delivery} == {1, 3}
-    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     assert own_topics(cluster.contract) == set()
 
 

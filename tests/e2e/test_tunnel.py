@@ -92,9 +92,9 @@ def first_port() -> int:
     """The first of four ports that are free."""
     for _ in range(100):
         (port,) = free_ports(1)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as cleanup:
             for number in range(port, port + 4):
-                held.enter_context(socket.create_server(("127.0.0.1", number)))
+                cleanup.enter_context(socket.create_server(("127.0.0.1", number)))
             return port
     raise AssertionError("no four ports beside each other")
 
@@ -159,7 +159,7 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
             if open_socket.process == "tunnel"
         ]
         assert {socket.port for socket in sockets} == {port, *(port + id for id in IDS)}
-        assert all(it.address == "127.0.0.1" for it in sockets)
+        assert all(socket.address == "127.0.0.1" for socket in sockets)
 
         made_topic(bootstrap, "records")
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})

@@ -114,8 +114,8 @@ class CommandStack:
         self.up()
         doings = [doing for doing in self.box.fleet.doings if doing.when > began]
         expected = [(what, self.instance_name(it)) for it in HOSTS for what in ("off", "on")]
-        assert [(it.what, it.name) for it in doings] == expected
-        stops = {it.name: it.when for it in doings if it.what == "off"}
+        assert [(doing.what, doing.name) for doing in doings] == expected
+        stops = {doing.name: doing.when for doing in doings if doing.what == "off"}
         for (broker, host), following in zip(BROKERS.items(), HOSTS[1:], strict=False):
             assert self.was_unfenced(broker, host, began) < stops[self.instance_name(following)]
 

@@ -40,7 +40,7 @@ OPTION_1: dict[str, Any] = {
 
 def passed(report: Report) -> set[tuple[str, str, int]]:
     """Vantage, listener and broker of the cells that passed, which must be all of them."""
-    assert [(it, it.reason) for it in report.cells if it.verdict is not Verdict.PASS] == []
+    assert [(cell, cell.reason) for cell in report.cells if cell.verdict is not Verdict.PASS] == []
     assert report.exit_code == 0
     return {(cell.vantage, cell.listener, cell.broker) for cell in report.cells}
 

@@ -244,22 +244,22 @@ def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: 
 @contextlib.contextmanager
 def made_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
     """All of it, with the stack up and the gateway running; gone at the end."""
-    with contextlib.ExitStack() as made:
-        partner = made.enter_context(other_vpc(box, "partner"))
-        jobs = made.enter_context(other_vpc(box, "jobs"))
-        sni = made.enter_context(gateway(box, folder))
-        hop = made.enter_context(bastion(box, folder / "bastion"))
+    with contextlib.ExitStack() as cleanup:
+        partner = cleanup.enter_context(other_vpc(box, "partner"))
+        jobs = cleanup.enter_context(other_vpc(box, "jobs"))
+        sni = cleanup.enter_context(gateway(box, folder))
+        hop = cleanup.enter_context(bastion(box, folder / "bastion"))
         public_names(box, sni.outside)
         settings = cluster(box, jobs, jobs.peer())
         stack = box.stack(folder / "stack")
         stack.configure(settings)
         stack.up()
-        made.callback(stack.destroy)
+        cleanup.callback(stack.destroy)
         consumer = consumed(box, partner, stack.project.outputs(), folder / "consumer")
-        made.callback(consumer.destroy)
+        cleanup.callback(consumer.destroy)
         box.settle()
         inside, laptop, client, job = (
-            made.enter_context(it)
+            cleanup.enter_context(it)
             for it in (box.place("inside"), box.place("outside"), partner.place(), jobs.place())
         )
         places = (inside, laptop, client, job)
