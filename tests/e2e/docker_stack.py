@@ -190,7 +190,7 @@ def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, A
         "image": image,
         "heap": "256m",
         "extra": FEW_PARTITIONS,
-        "validation": {"records": 300, "deadline": 180},
+        "validation": {"records": 300, "deadline": 300},
         **settings,
     }
 
