@@ -1,7 +1,7 @@
-"""How long tests take: what a run prints at its end, and a table of an earlier run's figures.
+"""Seconds of tests: the summary at the end of a run, and the table of an earlier run.
 
-``python -m tests.durations LOG...`` writes the table anew from what pytest printed with
-``--durations=0``; tests that are in no log keep their figures.
+``python -m tests.durations LOG...`` updates the table from the output of pytest with
+``--durations=0``. Tests that are in no log keep their figures.
 """
 
 import json
@@ -15,13 +15,13 @@ from toolchain.paths import ROOT
 
 TABLE = ROOT / "tests" / "durations.json"
 SET_UP = "set-up"
-"""A file's entry for all fixtures of its tests: the first test that uses one pays for it."""
+"""A file's entry for all fixtures of its tests, because the first test that uses one waits."""
 SHOWN = 10
 REAL = "tests/e2e/"
 UNKNOWN_REAL, UNKNOWN = 10.0, 0.05
-"""Seconds of a test that the table lacks: with real parts, and of another kind."""
+"""Seconds of a test that the table does not contain: with real parts, and without."""
 LISTED_FROM = 0.5
-"""Seconds from which the table has a test of another kind."""
+"""Minimum seconds of a test without real parts that the table contains."""
 _LINE = re.compile(r"^(\d+\.\d+)s (setup|call|teardown) +(\S+?\.py)::(.+)$", re.MULTILINE)
 
 Table = Mapping[str, Mapping[str, float]]
@@ -34,14 +34,14 @@ def read_table(path: Path = TABLE) -> Table:
 
 
 def seconds(file: str, tests: Iterable[str], table: Table) -> float:
-    """How long ``tests`` of ``file`` take on one worker, their fixtures included."""
-    known = table.get(file, {})
+    """Seconds of ``tests`` of ``file`` on one worker, with their fixtures."""
+    figures = table.get(file, {})
     default = UNKNOWN_REAL if file.startswith(REAL) else UNKNOWN
-    return known.get(SET_UP, 0.0) + sum(known.get(test, default) for test in tests)
+    return figures.get(SET_UP, 0.0) + sum(figures.get(test, default) for test in tests)
 
 
 def makespan(units: Iterable[float], workers: int = 2) -> float:
-    """How long ``workers`` take that take the longest of ``units`` next whenever one is free."""
+    """Seconds until ``workers`` have run all ``units``; an idle one takes the longest unit."""
     loads = [0.0] * workers
     for unit in sorted(units, reverse=True):
         loads[loads.index(min(loads))] += unit
@@ -55,14 +55,14 @@ def slowest(spent: Iterable[tuple[str, float]]) -> Iterator[str]:
     for nodeid, took in spent:
         tests[nodeid] += took
         files[nodeid.partition("::")[0]] += took
-    for kind, found in (("tests, with their fixtures", tests), ("files", files)):
+    for kind, totals in (("tests, with their fixtures", tests), ("files", files)):
         yield f"slowest {kind}:"
-        ordered = sorted(found.items(), key=lambda item: -item[1])
+        ordered = sorted(totals.items(), key=lambda total: -total[1])
         yield from (f"  {took:6.1f} s  {name}" for name, took in ordered[:SHOWN])
 
 
 def from_logs(texts: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The table of the runs that printed ``texts``."""
+    """The table from the output of runs."""
     table: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for text in texts:
         for took, phase, file, test in _LINE.findall(text):
@@ -75,11 +75,11 @@ def from_logs(texts: Iterable[str]) -> dict[str, dict[str, float]]:
     }
 
 
-def updated(known: Table, measured: Table) -> dict[str, dict[str, float]]:
-    """``known`` with what was ``measured``; a test that did not run keeps its figure."""
+def updated(table: Table, measured: Table) -> dict[str, dict[str, float]]:
+    """``table`` with the figures of ``measured``; a test that did not run keeps its figure."""
     return {
-        file: {**known.get(file, {}), **measured.get(file, {})}
-        for file in (*known, *(it for it in measured if it not in known))
+        file: {**table.get(file, {}), **measured.get(file, {})}
+        for file in dict.fromkeys((*table, *measured))
     }
 
 
@@ -88,10 +88,10 @@ def _is_listed(file: str, took: float) -> bool:
 
 
 def main(logs: list[str]) -> int:
-    known = read_table() if TABLE.exists() else {}
-    table = updated(known, from_logs(Path(log).read_text() for log in logs))
-    there = {file: table[file] for file in table if (ROOT / file).exists()}
-    TABLE.write_text(json.dumps(there, indent=1, sort_keys=True) + "\n")
+    earlier = read_table() if TABLE.exists() else {}
+    table = updated(earlier, from_logs(Path(log).read_text() for log in logs))
+    table = {file: table[file] for file in table if (ROOT / file).exists()}
+    TABLE.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Run a share of the tests that `make test` leaves out: ``python -m tests.rest --commit HASH``.
 
-These tests, marked ``combination``, are divided by file into groups of about the same length, each
-short enough for a run of CI. The commit's hash chooses the group, so a few commits run all of them.
+These tests, marked ``combination``, are divided by file into groups of about the same length. Each
+group fits into a run of CI. The commit's hash selects the group, so a few commits run all of them.
 """
 
 import argparse
@@ -19,34 +19,34 @@ from toolchain.paths import ROOT
 
 COMBINATION = "combination"
 SHARE_SECONDS = 900.0
-"""How long a share may take on two quiet cores."""
+"""Maximum length of a share on two quiet cores."""
 TEST_SECONDS = 1080.0
-"""How long `make test` may take on two quiet cores."""
+"""Maximum length of `make test` on two quiet cores."""
 ALL_SECONDS = 3300.0
-"""How long both may take, however busy the machine is."""
+"""Maximum length of both, on a busy machine too."""
 LEAST_SECONDS = 120.0
 
 
 def with_combinations(proof: str, values: Iterable[str]) -> list[ParameterSet]:
-    """Parameters of a test, of which `make test` has ``proof`` only.
+    """Parameters of a test. `make test` runs it with ``proof`` only.
 
-    A file that calls this has the word by which `collected` finds it.
+    A file that calls this function contains the word by which `collected` finds it.
     """
     assert proof in values
-    combination = pytest.mark.combination
-    return [pytest.param(value, marks=() if value == proof else combination) for value in values]
+    mark = pytest.mark.combination
+    return [pytest.param(value, marks=() if value == proof else mark) for value in values]
 
 
 def seconds_left(took: float) -> float:
-    """How long a share may be where `make test` took ``took`` seconds: less on a busy machine."""
+    """Maximum length of a share after `make test` took ``took`` seconds; shorter if it was slow."""
     slowness = max(took / TEST_SECONDS, 1.0)
     return max(min(SHARE_SECONDS, (ALL_SECONDS - took) / slowness), LEAST_SECONDS)
 
 
 def groups(lengths: Mapping[str, float], limit: float) -> list[list[str]]:
-    """The files by group: as few groups as can be, none longer than ``limit`` on two workers.
+    """The files by group: the fewest groups of at most ``limit`` seconds on two workers.
 
-    A file that is longer by itself is a group of its own.
+    A longer file is a group by itself.
     """
     single = [[file] for file in sorted(lengths) if lengths[file] > limit]
     short = {file: length for file, length in lengths.items() if length <= limit}
@@ -58,13 +58,13 @@ def groups(lengths: Mapping[str, float], limit: float) -> list[list[str]]:
 
 
 def _balanced(lengths: Mapping[str, float], count: int) -> list[list[str]]:
-    shares: list[list[str]] = [[] for _ in range(count)]
+    balanced: list[list[str]] = [[] for _ in range(count)]
     loads = [0.0] * count
     for file in sorted(lengths, key=lambda file: (-lengths[file], file)):
         shortest = loads.index(min(loads))
-        shares[shortest].append(file)
+        balanced[shortest].append(file)
         loads[shortest] += lengths[file]
-    return shares
+    return balanced
 
 
 def commit_hash(text: str) -> str:
@@ -78,16 +78,16 @@ def chosen(commit: str, count: int) -> int:
 
 
 def collected() -> dict[str, list[str]]:
-    """The tests, by file, that `make test` leaves out."""
+    """The combinations by file, which `make test` skips."""
     marked = [
         path for path in (ROOT / "tests").rglob("test_*.py") if COMBINATION in path.read_text()
     ]
     options = ("--collect-only", "-q", "-m", COMBINATION)
     command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
-    process = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if process.returncode not in (0, 5):  # 5: there are none
-        sys.exit(process.stdout)
-    return by_file(process.stdout.splitlines())
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode not in (0, 5):  # 5: no tests
+        sys.exit(done.stdout)
+    return by_file(done.stdout.splitlines())
 
 
 def by_file(lines: Iterable[str]) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
-"""What all processes that share the tests (`pytest -n`) have in common: above all a Docker engine.
+"""The Docker engine of all processes of a test run (`pytest -n`), started by the first process.
 
-Two engines of ours on one machine would erase each other's packet rules, and the process that
-starts one would have to outlast all others: the first does.
+Two engines of tests on one machine would erase each other's packet rules, and the engine must
+outlive all processes.
 """
 
 import contextlib
@@ -10,14 +10,14 @@ import os
 import pytest
 
 ADDRESS = "EARSHOT_TEST_ENGINE"
-"""Where the processes that share the tests find it."""
+"""The variable with the address of the engine."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Start one where the tests may have one of their own; where not, each test says why.
+    """Starts the engine if that is allowed; if not, each test that needs it gives the reason.
 
-    Before, record the archive that local brokers start with.
+    First, it records the class-data archive of local brokers.
     """
     if not session.config.getoption("numprocesses", default=None) or ADDRESS in os.environ:
         return
@@ -30,8 +30,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
     if answers(named_address()) or refusal() is not None:
         return
-    kept = contextlib.ExitStack()
-    session.config.add_cleanup(kept.close)  # when all processes have ended
+    cleanup = contextlib.ExitStack()
+    session.config.add_cleanup(cleanup.close)  # when all processes have ended
     with contextlib.suppress(pytest.fail.Exception):  # another session has one
-        os.environ[ADDRESS] = kept.enter_context(own_engine()).address
-        kept.callback(os.environ.pop, ADDRESS)
+        os.environ[ADDRESS] = cleanup.enter_context(own_engine()).address
+        cleanup.callback(os.environ.pop, ADDRESS)

@@ -1,4 +1,4 @@
-"""Who runs what where several processes share the tests (`pytest -n`): a file stays together."""
+"""Distributes test files over several processes (`pytest -n`); a file stays in one process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 ON_DOCKER = ("docker_engine", "tests.e2e.box")
-"""A word of these is in every file of tests that use the engine."""
+"""Every test file that uses the engine contains one of these words."""
 
 
 def in_order(lengths: Mapping[str, float], root: Path = ROOT) -> list[str]:
-    """The files, of which ``lengths`` are known, in the order in which to begin them.
+    """Files in the order in which they start, from the seconds of each file.
 
-    Those with real parts come first, and of each kind the longest; those on the Docker engine take
-    turns with the others, so that one process makes its images while the other has something else
-    to do.
+    Files with real parts come first, the longest of each kind before shorter ones. Files that use
+    the Docker engine alternate with the others, so that one process builds images while the other
+    runs tests without them.
     """
     kinds: dict[str, list[str]] = {"docker": [], "real": [], "pure": []}
     for file in sorted(lengths, key=lambda file: (-lengths[file], file)):
@@ -39,7 +39,7 @@ def in_order(lengths: Mapping[str, float], root: Path = ROOT) -> list[str]:
 
 
 class Shares(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """The shares by file, the long ones first; each goes to whoever is free."""
+    """Gives each idle process the next file, the longest first."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)

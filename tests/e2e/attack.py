@@ -35,8 +35,8 @@ class Attack:
         nodes: Iterable[psutil.Process],
         network: int = 0,
     ) -> None:
-        found = open_sockets(psutil.Process(), *nodes, network=network)
-        now = {it.port: it for it in found}
+        sockets = open_sockets(psutil.Process(), *nodes, network=network)
+        now = {socket.port: socket for socket in sockets}
         new = now.keys() - self.sockets.keys()
         self.sockets |= now
         self.answers += [answer for _, _, answer in stranger.answers(sorted(new)) if answer]

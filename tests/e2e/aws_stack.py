@@ -36,10 +36,12 @@ class Stack:
 
     def configure(self, cluster: dict[str, Any], policy: dict[str, Any] = SILENT_RESOLVERS) -> None:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
-        found = yaml.safe_load(path.read_text())
-        settings = {f"aws:{name}": it for name, it in aws_settings(self.server).items()}
-        found["config"] = {**settings, "earshot:cluster": cluster}
-        path.write_text(yaml.safe_dump(found, sort_keys=False))
+        document = yaml.safe_load(path.read_text())
+        settings = {
+            f"aws:{name}": aws_setting for name, aws_setting in aws_settings(self.server).items()
+        }
+        document["config"] = {**settings, "earshot:cluster": cluster}
+        path.write_text(yaml.safe_dump(document, sort_keys=False))
         config = self.project.folder / POLICIES / f"{STACK}.json"
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(json.dumps(policy))
@@ -50,9 +52,9 @@ class Stack:
         running = [{"Name": "instance-state-name", "Values": ["running"]}]
         found = ec2.describe_instances(Filters=running)["Reservations"]
         return {
-            next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it
+            next(tag["Value"] for tag in instance["Tags"] if tag["Key"] == "Name"): instance
             for reservation in found
-            for it in reservation["Instances"]
+            for instance in reservation["Instances"]
         }
 
     def advertised(self) -> dict[str, str]:
@@ -70,9 +72,9 @@ class Stack:
     def volumes(self) -> dict[str, str]:
         """By name, the volumes that hold data."""
         return {
-            tag["Value"]: it["VolumeId"]
-            for it in self.server.client("ec2").describe_volumes()["Volumes"]
-            for tag in it.get("Tags", [])
+            tag["Value"]: volume["VolumeId"]
+            for volume in self.server.client("ec2").describe_volumes()["Volumes"]
+            for tag in volume.get("Tags", [])
             if tag["Key"] == "Name"
         }
 

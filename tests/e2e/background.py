@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 
@@ -23,12 +22,7 @@ class Background:
             thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.over.set()
         for thread in self._threads:
             thread.join(self._patience)

@@ -126,7 +126,10 @@ def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
 
 def seen(stack: Deployment) -> dict[str, bool]:
     """The listeners of the contract, and which of them are leaving."""
-    return {it["name"]: it["leaving"] for it in stack.outputs()["contract"]["listeners"]}
+    return {
+        listener["name"]: listener["leaving"]
+        for listener in stack.outputs()["contract"]["listeners"]
+    }
 
 
 def proved(stack: Deployment) -> set[str]:
@@ -149,10 +152,10 @@ def until_restarted(
     stack: Deployment, enough: Callable[[list[int]], bool]
 ) -> Iterator[subprocess.Popen[str]]:
     """An update, once it has restarted ``enough`` brokers, by their ids; it ends within."""
-    before = stack.pids()
+    old_pids = stack.pids()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
-        while not enough(restarted(before, stack)):
+        while not enough(restarted(old_pids, stack)):
             assert child.poll() is None and time.monotonic() < end, ended(child)
             time.sleep(0.05)
         yield child

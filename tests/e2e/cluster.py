@@ -104,16 +104,16 @@ def _spread(planned: ClusterPlan, blocks: Sequence[Sequence[int]]) -> ClusterPla
 
     def moved(node: Node, index: int) -> Node:
         listeners = tuple(
-            item.model_copy(
+            listener.model_copy(
                 update={
-                    "bind_port": ports[item.bind_port][index],
+                    "bind_port": ports[listener.bind_port][index],
                     # an advertised port that was given on purpose stays
-                    "port": ports[item.bind_port][index]
-                    if item.port == item.bind_port
-                    else item.port,
+                    "port": ports[listener.bind_port][index]
+                    if listener.port == listener.bind_port
+                    else listener.port,
                 }
             )
-            for item in node.listeners
+            for listener in node.listeners
         )
         return node.model_copy(update={"listeners": listeners})
 
@@ -177,7 +177,8 @@ class Cluster:
         """Changes what a node advertises (`EXTERNAL="host:port"`) behind the plan; restarts it."""
         node = self.plan.node(id)
         values = [
-            f"{item.name}://{listeners.get(item.name, item.advertised)}" for item in node.listeners
+            f"{listener.name}://{listeners.get(listener.name, listener.advertised)}"
+            for listener in node.listeners
         ]
         changed = {"advertised.listeners": ",".join(values)}
         self.extra[id] = self.extra.get(id, {}) | changed

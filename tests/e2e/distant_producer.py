@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.e2e.steady_producer import (
@@ -58,19 +57,14 @@ class DistantProducer:
             raise AssertionError(f"{' '.join(self._command)}: it does not write")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_details: object) -> None:
         try:
             reported, _ = self._process.communicate(timeout=FLUSH_SECONDS + 60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
             raise
-        if error is None:
+        if kind is None:
             self._read(reported)
 
     def _read(self, reported: str) -> None:

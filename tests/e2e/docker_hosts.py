@@ -11,13 +11,16 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from pathlib import Path
 
 import psutil
 
+from earshot import cache
 from tests.doubles.certificates import self_signed
 from tests.e2e.docker_engine import Daemon, Engine, refusal
 from tests.skips import lacking
@@ -144,13 +147,12 @@ def switch() -> Iterator[Network]:
         yield network
 
 
-def copy_images(source: Engine, target: Engine, *names: str) -> None:
-    """Images of ``source`` into ``target``, which can have them from nowhere else."""
-    save = ["docker", "--host", source.address, "save", *names]
-    with subprocess.Popen(save, stdout=subprocess.PIPE) as saving:
-        load = ["docker", "--host", target.address, "load", "--quiet"]
-        done = subprocess.run(load, stdin=saving.stdout, capture_output=True, text=True)
-    assert saving.returncode == 0 and done.returncode == 0, f"docker load: {done.stderr.strip()}"
+def copy_images(source: Engine, targets: Sequence[Engine], *names: str) -> None:
+    """Copies images of ``source`` to ``targets``, which can have them from nowhere else."""
+    with tempfile.NamedTemporaryFile(prefix="images-", dir=cache.root() / "docker") as file:
+        source.run("save", "--output", file.name, *names)
+        with ThreadPoolExecutor(len(targets)) as pool:
+            list(pool.map(lambda it: it.run("load", "--quiet", "--input", file.name), targets))
 
 
 def inside(namespace: str, *command: str) -> list[str]:
@@ -183,7 +185,9 @@ def _free_subnet(
     """A /24 of the pool that no device of this machine is in."""
     taken = _ip("-4", "-o", "address")
     subnets = list(POOL.subnets(new_prefix=24))
-    return choose([it for it in subnets if f" {str(it).removesuffix('0/24')}" not in taken])
+    return choose(
+        [subnet for subnet in subnets if f" {str(subnet).removesuffix('0/24')}" not in taken]
+    )
 
 
 def _ip(*arguments: str) -> str:

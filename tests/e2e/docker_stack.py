@@ -141,7 +141,9 @@ class DockerStack(Deployment):
     @property
     def inside_port(self) -> int:
         listeners = self.cluster["listeners"]
-        return next(int(it["port"]) for it in listeners if it["name"] == "INTERNAL")
+        return next(
+            int(listener["port"]) for listener in listeners if listener["name"] == "INTERNAL"
+        )
 
     def report(self) -> dict[str, Any]:
         """The last validation's."""
@@ -176,19 +178,19 @@ def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, A
     ``settings`` replace the template's; there are names for nine brokers and for controllers.
     """
     mark = secrets.token_hex(3)
-    found = template()
+    document = template()
     for listener, port in zip(
-        found["listeners"], consecutive_ports(9, len(found["listeners"])), strict=True
+        document["listeners"], consecutive_ports(9, len(document["listeners"])), strict=True
     ):
         listener["port"] = port
     ids = [*range(1, brokers + 1), *settings.pop("controller_ids", ())]
-    return found | {
+    return document | {
         "brokers": brokers,
         "names": {id: f"k{id}-{mark}" for id in ids},
         "image": image,
         "heap": "256m",
         "extra": FEW_PARTITIONS,
-        "validation": {"records": 300, "deadline": 180},
+        "validation": {"records": 300, "deadline": 300},
         **settings,
     }
 

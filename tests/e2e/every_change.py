@@ -89,13 +89,13 @@ THERE, AND_BACK = ("before", "renamed"), ("renamed", "before")
 CASES = [
     *((RENAMED, it, *way) for it, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)),
     *(
-        (name, it, *way)
-        for it in INTERRUPTS
+        (name, interrupt, *way)
+        for interrupt in INTERRUPTS
         for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))
     ),
     *(
-        (name, it, *way)
-        for it in INTERRUPTS
+        (name, interrupt, *way)
+        for interrupt in INTERRUPTS
         for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))
     ),
     *(
@@ -177,26 +177,26 @@ def test_every_step_is_gone_on_with_or_taken_back(
     end: str,
 ) -> None:
     draw = random.Random(f"{SEED} {change} {interrupt}")
-    old, new = settings(stack, hosts, start), settings(stack, hosts, end)
-    stack.cluster |= old
+    old_settings, new_settings = settings(stack, hosts, start), settings(stack, hosts, end)
+    stack.cluster |= old_settings
     while "run again" in up(stack):
         pass
     began, done = time.monotonic(), []
     while True:
-        stack.cluster |= new
+        stack.cluster |= new_settings
         if output := interrupted(stack, interrupt, draw):
             done.append("made all the same")
         else:
             done.append(draw.choice(("gone on with", "taken back")))
             if done[-1] == "taken back":
-                stack.cluster |= old
+                stack.cluster |= old_settings
                 up(stack)
-                stack.cluster |= new
+                stack.cluster |= new_settings
             output = up(stack)
         if "run again" not in output:
             break
     assert "run again" not in up(stack)
-    assert seen(stack) == {it["name"]: False for it in new["listeners"]}
+    assert seen(stack) == {listener["name"]: False for listener in new_settings["listeners"]}
     waited = traffic.is_whole(began)
     record_property(
         MEASURED,

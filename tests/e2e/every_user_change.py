@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers with two users; each test leaves them up."""
-    wanted = secure_cluster()
-    wanted["validation"]["records"] = 0
-    wanted["security"]["users"] = [named("app"), named("other")]
-    with deployment(tmp_path_factory.mktemp("users") / "p", wanted) as made:
+    cluster = secure_cluster()
+    cluster["validation"]["records"] = 0
+    cluster["security"]["users"] = [named("app"), named("other")]
+    with deployment(tmp_path_factory.mktemp("users") / "p", cluster) as made:
         made.up()
         yield LocalSecured(made)
 
@@ -55,15 +55,15 @@ CHANGES: Mapping[str, Change] = {
 def test_all_brokers_accept_users_after_a_change_and_a_restart(
     stack: LocalSecured, change: str
 ) -> None:
-    made = stack.deployment
-    security, (_, listener) = made.cluster["security"], made.cluster["listeners"]
+    deployment = stack.deployment
+    security, (_, listener) = deployment.cluster["security"], deployment.cluster["listeners"]
     before = {user: stack.client(user) for user in names(security)}
     CHANGES[change](security, listener)
-    made.up()
+    deployment.up()
     check(stack, before)
-    for pid in made.pids().values():
+    for pid in deployment.pids().values():
         psutil.Process(pid).kill()
-    assert "any more" not in made.up(), "a broker has lost its users"
+    assert "any more" not in deployment.up(), "a broker has lost its users"
     check(stack, before)
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
@@ -74,10 +74,10 @@ def names(security: Mapping[str, Any]) -> list[str]:
 
 def check(stack: LocalSecured, before: Mapping[str, Mapping[str, Any]]) -> None:
     """That users log in at each broker, and those who have left at none."""
-    now = names(stack.deployment.cluster["security"])
-    for user in now:
+    new_names = names(stack.deployment.cluster["security"])
+    for user in new_names:
         assert accepted_by_each(stack.client(user)), user
-    own = stack.client("validator")
-    current = {key: it for key, it in own.items() if key.startswith(("ssl.", "sasl.mechanism"))}
-    for user in before.keys() - set(now):
+    client = stack.client("validator")
+    current = {key: it for key, it in client.items() if key.startswith(("ssl.", "sasl.mechanism"))}
+    for user in before.keys() - set(new_names):
         assert refused({**before[user], **current}) == "authentication"

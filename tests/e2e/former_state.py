@@ -42,7 +42,7 @@ class FormerState:
 
     def carried(self, live: Mapping[str, Any]) -> dict[str, Any]:
         """The state with the ids and addresses of ``live``, a state of today."""
-        known = {_key(item): item for item in live["deployment"]["resources"]}
+        known = {_key(resource): resource for resource in live["deployment"]["resources"]}
         places: dict[str, str] = {}
         for item in self.state["deployment"]["resources"]:
             if (same := known.get(_key(item))) is not None:
@@ -77,7 +77,7 @@ def _given(before: Any, now: Any) -> Iterator[tuple[str, str]]:
 
 def _replaced(document: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
     # longer ones first: an address may be the beginning of another
-    words = "|".join(re.escape(it) for it in sorted(places, key=len, reverse=True))
+    words = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     pattern = re.compile(rf"(?<![0-9a-f.])(?:{words})(?![0-9a-f])")
     replaced = pattern.sub(lambda found: places[found[0]], json.dumps(document))
     made: dict[str, Any] = json.loads(replaced)

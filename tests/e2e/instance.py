@@ -150,7 +150,7 @@ def instance(
     options = [f"--name={made.container}", f"--hostname={hostname}", *RUN_OPTIONS]
     options += [f"--network={network}", f"--ip={address}"]
     options += Seed(seed, user_data.encode(), id, hostname).written()
-    options += [f"--device={item.device}:{item.device_in_instance()}" for item in volumes]
+    options += [f"--device={volume.device}:{volume.device_in_instance()}" for volume in volumes]
     options += [f"--add-host={name}:{ip}" for name, ip in (hosts or {}).items()]
     try:
         engine.run("run", "--detach", *options, instance_image(engine))

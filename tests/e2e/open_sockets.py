@@ -55,37 +55,47 @@ def open_sockets(
 
     Only processes in the network namespace of the process ``network`` count; 0: this one.
     """
-    found, namespace = [], _namespace(network or os.getpid())
-    for process in (root, *root.children(recursive=True), *others):
+    member = network or os.getpid()
+    sockets, namespace = [], _namespace(member)
+    processes = [root, *root.children(recursive=True), *others]
+    descriptors_of = [(it, _descriptors(it.pid)) for it in processes]
+    listening = dict(_listening(member))  # after the descriptors, so that it has their sockets
+    for process, descriptors in descriptors_of:
         with contextlib.suppress(psutil.Error, OSError):
-            if _namespace(process.pid) != namespace:
+            own = descriptors & listening.keys()
+            if not own or _namespace(process.pid) != namespace:
                 continue
-            command = process.cmdline()
-            for address, port in _listening(process.pid):
-                name = VALIDATION if process == psutil.Process() else _name(command)
-                found.append(OpenSocket(name, address, port))
-    return found
+            name = VALIDATION if process == psutil.Process() else _name(process.cmdline())
+            sockets += [OpenSocket(name, *listening[it]) for it in own]
+    return sockets
 
 
-def _listening(pid: int) -> Iterator[tuple[str, int]]:
-    """Where a process listens, in whichever namespace: psutil sees those of its own alone.
+def _descriptors(pid: int) -> set[str]:
+    """The targets of a process's open descriptors; empty if it has ended."""
+    targets = set()
+    with contextlib.suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                targets.add(str(descriptor.readlink()))
+    return targets
 
+
+def _listening(pid: int) -> Iterator[tuple[str, tuple[str, int]]]:
+    """By descriptor's target, the addresses that listen in the network namespace of a process.
+
+    psutil sees those of its own namespace only.
     https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
     """
-    inodes = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            inodes.add(str(descriptor.readlink()))
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]
-            if state == LISTEN and f"socket:[{inode}]" in inodes:
+            if state == LISTEN:
                 host, port = local.split(":")
                 words = struct.unpack(f">{len(host) // 8}I", bytes.fromhex(host))
                 packed = struct.pack(f"={len(words)}I", *words)
                 address = ipaddress.ip_address(packed)
                 mapped = address.ipv4_mapped if address.version == 6 else None
-                yield str(mapped or address), int(port, 16)
+                yield f"socket:[{inode}]", (str(mapped or address), int(port, 16))
 
 
 def _namespace(pid: int) -> Path:

@@ -25,7 +25,7 @@ from tests.doubles.watching import watching
 from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
-SILENT_SECONDS = 8.0
+SILENT_SECONDS = 4.0
 """After which a client that heard nothing gets nothing."""
 PATIENCE = 60.0
 """Seconds in which every broker has heard of a change."""
@@ -163,7 +163,7 @@ def await_refusal(settings: Mapping[str, Any]) -> None:
 def accepted_by_each(settings: Mapping[str, Any]) -> bool:
     """Whether each of the brokers in `bootstrap.servers` lets this client log in."""
     addresses = str(settings["bootstrap.servers"]).split(",")
-    failures = [login_failure({**settings, "bootstrap.servers": it}) for it in addresses]
+    failures = [login_failure({**settings, "bootstrap.servers": address}) for address in addresses]
     print([failure for failure in failures if failure is not None])
     return not any(failures)
 

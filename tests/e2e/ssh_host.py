@@ -47,7 +47,7 @@ def ssh_host(
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(make, check=True)
     (folder / "user.pub").rename(folder / "authorized")
-    (folder / "hosts").write_text("".join(f"{it}\t{name}\n" for name, it in hosts.items()))
+    (folder / "hosts").write_text("".join(f"{host}\t{name}\n" for name, host in hosts.items()))
     (folder / "sshd_config").write_text(
         f"ListenAddress {address}:{port}\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
         f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"

@@ -104,7 +104,7 @@ def _as_another_user(look: Any, question: dict[str, Any]) -> Any:
 
 
 def _files(question: dict[str, Any], opened: int) -> dict[str, list[str]]:
-    secrets = [item.encode() for item in question["secrets"]]
+    secrets = [secret.encode() for secret in question["secrets"]]
     found: dict[str, list[str]] = {"read": [], "holds": []}
     with contextlib.suppress(PermissionError):
         for parent, _, names, within in os.fwalk(".", dir_fd=opened):

@@ -118,11 +118,11 @@ def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cl
 def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -> None:
     contract = cluster.contract
     routes, options = [], {}
-    for item in contract.listeners:
-        there = contract.brokers[0].advertised[item.name].address
-        routes.append(Route(item.name, 1, there, 0))
-        options[item.name] = ListenerAccess(item.bootstrap, item.protocol).options
-    asked = [(it.listener, it.broker, *it.address, True) for it in routes]
+    for listener in contract.listeners:
+        there = contract.brokers[0].advertised[listener.name].address
+        routes.append(Route(listener.name, 1, there, 0))
+        options[listener.name] = ListenerAccess(listener.bootstrap, listener.protocol).options
+    asked = [(route.listener, route.broker, *route.address, True) for route in routes]
     (seen,) = prober(asked, 5.0)([])
     assert {it["cluster_id"] for it in seen["reached"]} == {CLUSTER_ID}
     opening = SessionStart(SparkSettings())
@@ -130,11 +130,11 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
         spark, end = opening.session(100), Deadline(60)
         assert routes_to_other_clusters(spark, routes, options, CLUSTER_ID, end) == {}
         assert routes_to_other_clusters(spark, routes, options, ANOTHER, end) == {
-            it.key: RouteProblem(
+            route.key: RouteProblem(
                 RouteFailure.OTHER_CLUSTER,
-                f"for Spark, {it.address} belongs to cluster {CLUSTER_ID}",
+                f"for Spark, {route.address} belongs to cluster {CLUSTER_ID}",
             )
-            for it in routes
+            for route in routes
         }
     finally:
         opening.close()
@@ -147,10 +147,10 @@ def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_pat
     settings = cluster.node_directory(1) / "server.properties"
     problems = list(quorum.problems(tmp_path, cluster.plan))
     assert problems == [
-        f"listener {item.name} of node 1: port {item.bind_port} is in use by pid {pid} "
+        f"listener {listener.name} of node 1: port {listener.bind_port} is in use by pid {pid} "
         f"({psutil.Process(pid).name()}) (Kafka with {settings}). Free the port, or choose another "
-        f"`port` for {item.name}"
-        for item in cluster.plan.nodes[0].listeners
+        f"`port` for {listener.name}"
+        for listener in cluster.plan.nodes[0].listeners
     ]
     for item in cluster.plan.nodes[0].listeners:
         wanted = of_java(item.bind_host, item.bind_port)

@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)
 @pytest.fixture
 def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
     """A project whose resources, in the end, are destroyed, and then nothing of them is left."""
-    before = server.holdings()
+    old_holdings = server.holdings()
     made = aws_project(tmp_path / "p", server)
     yield made
     made.destroy()
-    assert server.holdings() == before
+    assert server.holdings() == old_holdings
 
 
 def test_what_came_into_being_and_could_not_be_finished_is_known(project: Project) -> None:
@@ -29,12 +29,16 @@ def test_what_came_into_being_and_could_not_be_finished_is_known(project: Projec
     project.write(gateway.format('"vpc-00000000000000000"'))
     assert "AttachInternetGateway: InvalidVpcID.NotFound" in project.fails()
     assert project.types() == ["aws:ec2/internetGateway:InternetGateway"]
-    held = {item for item in project.server.holdings() if item.startswith("InternetGateways")}
+    held = {
+        holding for holding in project.server.holdings() if holding.startswith("InternetGateways")
+    }
 
     vpc = 'vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")\n'
     project.write(vpc + gateway.format("vpc.id"))
     assert "~ 1 updated" in project.up()
-    now = {item for item in project.server.holdings() if item.startswith("InternetGateways")}
+    now = {
+        holding for holding in project.server.holdings() if holding.startswith("InternetGateways")
+    }
     assert now == held
 
 

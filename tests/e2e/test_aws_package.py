@@ -58,15 +58,15 @@ ZONES = ["us-west-2a", "us-west-2b"]
 @pytest.fixture
 def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
     """A project that knows the package by its folder; in the end, nothing of it is left."""
-    before = server.holdings()
+    old_holdings = server.holdings()
     made = aws_project(tmp_path / "p", server, {POOL_VARIABLE: "203.0.113.8/29"})
     about = made.folder / "Pulumi.yaml"
-    found = yaml.safe_load(about.read_text())
-    found["plugins"] = {"providers": [{"name": "earshot", "path": str(FOLDER)}]}
-    about.write_text(yaml.safe_dump(found))
+    document = yaml.safe_load(about.read_text())
+    document["plugins"] = {"providers": [{"name": "earshot", "path": str(FOLDER)}]}
+    about.write_text(yaml.safe_dump(document))
     yield made
     made.destroy()
-    assert server.holdings() == before
+    assert server.holdings() == old_holdings
 
 
 @pytest.mark.combination
@@ -74,19 +74,19 @@ def test_another_program_gets_a_network(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES))
     assert "vpc" in project.runs("preview")
     project.up()
-    found = project.outputs()
+    outputs = project.outputs()
     ec2 = project.server.client("ec2")
     for key, third in (("public", 0), ("private", 1)):
-        assert list(found[key]) == ZONES
-        described = ec2.describe_subnets(SubnetIds=list(found[key].values()))["Subnets"]
-        assert {item["VpcId"] for item in described} == {found["vpc"]}
+        assert list(outputs[key]) == ZONES
+        described = ec2.describe_subnets(SubnetIds=list(outputs[key].values()))["Subnets"]
+        assert {item["VpcId"] for item in described} == {outputs["vpc"]}
         places = {item["AvailabilityZone"]: item["CidrBlock"] for item in described}
         assert places == {
             "us-west-2a": f"10.30.{third}.0/24",
             "us-west-2b": f"10.30.{2 + third}.0/24",
         }
     assert "created" not in (again := project.up()) and "unchanged" in again
-    assert project.outputs() == found
+    assert project.outputs() == outputs
 
 
 @pytest.mark.combination
@@ -118,24 +118,33 @@ def cluster(**changes: Any) -> str:
     return CLUSTER.format(inputs=inputs | changes)
 
 
-def test_another_program_gets_brokers_one_by_one(project: Project) -> None:
+def test_another_program_gets_brokers(project: Project) -> None:
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
         assert "bootstrap" in project.runs("preview")
         assert not nodes.history
         project.up()
-        found = project.outputs()
-        contract = Contract.model_validate(found["contract"])
-        assert [item.name for item in contract.listeners] == ["INTERNAL", "EXTERNAL"]
-        assert found["bootstrap"] == {it.name: it.bootstrap for it in contract.listeners}
-        assert sorted(nodes.history) == sorted((int(k), v) for k, v in found["instances"].items())
+        outputs = project.outputs()
+        contract = Contract.model_validate(outputs["contract"])
+        assert [listener.name for listener in contract.listeners] == ["INTERNAL", "EXTERNAL"]
+        assert outputs["bootstrap"] == {
+            listener.name: listener.bootstrap for listener in contract.listeners
+        }
+        assert sorted(nodes.history) == sorted((int(k), v) for k, v in outputs["instances"].items())
         assert "unchanged" in project.up("--expect-no-changes")
 
+
+@pytest.mark.combination
+def test_brokers_of_another_program_are_replaced_one_by_one(project: Project) -> None:
+    project.write(cluster())
+    with nodes_reporting(project.server) as nodes:
+        project.up()
+        contract = project.outputs()["contract"]
         project.write(cluster(heap="2g"))
         project.up()
         assert [node for node, _ in nodes.history[3:]] == [1, 2, 3]
         changed = project.outputs()
-        assert changed["contract"] == found["contract"]
+        assert changed["contract"] == contract
         assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
 
 
@@ -191,7 +200,7 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
             running.send_signal(signal.SIGINT)
             assert running.wait(30) != 0
             psutil.wait_procs(hosts, timeout=10)
-            assert not [item for item in hosts if item.is_running()]
+            assert not [host for host in hosts if host.is_running()]
         finally:
             running.kill()
             running.wait()
@@ -201,7 +210,7 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
 def attached(server: MotoServer) -> bool:
     """Whether a data volume, known by its size, is attached to an instance."""
     volumes = server.client("ec2").describe_volumes()["Volumes"]
-    return any(item["Size"] == 1 and item["Attachments"] for item in volumes)
+    return any(volume["Size"] == 1 and volume["Attachments"] for volume in volumes)
 
 
 def hosts_below(pid: int) -> list[psutil.Process]:
@@ -217,13 +226,14 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.5)
 
 
+@pytest.mark.combination
 def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
     install_docker_double(Path(project.environment["PULUMI_HOME"]))
-    said = project.runs("package", "get-schema", str(FOLDER))
+    output = project.runs("package", "get-schema", str(FOLDER))
     text = offered().schema
     assert text is not None
     wanted = json.loads(text)["resources"]["earshot:index:AwsNetwork"]
-    shown = json.loads(said[said.index("{") :])["resources"]["earshot:index:AwsNetwork"]
+    shown = json.loads(output[output.index("{") :])["resources"]["earshot:index:AwsNetwork"]
     assert shown["inputProperties"].keys() == wanted["inputProperties"].keys()
     assert shown["requiredInputs"] == wanted["requiredInputs"]

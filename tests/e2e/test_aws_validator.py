@@ -71,7 +71,7 @@ def earshot(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validators) -> None:
-    before = stack.server.holdings()
+    old_holdings = stack.server.holdings()
     stack.configure(cluster(3, validator=True, **GOING))
     stack.project.up()
     outputs = stack.project.outputs()
@@ -99,7 +99,7 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     assert stack.instances()["test-validator"]["InstanceId"] == own["InstanceId"]
 
     stack.project.destroy()
-    assert stack.server.holdings() == before
+    assert stack.server.holdings() == old_holdings
 
 
 def test_a_cell_that_fails_in_the_vpc_fails_the_update(
@@ -107,8 +107,8 @@ def test_a_cell_that_fails_in_the_vpc_fails_the_update(
 ) -> None:
     validators.verdict = Verdict.FAIL
     stack.configure(cluster(validator=True))
-    said = stack.project.fails()
-    assert "INTERNAL" in said and "internal" in said
+    output = stack.project.fails()
+    assert "INTERNAL" in output and "internal" in output
     assert kept(stack).exit_code == 1
 
     validators.verdict = Verdict.PASS

@@ -22,7 +22,7 @@ def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
 
 def ids(stack: Stack) -> set[str]:
     """Of the instances that run and the volumes that are there."""
-    instances = {str(it["InstanceId"]) for it in stack.instances().values()}
+    instances = {str(instance["InstanceId"]) for instance in stack.instances().values()}
     return instances | {*stack.volumes().values()}
 
 
@@ -38,14 +38,14 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     assert advice in stack.project.runs("preview")
 
     stack.configure(cluster(volumes={1: kept}, **OPEN))
-    said = stack.project.fails(command="preview")
-    assert f"{kept} holds data of cluster {own}. A new stack takes it over with" in said
+    output = stack.project.fails(command="preview")
+    assert f"{kept} holds data of cluster {own}. A new stack takes it over with" in output
     stack.configure(cluster(2, volumes={2: kept}, cluster_id=own, **OPEN))
     assert f"volumes.2: {kept} holds the data of node 1" in stack.project.fails(command="preview")
     pinned = {1: f"{REGION}b"}
     stack.configure(cluster(volumes={1: kept}, pinned=pinned, cluster_id=own, **OPEN))
-    said = stack.project.fails()
-    assert f"is in {REGION}a, and node 1 in {REGION}b" in said
+    output = stack.project.fails()
+    assert f"is in {REGION}a, and node 1 in {REGION}b" in output
     assert not stack.instances()
 
     wanted = cluster(volumes={1: kept}, cluster_id=own, **OPEN)
@@ -56,11 +56,11 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     assert "this stack's is b3RoZXItdGVzdHMtY2x1cw" in stack.project.fails(command="preview")
     stack.configure(wanted)
     (running,) = stack.instances().values()
-    attached = [it["Ebs"]["VolumeId"] for it in running["BlockDeviceMappings"]]
+    attached = [mapping["Ebs"]["VolumeId"] for mapping in running["BlockDeviceMappings"]]
     assert kept in attached and stack.volumes() == {"test-broker-1": kept}
     assert stack.project.outputs()["ids"]["1"]["volume"] == kept
-    said = stack.project.up("--refresh", "--expect-no-changes")
-    assert "unchanged" in said and "attached to nothing" not in said
+    output = stack.project.up("--refresh", "--expect-no-changes")
+    assert "unchanged" in output and "attached to nothing" not in output
 
     stack.configure(cluster(**OPEN))
     assert f"node 1 has its data on {kept}" in stack.project.fails(command="preview")
@@ -77,11 +77,11 @@ def test_what_would_lose_replicas_is_refused_before_an_instance_is_touched(stack
 
     stack.configure(cluster(1, heap="2g", data="delete", **OPEN))
     assert "broker 2 would be removed" in stack.project.fails(command="preview")
-    said = stack.project.fails()
-    assert "kafka-reassign-partitions.sh" in said and "drained: [2]" in said
+    output = stack.project.fails()
+    assert "kafka-reassign-partitions.sh" in output and "drained: [2]" in output
     stack.configure(cluster(3, data="delete", **OPEN))
-    said = stack.project.fails()
-    assert "the quorum has the voters 1 and would get 1, 2, 3" in said
+    output = stack.project.fails()
+    assert "the quorum has the voters 1 and would get 1, 2, 3" in output
     assert ids(stack) == there
 
     stack.configure(cluster(1, drained=[2], data="delete", **OPEN))

@@ -93,8 +93,8 @@ class Balanced:
     @property
     def name(self) -> str:
         """The balancer's."""
-        (found,) = self.box.held().balancers
-        return found.balancer.name
+        (balancer,) = self.box.held().balancers
+        return balancer.balancer.name
 
     def examine(self, folder: Path) -> Report:
         """The report of `earshot doctor` from outside."""
@@ -127,7 +127,7 @@ class Balanced:
 
     def addresses(self) -> dict[int, str]:
         """Of the brokers in the VPC."""
-        found = {it.name: it.private for it in self.box.held().machines.values()}
+        found = {machine.name: machine.private for machine in self.box.held().machines.values()}
         return {id: found[f"test-broker-{id}"] for id in IDS}
 
     def peers(self, id: int) -> set[str]:
@@ -135,7 +135,7 @@ class Balanced:
         words = ("ss", "--no-header", "--numeric", "--tcp", f"sport = :{PORT}")
         connected = self.box.instances()[f"test-broker-{id}"].run(*words)
         ends = [line.split()[-1].rpartition(":")[0] for line in connected.splitlines()]
-        return {it.strip("[]").rpartition(":")[2] for it in ends}
+        return {end.strip("[]").rpartition(":")[2] for end in ends}
 
     def until(self, id: int, state: str) -> float:
         """The seconds until the balancer calls broker ``id`` so, on its port and the bootstrap."""
@@ -158,11 +158,13 @@ def balanced(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path: Path) -> None:
-    assert not any(it.elastic for it in balanced.box.held().machines.values())
+    assert not any(machine.elastic for machine in balanced.box.held().machines.values())
     sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
     report = balanced.stack.validate(tmp_path)
     assert passed(report) == {(*side, id) for side in sides for id in IDS}
-    advertised = {it.broker: str(it.address) for it in report.cells if it.listener == "EXTERNAL"}
+    advertised = {
+        cell.broker: str(cell.address) for cell in report.cells if cell.listener == "EXTERNAL"
+    }
     assert advertised == {id: f"{balanced.name}:{BASE + id}" for id in IDS}
     assert failures(balanced.examine(tmp_path)) == {}
     assert "unchanged" in balanced.stack.up("--expect-no-changes")
@@ -242,7 +244,7 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
     ):
         balanced.stack.up()
     happened = [
-        *((it.when, it.what, it.name) for it in box.fleet.doings),
+        *((doing.when, doing.what, doing.name) for doing in box.fleet.doings),
         *((it.when, it.state, it.address) for it in box.balancers.turned),
     ]
     names = {address: f"test-broker-{id}" for id, address in addresses.items()}

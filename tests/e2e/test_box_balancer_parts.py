@@ -68,8 +68,8 @@ def balanced(moto: MotoInProcess, scheme: str) -> Made:
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[MotoInProcess]:
-    with moto_in_process() as made:
-        yield made
+    with moto_in_process() as server:
+        yield server
 
 
 def test_a_balancer_has_an_address_in_each_zone_and_is_a_member_of_its_group(
@@ -161,7 +161,7 @@ def test_no_look_has_a_machine_off_with_a_target_that_had_left_before(
         assert look(moto).machines[made].running, "with its target still there"
     held = look(moto)
     assert not held.machines[made].running
-    assert [it.ports[PORT].targets for it in held.balancers] == [(TWO,)]
+    assert [balancer.ports[PORT].targets for balancer in held.balancers] == [(TWO,)]
 
 
 def test_as_many_checks_in_a_row_as_the_group_wants_turn_a_target(moto: MotoInProcess) -> None:

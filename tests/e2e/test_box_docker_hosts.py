@@ -65,8 +65,8 @@ class Hosts:
 
     @property
     def client(self) -> Path:
-        (found,) = self.project.folder.glob(".earshot/stacks/*/docker-hosts/*/client")
-        return found
+        (path,) = self.project.folder.glob(".earshot/stacks/*/docker-hosts/*/client")
+        return path
 
     def docker(self, host: str, *arguments: str, certificates: Path | None = None) -> Any:
         """Docker's command line at the engine of ``host``."""
@@ -148,15 +148,15 @@ def hosts(
 
 
 def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
-    shown = hosts.project.runs("preview")
-    assert "docker:index:Container" in shown, "planned, though no host is known"
+    output = hosts.project.runs("preview")
+    assert "docker:index:Container" in output, "planned, though no host is known"
     hosts.up()
-    found = hosts.project.outputs()
-    assert found["proof"] == "pass"
-    assert sorted(found["engines"]) == list(HOSTS)
+    outputs = hosts.project.outputs()
+    assert outputs["proof"] == "pass"
+    assert sorted(outputs["engines"]) == list(HOSTS)
     assert "unchanged" in hosts.project.up("--expect-no-changes")
-    keys = [it for it in hosts.client.parent.rglob("*") if it.is_file()]
-    assert {stat.S_IMODE(it.stat().st_mode) for it in keys} == {0o600}
+    keys = [path for path in hosts.client.parent.rglob("*") if path.is_file()]
+    assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
     private = (hosts.client / "key.pem").read_text().splitlines()[1]
     engine = hosts.box.instance("test-machines-a").run("cat", "/run/docker-keys/server.pem")
     (own,) = [part.splitlines()[1] for part in engine.split("-----END PRIVATE KEY-----")[:1]]
@@ -223,20 +223,20 @@ def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts
 
 
 def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hosts) -> None:
-    before = hosts.project.outputs()
+    old_outputs = hosts.project.outputs()
     container = hosts.said("b", "ps", "--quiet", "--no-trunc")
-    bootstrap = before["bootstrap"]["INTERNAL"]
+    bootstrap = old_outputs["bootstrap"]["INTERNAL"]
     write = f"printf %s kept | kcat -b {bootstrap} -P -t kept -X acks=all"
     hosts.said("b", "exec", container, "bash", "-c", write)
 
     bigger = json.dumps({"b": {"root_gib": 20}})
     hosts.project.runs("config", "set", "instances", bigger)
     hosts.up()
-    after = hosts.project.outputs()
-    assert after["instances"]["a"] == before["instances"]["a"]
-    assert after["instances"]["b"] != before["instances"]["b"]
-    assert after["hosts"] == before["hosts"]
-    assert after["proof"] == "pass"
+    new_outputs = hosts.project.outputs()
+    assert new_outputs["instances"]["a"] == old_outputs["instances"]["a"]
+    assert new_outputs["instances"]["b"] != old_outputs["instances"]["b"]
+    assert new_outputs["hosts"] == old_outputs["hosts"]
+    assert new_outputs["proof"] == "pass"
     assert hosts.said("b", "ps", "--quiet", "--no-trunc") == container, "on its volume"
     read = f"timeout 60 kcat -b {bootstrap} -C -t kept -o beginning -c 1 -q"
     assert hosts.said("b", "exec", container, "bash", "-c", read) == "kept"
@@ -248,5 +248,5 @@ def test_nothing_is_left(hosts: Hosts) -> None:
     hosts.project.destroy()
     assert not client.exists()
     ssm = hosts.box.server.client("ssm")
-    found = [it["Name"] for it in ssm.describe_parameters()["Parameters"]]
+    found = [parameter["Name"] for parameter in ssm.describe_parameters()["Parameters"]]
     assert [it for it in found if it.startswith("/earshot/")] == []

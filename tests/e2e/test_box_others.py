@@ -42,8 +42,8 @@ def test_the_matrix_passes_from_every_vantage(given: Others) -> None:
     for vantage, listener in (("vpc", INTERNAL), ("outside", EXTERNAL)):
         report = given.asked("validate", vantage, "--vantage", vantage, *RECORDS)
         assert passed(report) == {(vantage, listener, id) for id in IDS}
-        assert {it.verdict for it in report.delivery} == {Verdict.PASS}
-    seen = {it.broker: str(it.address) for it in given.asked("doctor", "outside").cells}
+        assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
+    seen = {cell.broker: str(cell.address) for cell in given.asked("doctor", "outside").cells}
     assert seen == {id: f"kafka.{PUBLIC}:{port}" for id, port in PORTS.items()}
     assert "unchanged" in given.project.up("--expect-no-changes")
 
@@ -64,8 +64,8 @@ def test_the_matrix_passes_from_every_vantage(given: Others) -> None:
 def test_addresses_that_cannot_work_are_refused_in_the_preview(
     given: Others, changes: dict[str, Any], said: tuple[str, ...]
 ) -> None:
-    found = given.refused(**changes)
-    assert all(it in found for it in said), found
+    output = given.refused(**changes)
+    assert all(it in output for it in said), output
 
 
 def test_a_port_that_leads_to_another_broker_or_to_none_is_named(given: Others) -> None:

@@ -47,12 +47,12 @@ def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_every_broker_is_proved_from_both_sides_as_the_validator(
     secured: SecuredBox, tmp_path: Path
 ) -> None:
-    running = {it.name: it for it in secured.box.held().machines.values()}
+    running = {machine.name: machine for machine in secured.box.held().machines.values()}
     assert sorted(running) == list(NODES.values())
     file = secured.folder / STATE / "report.json"
     report = read_report(file.read_bytes(), str(file))
     here = {("external", EXTERNAL): Verdict.PASS, ("internal", INTERNAL): Verdict.SKIP}
-    assert {(it.vantage, it.listener): it.verdict for it in report.cells} == here
+    assert {(cell.vantage, cell.listener): cell.verdict for cell in report.cells} == here
     assert security_of(report) == {(EXTERNAL, "SASL_SSL")}
     assert str(secured.stack.project.outputs()["certificates_expire"]).startswith("20")
 
@@ -63,13 +63,13 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert security_of(report) == {(EXTERNAL, "SASL_SSL"), (INTERNAL, "SSL")}
 
     assert "unchanged" in secured.stack.up("--expect-no-changes")
-    assert {it.name: it for it in secured.box.held().machines.values()} == running
+    assert {machine.name: machine for machine in secured.box.held().machines.values()} == running
 
 
 def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:
     """Names mean on each side what they should, and the groups let in whom they name."""
     box, names = secured.box, secured.stack.project.outputs()["names"]["2"]
-    machines = {it.name: it for it in box.held().machines.values()}
+    machines = {machine.name: machine for machine in box.held().machines.values()}
     broker, controller = machines[BROKERS[2]], machines[NODES[10001]]
     with box.place("inside") as inside, box.place("outside", box.stranger) as stranger:
         outside = secured.laptop
@@ -91,7 +91,10 @@ def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:
 def test_each_instance_is_shown_its_own_secrets_alone(secured: SecuredBox) -> None:
     ssm = secured.box.server.client("ssm")
     path = {"Path": PARAMETERS, "Recursive": True}
-    kinds = {it["Name"]: it["Type"] for it in ssm.get_parameters_by_path(**path)["Parameters"]}
+    kinds = {
+        parameter["Name"]: parameter["Type"]
+        for parameter in ssm.get_parameters_by_path(**path)["Parameters"]
+    }
     names = ("authority", *(f"node-{id}" for id in NODES), "trusted", "users")
     assert kinds == {f"{PARAMETERS}/{it}": "SecureString" for it in names}
     given = secured.stack.project.outputs()["names"]
@@ -138,7 +141,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
 def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
     """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
     attack, table, secrets, box = secured.attack, listed(), secured.secrets, secured.box
-    asked = {it.process for it in attack.sockets.values()}
+    asked = {socket.process for socket in attack.sockets.values()}
     doubled = {it for it in asked if "plugins/resource-aws-" in it}
     assert {"Spark driver", "Pulumi engine", "earshot's plugin, gate"} <= asked - doubled
     assert doubled and asked - doubled <= table.keys(), asked
@@ -190,7 +193,7 @@ def test_nothing_is_left_when_it_is_destroyed(secured: SecuredBox) -> None:
     """The last one."""
     box = secured.box
     assert "unchanged" in secured.stack.up("--expect-no-changes")
-    volumes = [id for it in box.held().machines.values() for id in it.volumes]
+    volumes = [id for machine in box.held().machines.values() for id in machine.volumes]
     disks = [str(box.fleet.disk(id).device) for id in volumes]
     assert len(disks) == len(NODES) and all(device in loop_devices() for device in disks)
     secured.stack.destroy()

@@ -182,8 +182,8 @@ def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Pa
     story = Story(box, tmp_path / "project")
     story.project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
     story.write(LEFT_AT_ITS_DEFAULT, waits=False)
-    found = story.project.fails(command="preview")
+    output = story.project.fails(command="preview")
     name = "(the private name of instance broker: not known yet)"
     sent = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"
-    assert sent in found
+    assert sent in output
     assert not box.held().machines

@@ -90,7 +90,7 @@ def test_the_matrix_passes_from_every_vantage(ways: Ways) -> None:
     for vantage, (place, listener) in sides.items():
         report = ways.asked("validate", place, listener, "--vantage", vantage, *RECORDS)
         assert passed(report) == {(vantage, listener, id) for id in IDS}
-        assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+        assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     assert "unchanged" in ways.stack.up("--expect-no-changes")
     assert "unchanged" in ways.consumer.up("--expect-no-changes")
 
@@ -118,7 +118,7 @@ def test_a_name_that_leads_to_another_broker_is_named(ways: Ways) -> None:
 
 def test_a_name_that_the_gateway_does_not_know_is_named(ways: Ways) -> None:
     lines = ways.configuration.splitlines(keepends=True)
-    without = [it for it in lines if f"-i {PATTERN.format(id=3)}" not in it]
+    without = [line for line in lines if f"-i {PATTERN.format(id=3)}" not in line]
     assert len(without) == len(lines) - 1
     with ways.misconfigured("".join(without)):
         assert ways.failures(ways.laptop, NAMED) == {3: (Stage.SECURITY, "protocol")}
@@ -143,14 +143,16 @@ def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
 def test_tls_that_ends_at_the_gateway_is_named_and_refused(ways: Ways, tmp_path: Path) -> None:
     names = ",".join(f"DNS:{it}" for it in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
     pem = self_signed(tmp_path, names)
-    lines = [it for it in ways.configuration.splitlines() if "tcp-request" not in it]
-    ended = [f"{it} ssl verify none" if it.strip().startswith("server ") else it for it in lines]
+    lines = [line for line in ways.configuration.splitlines() if "tcp-request" not in line]
+    ended = [
+        f"{line} ssl verify none" if line.strip().startswith("server ") else line for line in lines
+    ]
     text = "\n".join(ended).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
     with ways.misconfigured(text.replace(f"bind :{SNI_PORT}", f"bind :{SNI_PORT} ssl crt {pem}")):
-        found = ways.failures(ways.laptop, NAMED)
-    assert set(found.values()) == {(Stage.SECURITY, "certificate-untrusted")}
-    said = ways.refused(listeners=with_address(ways, path={"ends_tls": True}))
-    assert "KL024" in said and "its forwarder ends TLS" in said
+        failures = ways.failures(ways.laptop, NAMED)
+    assert set(failures.values()) == {(Stage.SECURITY, "certificate-untrusted")}
+    output = ways.refused(listeners=with_address(ways, path={"ends_tls": True}))
+    assert "KL024" in output and "its forwarder ends TLS" in output
 
 
 def with_address(ways: Ways, **changes: Any) -> list[dict[str, Any]]:
@@ -161,15 +163,19 @@ def with_address(ways: Ways, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_names_and_ports_that_cannot_work_are_refused_in_the_preview(ways: Ways) -> None:
-    said = ways.refused(listeners=with_address(ways, pattern=f"brokers.kafka.{DOMAIN}"))
-    assert "allowed: a name with {id}" in said
-    said = ways.refused(listeners=with_address(ways, pattern="broker-{id}.nowhere.test"))
-    assert "KL011" in said and "broker-1.nowhere.test" in said
+    output = ways.refused(listeners=with_address(ways, pattern=f"brokers.kafka.{DOMAIN}"))
+    assert "allowed: a name with {id}" in output
+    output = ways.refused(listeners=with_address(ways, pattern="broker-{id}.nowhere.test"))
+    assert "KL011" in output and "broker-1.nowhere.test" in output
 
 
 def test_without_a_private_zone_the_endpoints_names_do_not_resolve(ways: Ways) -> None:
     route53, name = ways.box.server.client("route53"), f"kafka.{ZONE}."
-    zone = next(it for it in route53.list_hosted_zones()["HostedZones"] if it["Name"] == name)
+    zone = next(
+        hosted_zone
+        for hosted_zone in route53.list_hosted_zones()["HostedZones"]
+        if hosted_zone["Name"] == name
+    )
     listed = route53.list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
     (record,) = [it for it in listed if it["Type"] == "A"]
     for action, expected in (("DELETE", {"unresolvable"}), ("CREATE", set())):
@@ -178,16 +184,16 @@ def test_without_a_private_zone_the_endpoints_names_do_not_resolve(ways: Ways) -
             HostedZoneId=zone["Id"], ChangeBatch={"Changes": changes}
         )
         time.sleep(BELIEVED_SECONDS)
-        found = ways.failures(ways.partner, LINKED)
-        assert {cause for _, cause in found.values()} == expected
+        failures = ways.failures(ways.partner, LINKED)
+        assert {cause for _, cause in failures.values()} == expected
 
 
 def test_a_port_that_the_endpoint_lacks_is_named(ways: Ways) -> None:
     ec2 = ways.box.server.client("ec2")
     (endpoint,) = [
-        it
-        for it in ec2.describe_vpc_endpoints()["VpcEndpoints"]
-        if it["VpcEndpointType"] == "Interface"
+        vpc_endpoint
+        for vpc_endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]
+        if vpc_endpoint["VpcEndpointType"] == "Interface"
     ]
     group = endpoint["Groups"][0]["GroupId"]
     (held,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
@@ -204,11 +210,11 @@ def test_a_port_that_the_endpoint_lacks_is_named(ways: Ways) -> None:
 def test_a_missing_route_between_vpcs_is_named_and_refused(ways: Ways) -> None:
     ways.jobs.cut()
     ways.box.settle()
-    found = ways.failures(ways.job, INTERNAL)
-    assert set(found.values()) == {(Stage.TCP, "timeout")}
+    failures = ways.failures(ways.job, INTERNAL)
+    assert set(failures.values()) == {(Stage.TCP, "timeout")}
     connected = ways.settings["connected"]
-    said = ways.refused(connected={"jobs": {**connected["jobs"], "routed": False}})
-    assert "KL026" in said and "no routes lead to" in said
+    output = ways.refused(connected={"jobs": {**connected["jobs"], "routed": False}})
+    assert "KL026" in output and "no routes lead to" in output
 
 
 def test_a_missing_route_back_is_named(ways: Ways) -> None:
@@ -221,8 +227,8 @@ def test_a_missing_route_back_is_named(ways: Ways) -> None:
     for table in back:
         ec2.delete_route(RouteTableId=table, DestinationCidrBlock=str(ways.jobs.wire.range))
     ways.box.settle()
-    found = ways.failures(ways.job, INTERNAL)
-    assert set(found.values()) == {(Stage.TCP, "timeout")}
+    failures = ways.failures(ways.job, INTERNAL)
+    assert set(failures.values()) == {(Stage.TCP, "timeout")}
     ways.stack.up("--refresh")  # which makes the routes of the stack again
     ways.box.settle()
     assert ways.failures(ways.job, INTERNAL) == {}
@@ -230,17 +236,19 @@ def test_a_missing_route_back_is_named(ways: Ways) -> None:
 
 def test_a_zone_that_is_not_associated_is_named_and_refused(ways: Ways) -> None:
     connected = ways.settings["connected"]
-    said = ways.refused(connected={"jobs": {**connected["jobs"], "associate": False}})
-    assert "KL026" in said and f"private zone {ZONE} is not associated" in said
+    output = ways.refused(connected={"jobs": {**connected["jobs"], "associate": False}})
+    assert "KL026" in output and f"private zone {ZONE} is not associated" in output
     route53 = ways.box.server.client("route53")
     zone = next(
-        it["Id"] for it in route53.list_hosted_zones()["HostedZones"] if it["Name"] == f"{ZONE}."
+        hosted_zone["Id"]
+        for hosted_zone in route53.list_hosted_zones()["HostedZones"]
+        if hosted_zone["Name"] == f"{ZONE}."
     )
     vpc = {"VPCRegion": ways.box.server.client("ec2").meta.region_name, "VPCId": ways.jobs.id}
     route53.disassociate_vpc_from_hosted_zone(HostedZoneId=zone, VPC=vpc)
     time.sleep(BELIEVED_SECONDS)
-    found = ways.failures(ways.job, INTERNAL)
-    assert set(found.values()) == {(Stage.RESOLVE, "unresolvable")}
+    failures = ways.failures(ways.job, INTERNAL)
+    assert set(failures.values()) == {(Stage.RESOLVE, "unresolvable")}
     route53.associate_vpc_with_hosted_zone(HostedZoneId=zone, VPC=vpc)
     time.sleep(BELIEVED_SECONDS)
     assert ways.failures(ways.job, INTERNAL) == {}
@@ -288,8 +296,8 @@ def doctored(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]
     """The brokers that do not pass from the laptop, by the doctor in a tunnel."""
     stands = functools.partial(laptop.tunnelled, INTERNAL, via=via)
     report = ways.reported("doctor", stands, "--contract", str(laptop.contract))
-    assert {it.broker for it in report.cells} == {*IDS}
-    return {it.broker for it in report.cells if it.verdict is not Verdict.PASS}
+    assert {cell.broker for cell in report.cells} == {*IDS}
+    return {cell.broker for cell in report.cells if cell.verdict is not Verdict.PASS}
 
 
 def test_a_session_of_ssm_is_a_hop_too(ways: Ways, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ ELASTIC = IPv4Network("198.18.0.128/25")
 
 @pytest.fixture(scope="module")
 def moto() -> Iterator[MotoInProcess]:
-    with moto_in_process() as made:
-        yield made
+    with moto_in_process() as server:
+        yield server
 
 
 def vpc(moto: MotoInProcess, cidr: IPv4Network) -> tuple[str, list[str]]:
@@ -35,7 +35,7 @@ def vpc(moto: MotoInProcess, cidr: IPv4Network) -> tuple[str, list[str]]:
         ec2.create_subnet(VpcId=id, CidrBlock=str(it), AvailabilityZone=f"us-west-2{zone}")
         for it, zone in zip(ranges, "ab", strict=True)
     ]
-    return id, [it["Subnet"]["SubnetId"] for it in subnets]
+    return id, [subnet["Subnet"]["SubnetId"] for subnet in subnets]
 
 
 def linked(moto: MotoInProcess) -> tuple[str, Any]:
@@ -67,10 +67,10 @@ def test_an_endpoint_has_an_address_in_each_subnet_and_the_balancers_ports(
 ) -> None:
     other, _ = linked(moto)
     held = look(moto)
-    (found,) = endpoints(moto, other, held)
-    assert [it.rpartition(".")[0] for it in found.addresses] == ["10.60.0", "10.60.1"]
-    assert found.ports == (9101,)
-    assert found.target == held.balancers[0].balancer.private[0]
+    (endpoint,) = endpoints(moto, other, held)
+    assert [address.rpartition(".")[0] for address in endpoint.addresses] == ["10.60.0", "10.60.1"]
+    assert endpoint.ports == (9101,)
+    assert endpoint.target == held.balancers[0].balancer.private[0]
     (alone,) = endpoints(moto, other, replace(held, balancers=()))
     assert (alone.target, alone.ports) == ("", ())
     assert endpoints(moto, "vpc-0", held) == ()
@@ -96,8 +96,8 @@ def test_an_alias_in_a_private_zone_leads_to_the_endpoint_in_its_own_vpc_alone(
     record = {"Name": "kafka.test", "Type": "A", "AliasTarget": target}
     changes = [{"Action": "CREATE", "ResourceRecordSet": record}]
     route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
-    (found,) = endpoints(moto, other, look(moto))
-    assert sky(moto, PARTNER, ELASTIC).answer("inside", "kafka.test") == found.addresses
+    (endpoint,) = endpoints(moto, other, look(moto))
+    assert sky(moto, PARTNER, ELASTIC).answer("inside", "kafka.test") == endpoint.addresses
     assert sky(moto, BROKERS, ELASTIC).answer("inside", "kafka.test") is None
 
 

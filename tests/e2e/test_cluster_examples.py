@@ -14,10 +14,10 @@ from tests.config.aws_documents import ARCHIVE, INTERNAL
 from tests.doubles.aws.nodes import nodes_reporting
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e import project
-from tests.e2e.aws_project import aws_project
+from tests.e2e.aws_project import Project, aws_project
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_project import docker_project
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.ports import free_ports
 from toolchain.paths import ROOT
 
@@ -44,10 +44,10 @@ def local(tmp_path: Path) -> Iterator[project.Project]:
 def brokers_below(folder: Path) -> set[int]:
     """The processes of Kafka with files below ``folder``."""
     return {
-        it.pid
-        for it in psutil.process_iter(["cmdline"])
-        if any(str(folder) in word for word in it.info["cmdline"] or ())
-        and "kafka.Kafka" in (it.info["cmdline"] or ())
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(folder) in word for word in process.info["cmdline"] or ())
+        and "kafka.Kafka" in (process.info["cmdline"] or ())
     }
 
 
@@ -58,13 +58,12 @@ def topics_at(bootstrap: str) -> set[str]:
 def test_two_clusters_in_one_program(local: project.Project) -> None:
     first, second, other = free_ports(9)[::3]
     prepare(local, "two-clusters", orders=first, audit=second)
-    assert "audit_bootstrap" in local.runs("preview")
     local.up()
-    found = local.outputs()
-    assert found["orders_proof"] == found["audit_proof"] == "pass"
-    assert found["orders_id"] != found["audit_id"]
+    outputs = local.outputs()
+    assert outputs["orders_proof"] == outputs["audit_proof"] == "pass"
+    assert outputs["orders_id"] != outputs["audit_id"]
     for name in ("orders", "audit"):
-        topics_at(found[f"{name}_bootstrap"]["CLIENTS"])
+        topics_at(outputs[f"{name}_bootstrap"]["CLIENTS"])
     running = brokers_below(local.folder)
     assert len(running) == 2
     assert "unchanged" in local.up("--expect-no-changes")
@@ -73,7 +72,7 @@ def test_two_clusters_in_one_program(local: project.Project) -> None:
     local.up()
     changed = local.outputs()
     assert changed["audit_bootstrap"]["CLIENTS"].endswith(f":{other}")
-    assert changed["orders_bootstrap"] == found["orders_bootstrap"]
+    assert changed["orders_bootstrap"] == outputs["orders_bootstrap"]
     assert len(running & brokers_below(local.folder)) == 1, "that of orders"
 
     local.runs("config", "set", "audit_clients", str(first))
@@ -87,37 +86,38 @@ def test_a_network_and_clients_of_the_program_s_own(
     docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
-    made = docker_project(tmp_path / "p", docker_engine)
-    config = {"image": kafka_image, "base": base_image(docker_engine)}
-    prepare(made, "own-network", port=port, engine=docker_engine.address, **config)
+    project = docker_project(tmp_path / "p", docker_engine)
+    config = {"image": kafka_image, "base": validator_images(docker_engine)[0]}
+    prepare(project, "own-network", port=port, engine=docker_engine.address, **config)
     try:
-        made.runs("preview")
-        made.up()
-        found = made.outputs()
-        assert found["proof"] == "pass"
-        assert found["bootstrap"]["INTERNAL"].startswith("test-kafka-kafka-1:")
-        host, _, own_port = found["bootstrap"]["INTERNAL"].partition(":")
+        project.runs("preview")
+        project.up()
+        outputs = project.outputs()
+        assert outputs["proof"] == "pass"
+        assert outputs["bootstrap"]["INTERNAL"].startswith("test-kafka-kafka-1:")
+        host, _, own_port = outputs["bootstrap"]["INTERNAL"].partition(":")
         reached = f"exec 3<>/dev/tcp/{host}/{own_port} && echo reached"
-        said = docker_engine.run("exec", found["client"], "bash", "-c", reached)
+        said = docker_engine.run("exec", outputs["client"], "bash", "-c", reached)
         assert said.strip() == "reached"
-        (shown,) = docker_engine.run(
-            "inspect", found["client"], "--format", "{{json .Config.Env}}"
+        (line,) = docker_engine.run(
+            "inspect", outputs["client"], "--format", "{{json .Config.Env}}"
         ).splitlines()
-        assert f"BOOTSTRAP_SERVERS={found['bootstrap']['INTERNAL']}" in shown
-        assert "unchanged" in made.up("--expect-no-changes")
+        assert f"BOOTSTRAP_SERVERS={outputs['bootstrap']['INTERNAL']}" in line
+        assert "unchanged" in project.up("--expect-no-changes")
     finally:
-        made.destroy()
-    left = docker_engine.run("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
-    assert "test-kafka-" not in left and found["client"] not in left
-    assert found["network"] not in docker_engine.run("network", "ls")
+        project.destroy()
+    output = docker_engine.run("ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}")
+    assert "test-kafka-" not in output and outputs["client"] not in output
+    assert outputs["network"] not in docker_engine.run("network", "ls")
 
 
-def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
-    before = server.holdings()
-    made = aws_project(tmp_path / "p", server, {})
+@pytest.fixture
+def own_vpc(server: MotoServer, tmp_path: Path) -> Project:
+    """The example whose program makes the VPC; nothing is up."""
+    project = aws_project(tmp_path / "p", server, {})
     policy = '{"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}'
     prepare(
-        made,
+        project,
         "own-vpc",
         region=REGION,
         archive=ARCHIVE["url"],
@@ -126,26 +126,38 @@ def test_a_vpc_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
         data="delete",
         policy=policy,
     )
-    with nodes_reporting(server) as nodes:
-        first = made.runs("preview")
-        assert "not known in this preview: vpc.id, vpc.private_subnets." in first
-        assert first.count(" aws:ec2:Instance ") == 3 and not nodes.history
-        assert "host is not known yet" in first
-        program = (made.folder / "__main__.py").read_text()
-        wrong = f'"region": region, "listeners": [{WRONG}],'
-        (made.folder / "__main__.py").write_text(program.replace('"region": region,', wrong))
-        assert "advertises localhost" in made.fails(command="preview"), "though the VPC is unknown"
-        (made.folder / "__main__.py").write_text(program)
-        made.up()
-        found = made.outputs()
+    return project
+
+
+def test_a_preview_checks_addresses_although_the_vpc_is_unknown(own_vpc: Project) -> None:
+    preview = own_vpc.runs("preview")
+    assert "not known in this preview: vpc.id, vpc.private_subnets." in preview
+    assert preview.count(" aws:ec2:Instance ") == 3
+    assert "host is not known yet" in preview
+    program = own_vpc.folder / "__main__.py"
+    wrong = f'"region": region, "listeners": [{WRONG}],'
+    program.write_text(program.read_text().replace('"region": region,', wrong))
+    assert "advertises localhost" in own_vpc.fails(command="preview")
+
+
+@pytest.mark.combination
+def test_a_vpc_of_the_program_s_own(server: MotoServer, own_vpc: Project) -> None:
+    holdings = server.holdings()
+    with nodes_reporting(server):
+        own_vpc.up()
+        outputs = own_vpc.outputs()
         ec2 = server.client("ec2")
-        described = ec2.describe_instances(InstanceIds=list(found["instances"].values()))
-        instances = [it for one in described["Reservations"] for it in one["Instances"]]
-        assert {it["VpcId"] for it in instances} == {found["vpc"]}
-        assert len(found["bootstrap"]["INTERNAL"].split(",")) == 3
-        assert "unchanged" in made.up("--expect-no-changes")
-        made.destroy()
-    assert server.holdings() == before
+        described = ec2.describe_instances(InstanceIds=list(outputs["instances"].values()))
+        instances = [
+            instance
+            for reservation in described["Reservations"]
+            for instance in reservation["Instances"]
+        ]
+        assert {instance["VpcId"] for instance in instances} == {outputs["vpc"]}
+        assert len(outputs["bootstrap"]["INTERNAL"].split(",")) == 3
+        assert "unchanged" in own_vpc.up("--expect-no-changes")
+        own_vpc.destroy()
+    assert server.holdings() == holdings
 
 
 OWN_PROVIDER = """
@@ -186,42 +198,47 @@ pulumi.export("bootstrap", shop.kafka.bootstrap)
 """
 
 
+@pytest.mark.combination
 def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> None:
     """Its provider, and a transform; the engine of the environment would be another one."""
     (port,) = free_ports(1)
-    made = docker_project(tmp_path / "p", docker_engine)
-    made.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
-    made.header += "from earshot_pulumi import DockerCluster\n"
-    made.write(OWN_PROVIDER)
-    settings = {"image": kafka_image, "base": base_image(docker_engine), "port": port}
+    project = docker_project(tmp_path / "p", docker_engine)
+    project.environment["DOCKER_HOST"] = "unix:///nowhere/docker.sock"
+    project.header += "from earshot_pulumi import DockerCluster\n"
+    project.write(OWN_PROVIDER)
+    settings = {"image": kafka_image, "base": validator_images(docker_engine)[0], "port": port}
     labelled = ("ps", "--quiet", "--filter", "label=team=shop")
     for key, value in {**settings, "engine": docker_engine.address}.items():
-        made.runs("config", "set", key, str(value))
+        project.runs("config", "set", key, str(value))
     try:
-        assert "kafka-1" in made.runs("preview", "--diff")
-        made.up()
-        assert made.outputs()["proof"] == "pass"
+        assert "kafka-1" in project.runs("preview", "--diff")
+        project.up()
+        assert project.outputs()["proof"] == "pass"
         (broker,) = docker_engine.run(*labelled).split()
-        assert "unchanged" in made.up("--expect-no-changes")
-        providers = [it for it in resources(made) if it["type"] == "pulumi:providers:docker"]
-        assert [it["urn"].rpartition("::")[2] for it in providers] == ["engine"]
+        assert "unchanged" in project.up("--expect-no-changes")
+        providers = [
+            resource
+            for resource in resources(project)
+            if resource["type"] == "pulumi:providers:docker"
+        ]
+        assert [provider["urn"].rpartition("::")[2] for provider in providers] == ["engine"]
 
-        made.runs("config", "set", "protect", "true")
-        made.up()
-        assert "cannot be deleted" in made.fails("--yes", "--skip-preview", command="destroy")
+        project.runs("config", "set", "protect", "true")
+        project.up()
+        assert "cannot be deleted" in project.fails("--yes", "--skip-preview", command="destroy")
         assert docker_engine.run(*labelled).split() == [broker]
-        made.runs("config", "set", "protect", "false")
-        made.up()
+        project.runs("config", "set", "protect", "false")
+        project.up()
 
-        made.runs("config", "set", "engine", "tcp://127.0.0.1:1")
-        said = made.fails(command="preview")
-        assert "Docker engine at tcp://127.0.0.1:1" in said and "does not answer" in said
-        made.runs("config", "set", "engine", docker_engine.address)
+        project.runs("config", "set", "engine", "tcp://127.0.0.1:1")
+        output = project.fails(command="preview")
+        assert "Docker engine at tcp://127.0.0.1:1" in output and "does not answer" in output
+        project.runs("config", "set", "engine", docker_engine.address)
     finally:
-        made.pulumi("state", "unprotect", "--all", "--yes")
-        made.destroy()
+        project.pulumi("state", "unprotect", "--all", "--yes")
+        project.destroy()
     assert docker_engine.run(*labelled, "--all") == ""
 
 
@@ -257,26 +274,27 @@ pulumi.export("instances", kafka.instances)
 """
 
 
+@pytest.mark.combination
 def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path) -> None:
     """The stack's own settings lead to no AWS at all."""
-    before = server.holdings()
-    made = aws_project(tmp_path / "p", server, {})
-    made.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
-    made.header += "from earshot_pulumi import AwsCluster, AwsNetwork\n"
-    made.write(OWN_ACCOUNT)
+    old_holdings = server.holdings()
+    project = aws_project(tmp_path / "p", server, {})
+    project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
+    project.header += "from earshot_pulumi import AwsCluster, AwsNetwork\n"
+    project.write(OWN_ACCOUNT)
     (endpoints,) = server.endpoints()
     policy = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}
     documents = {"endpoints": endpoints, "archive": ARCHIVE, "policy": policy}
     for key, value in {"region": REGION, **documents}.items():
         text = value if isinstance(value, str) else json.dumps(value)
-        made.runs("config", "set", key, text)
+        project.runs("config", "set", key, text)
     with nodes_reporting(server) as nodes:
-        made.up()
+        project.up()
         assert [node for node, _ in nodes.history] == [1]
-        assert "unchanged" in made.up("--expect-no-changes")
-        assert "own-secret" not in made.runs("stack", "export")
-        made.destroy()
-    assert server.holdings() == before
+        assert "unchanged" in project.up("--expect-no-changes")
+        assert "own-secret" not in project.runs("stack", "export")
+        project.destroy()
+    assert server.holdings() == old_holdings
 
 
 def resources(made: project.Project) -> list[dict[str, Any]]:
@@ -290,7 +308,7 @@ def resources(made: project.Project) -> list[dict[str, Any]]:
 def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
     server: MotoServer, tmp_path: Path
 ) -> None:
-    before = server.holdings()
+    old_holdings = server.holdings()
     name = "kafka.partners.example.com"
     provider = aws_project(tmp_path / "provider", server, {})
     policy = '{"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeout": 0.5}}'
@@ -321,7 +339,6 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
             ServiceId=service["service_name"].rpartition(".")[2]
         )["AllowedPrincipals"]
         assert [it["Principal"] for it in allowed] == ["arn:aws:iam::123456789012:root"]
-        assert "unchanged" in provider.up("--expect-no-changes")
         assert "unchanged" in provider.up("--refresh", "--expect-no-changes")
 
         consumer.runs("config", "set", "zone", "partners.internal")
@@ -330,21 +347,22 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
         consumer.runs("config", "rm", "zone")
         preview = consumer.runs("preview")
         assert " aws:ec2:VpcEndpoint " in preview and " aws:route53:Record " in preview
-        made = consumer.up()
-        assert "the endpoint waits until the owner of the service accepts it" in made
-        found = consumer.outputs()
-        assert found["bootstrap"] == {"PARTNERS": f"{name}:9100"}
-        assert found["state"] == "pendingAcceptance"
-        (endpoint,) = ec2.describe_vpc_endpoints(VpcEndpointIds=[found["endpoint"]])["VpcEndpoints"]
-        zones = route53.list_hosted_zones_by_vpc(VPCId=found["vpc"], VPCRegion=REGION)
+        output = consumer.up()
+        assert "the endpoint waits until the owner of the service accepts it" in output
+        outputs = consumer.outputs()
+        assert outputs["bootstrap"] == {"PARTNERS": f"{name}:9100"}
+        assert outputs["state"] == "pendingAcceptance"
+        (endpoint,) = ec2.describe_vpc_endpoints(VpcEndpointIds=[outputs["endpoint"]])[
+            "VpcEndpoints"
+        ]
+        zones = route53.list_hosted_zones_by_vpc(VPCId=outputs["vpc"], VPCRegion=REGION)
         (zone,) = zones["HostedZoneSummaries"]
         assert zone["Name"].rstrip(".") == name
         sets = route53.list_resource_record_sets(HostedZoneId=zone["HostedZoneId"])
         (record,) = (it for it in sets["ResourceRecordSets"] if it["Type"] == "A")
         assert record["AliasTarget"]["DNSName"].rstrip(".") == endpoint["DnsEntries"][0]["DnsName"]
-        assert "unchanged" in consumer.up("--expect-no-changes")
         assert "unchanged" in consumer.up("--refresh", "--expect-no-changes")
 
         consumer.destroy()
         provider.destroy()
-    assert server.holdings() == before
+    assert server.holdings() == old_holdings

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import project
+from tests.rest import with_combinations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 PLANTED = {"extra": "8765432187", "internal": "pl4nted-name", "declared": "pl4nted declaration"}
@@ -50,7 +51,7 @@ for name in ("properties", "environment", "envs", "bootstrap", "contract"):
 """
 
 
-@pytest.mark.parametrize("way", PROGRAMS)
+@pytest.mark.parametrize("way", with_combinations("by schema", PROGRAMS))
 def test_secret_inputs_of_listeners_are_nowhere_in_clear(way: str, tmp_path: Path) -> None:
     made = project.Project(tmp_path / "p", HEADER, project.prepared(tmp_path / "p", {}))
     made.runs("stack", "init", project.STACK)

@@ -96,8 +96,8 @@ def container(key: str, name: str, env: Mapping[str, str], port: int, after: str
 
 def containers(engine: Engine, mark: str) -> set[str]:
     """The containers of a test on the engine, whatever their state."""
-    found = engine.run("ps", "--all", "--filter", f"name={mark}", "--format", "{{.Names}}")
-    return set(found.split())
+    output = engine.run("ps", "--all", "--filter", f"name={mark}", "--format", "{{.Names}}")
+    return set(output.split())
 
 
 class Mistake(NamedTuple):
@@ -194,12 +194,12 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     assert "the same shows elsewhere" in output and "repeated" in output
     assert "brokers one, two: no gate checks what they advertise" in output
     results = json.loads(file.read_text())["runs"][0]["results"]
-    assert len([item for item in results if item["ruleId"] == "KL017"]) == 2
+    assert len([result for result in results if result["ruleId"] == "KL017"]) == 2
 
     levels(project, KL017="advisory")
     assert "[KL017]" in project.runs("preview")
     results = json.loads(file.read_text())["runs"][0]["results"]
-    assert {item["level"] for item in results if item["ruleId"] == "KL017"} == {"warning"}
+    assert {result["level"] for result in results if result["ruleId"] == "KL017"} == {"warning"}
     levels(project, KL999="advisory")
     assert "KL999: no such policy; allowed: KL002" in project.fails(command="preview")
     assert containers(project.engine, mark) == set()
@@ -355,10 +355,10 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
                 "networksAdvanced": [{"name": net.name, "aliases": [own]}],
             }
             services.append(read_service(inputs))
-            made = client.containers.run(
+            output = client.containers.run(
                 kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
             )
-            cleanup.callback(made.remove, force=True, v=True)
+            cleanup.callback(output.remove, force=True, v=True)
         assert mistakes(services) == ()
         wait_for(docker_engine, names[1], f"{names[1]}:19092", f"broker 1 at {names[1]}:19092")
         status = docker_engine.run(

@@ -35,8 +35,8 @@ def inspected(engine: Engine, name: str) -> dict[str, Any]:
 
 
 def names(engine: Engine, kind: str, mark: str) -> set[str]:
-    found = engine.run(kind, "ls", *(["--all"] if kind == "container" else []), "--format=json")
-    lines = [json.loads(line) for line in found.splitlines()]
+    output = engine.run(kind, "ls", *(["--all"] if kind == "container" else []), "--format=json")
+    lines = [json.loads(line) for line in output.splitlines()]
     all_names = {line.get("Names") or line["Name"] for line in lines}
     return {name for name in all_names if mark in name}
 

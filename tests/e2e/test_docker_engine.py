@@ -180,9 +180,9 @@ def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Netwo
 
 @e2e
 def test_a_network_of_hosts_leaves_nothing() -> None:
-    with docker_network() as made:
-        host = made.host()
-        assert made.name in psutil.net_if_addrs()
+    with docker_network() as network:
+        host = network.host()
+        assert network.name in psutil.net_if_addrs()
         daemon: Daemon = host.daemon
         left_running = subprocess.Popen(host.inside("sleep", "600"))
         assert (NAMESPACES / host.namespace).exists()
@@ -191,5 +191,5 @@ def test_a_network_of_hosts_leaves_nothing() -> None:
     assert daemon.process() is None
     assert not daemon.run.exists() and not daemon.data.exists()
     assert not (NAMESPACES / host.namespace).exists()
-    assert made.name not in psutil.net_if_addrs()
+    assert network.name not in psutil.net_if_addrs()
     assert str(daemon.run) not in Path("/proc/mounts").read_text()

@@ -24,13 +24,12 @@ from earshot_pulumi.docker import labels
 from earshot.config.docker import DockerSpec
 from earshot.config.document import read_spec
 from earshot.placement.docker import plan_docker
-from earshot.remote.image import ensure_image
 from tests.e2e.cluster import CLUSTER_ID
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
 from tests.e2e.engine import FEW_PARTITIONS
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from toolchain.state_files import recover
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -58,10 +57,10 @@ class Lone:
     @property
     def running(self) -> str:
         """The id of the broker's container, or nothing where it does not run."""
-        listed = self.stack.engine.run(
+        output = self.stack.engine.run(
             "ps", "--quiet", "--no-trunc", "--filter", f"name=^/{self.name}$"
         )
-        return listed.strip()
+        return output.strip()
 
     def change(self) -> None:
         """Something that makes the next update replace the container."""
@@ -101,7 +100,9 @@ class Lone:
 
     def cli(self) -> psutil.Process:
         """Of the update that is going on."""
-        (found,) = (it for it in psutil.Process().children() if it.name() == "pulumi")
+        (found,) = (
+            process for process in psutil.Process().children() if process.name() == "pulumi"
+        )
         return found
 
     def plugins(self) -> list[psutil.Process]:
@@ -115,9 +116,9 @@ class Lone:
 
     def _starts(self, client: docker.DockerClient, before: str) -> bool:
         """Whether a container other than ``before`` runs and has written its first lines."""
-        for item in client.api.containers(filters={"name": f"^/{self.name}$"}):
+        for container in client.api.containers(filters={"name": f"^/{self.name}$"}):
             with contextlib.suppress(docker.errors.APIError):  # gone meanwhile
-                return item["Id"] != before and b"INFO" in client.api.logs(self.name)
+                return container["Id"] != before and b"INFO" in client.api.logs(self.name)
         return False
 
 
@@ -126,12 +127,10 @@ def lone(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lone]:
     folder = tmp_path_factory.mktemp("lone")
-    base = base_image(docker_engine)
+    base, validator = validator_images(docker_engine)
     with docker_network() as network, small_disk(folder / "disk") as disk:
-        with contextlib.closing(docker_engine.client()) as client:
-            validator = ensure_image(client, base)
         host = network.host()
-        copy_images(docker_engine, host.engine, kafka_image, validator)
+        copy_images(docker_engine, [host.engine], kafka_image, validator)
         cluster = docker_cluster(kafka_image, brokers=1, validator={"base": base})
         cluster["listeners"] = cluster["listeners"][:1]
         cluster["validation"] = {"records": 0, "deadline": 300}
@@ -227,9 +226,9 @@ def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
     lone.host.engine.run("rm", "--force", "--volumes", lone.name)
     image = lone.stack.cluster["image"]
     with stranger(lone.host.engine, lone.name, image) as other:
-        said = lone.stack.refused("--skip-preview", "--refresh")
-        assert f"the name {lone.name} of node 1 is taken on Docker host local" in said
-        assert f"docker rm --force {lone.name}" in said
+        output = lone.stack.refused("--skip-preview", "--refresh")
+        assert f"the name {lone.name} of node 1 is taken on Docker host local" in output
+        assert f"docker rm --force {lone.name}" in output
         assert lone.stack.inspect(1)["Id"] == other
     lone.recover()
 
@@ -238,13 +237,13 @@ def test_an_image_that_is_missing(lone: Lone) -> None:
     before, image = lone.running, lone.stack.cluster["image"]
     lone.stack.cluster["image"] = missing = image.rpartition(":")[0] + ":none"
     try:
-        said = lone.stack.refused("--skip-preview")
+        output = lone.stack.refused("--skip-preview")
     finally:
         lone.stack.cluster["image"] = image
-    assert said.count(f"image {missing} on Docker host local: is missing, and its engine") == 1, (
-        said
+    assert output.count(f"image {missing} on Docker host local: is missing, and its engine") == 1, (
+        output
     )
-    assert "unable to pull" not in said and "docker save" in said, said
+    assert "unable to pull" not in output and "docker save" in output, output
     assert lone.running == before
     lone.recover()
     assert lone.running == before
@@ -253,10 +252,10 @@ def test_an_image_that_is_missing(lone: Lone) -> None:
 def test_a_full_disk(lone: Lone) -> None:
     lone.change()
     with full(lone.disk):
-        said = lone.stack.refused("--skip-preview")
-        assert f"container {lone.name} on Docker host local" in said
-        assert "restarts in a loop" in said, said
-        assert "the disk that its data is on seems to be full; make room there" in said, said
+        output = lone.stack.refused("--skip-preview")
+        assert f"container {lone.name} on Docker host local" in output
+        assert "restarts in a loop" in output, output
+        assert "the disk that its data is on seems to be full; make room there" in output, output
     lone.recover()
 
 
@@ -309,12 +308,12 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
     before = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"metric.reporters": "org.example.Absent"}
     try:
-        said = lone.stack.refused("--skip-preview")
+        output = lone.stack.refused("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
-    at = said.index(f"container {lone.name} on Docker host local: ")
-    assert "org.example.Absent" in said[at:].splitlines()[0], said
-    assert "it was made again as it was and serves; the nodes after it did not change" in said
+    at = output.index(f"container {lone.name} on Docker host local: ")
+    assert "org.example.Absent" in output[at:].splitlines()[0], output
+    assert "it was made again as it was and serves; the nodes after it did not change" in output
     assert lone.running not in ("", before), "as it was, and another container"
     failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
     assert not failed["State"]["Running"]
@@ -329,8 +328,10 @@ def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
     lone.stack.cluster["hosts"] = [{"name": "local", "external": lone.host.address}]
     with listening(lone.host, external["port"]):
         for command in ("preview", "up"):
-            said = lone.stack.refused(command=command)
-            assert f"port {external['port']} of Docker host local, for node 1, is taken by" in said
+            output = lone.stack.refused(command=command)
+            assert (
+                f"port {external['port']} of Docker host local, for node 1, is taken by" in output
+            )
     assert lone.running == before
     lone.recover()
 
@@ -357,10 +358,10 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)
     repaired = lone.stack.repair()
-    said = lone.stack.refused("--skip-preview", "--refresh")
+    output = lone.stack.refused("--skip-preview", "--refresh")
     assert "is started again and again by its engine, and ended with status 1" in repaired
     assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
-    assert "restarts in a loop" in said and "cluster.id" in said, said
+    assert "restarts in a loop" in output and "cluster.id" in output, output
     assert lone.stack.inspect(1)["Id"] == state["Id"] == before
     meta.write_text(text)
     lone.recover()

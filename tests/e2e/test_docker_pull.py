@@ -69,7 +69,7 @@ class DockerHost:
 
     def reports(self) -> list[str]:
         lines = self._reports.read_text().splitlines() if self._reports.exists() else []
-        found = [HostReport.read(it) for it in lines]
+        found = [HostReport.read(line) for line in lines]
         return [f"{it}" for it in found if it is not None]
 
 
@@ -97,8 +97,8 @@ def test_a_host_pulls_with_its_role_and_says_why_it_cannot(
     with contextlib.closing(docker_engine.client()) as client:
         host.pull("")
         host.pull("")
-        (said,) = host.reports()  # once
-        assert said.startswith(f"prepared: cannot pull {image}: "), said
+        (report,) = host.reports()  # once
+        assert report.startswith(f"prepared: cannot pull {image}: "), report
         assert not has(client, image)
         host.pull("of another")
         assert host.reports()[-1].startswith(f"prepared: cannot pull {image}: ")
@@ -106,7 +106,7 @@ def test_a_host_pulls_with_its_role_and_says_why_it_cannot(
         host.pull(PASSWORD)
         assert has(client, image)
         assert host.reports()[-1] == "prepared"
-    kept = "".join(it.read_text() for it in tmp_path.iterdir() if it.is_file())
+    kept = "".join(path.read_text() for path in tmp_path.iterdir() if path.is_file())
     secret = base64.b64encode(f"AWS:{PASSWORD}".encode()).decode()
     assert PASSWORD not in kept and secret not in kept
 

@@ -19,7 +19,7 @@ import pytest
 from earshot.transition.memory import FILE
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.outside import outside
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.steady_producer import (
@@ -62,7 +62,7 @@ def made(
             replication_factor=3,
             min_insync_replicas=2,
             hosts=[{"name": "local", "external": beyond.address}],
-            validator={"base": base_image(docker_engine)},
+            validator={"base": validator_images(docker_engine)[0]},
             validation={"records": 0, "deadline": 400},
         )
         folder = tmp_path_factory.mktemp("rolling") / "p"
@@ -113,7 +113,7 @@ def one_by_one(doings: list[Doing]) -> bool:
     """Whether each broker had ended and started before the next one was touched."""
     order = [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
     in_time = all(earlier.when < later.when for earlier, later in pairwise(doings))
-    return in_time and [(it.what, it.id) for it in doings] == order
+    return in_time and [(doing.what, doing.id) for doing in doings] == order
 
 
 def answers(address: str) -> bool:
@@ -125,7 +125,10 @@ def answers(address: str) -> bool:
 
 def seen(stack: DockerStack) -> dict[str, bool]:
     """The listeners of the contract, and which of them are leaving."""
-    return {it["name"]: it["leaving"] for it in stack.outputs()["contract"]["listeners"]}
+    return {
+        listener["name"]: listener["leaving"]
+        for listener in stack.outputs()["contract"]["listeners"]
+    }
 
 
 @contextlib.contextmanager
@@ -150,10 +153,12 @@ def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int
 @contextlib.contextmanager
 def until_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
     """An update, once the broker ``id`` has another container, which runs; it ends within."""
-    before = stack.containers()
+    old_containers = stack.containers()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
-        while (now := stack.containers().get(id, before[id])) == before[id] or not runs(stack, now):
+        while (now := stack.containers().get(id, old_containers[id])) == old_containers[
+            id
+        ] or not runs(stack, now):
             assert child.poll() is None and time.monotonic() < end
             time.sleep(0.1)
         yield child
@@ -172,7 +177,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
 ) -> None:
     """The first of three steps: INTERNAL is to become REPL. EXTERNAL gets another host and port."""
     stack = made.stack
-    before, volumes = stack.containers(), stack.volumes()
+    old_containers, volumes = stack.containers(), stack.volumes()
     left = traffic.began[CHANGES].split(",")
     assert all(map(answers, left))
     old, stays, moves = stack.cluster["listeners"]
@@ -193,15 +198,19 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
             assert child.returncode != 0
         assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in stack.up()
     assert one_by_one(doings), doings
-    after = stack.containers()
-    assert after.keys() == before.keys() and not set(after.values()) & set(before.values())
+    new_containers = stack.containers()
+    assert new_containers.keys() == old_containers.keys() and not set(
+        new_containers.values()
+    ) & set(old_containers.values())
     assert stack.volumes() == volumes
     assert seen(stack) == {"INTERNAL": True, "HOST": False, "EXTERNAL": False, "REPL": False}
     for listener, producer in traffic.producers.items():
         now = bootstrap(stack, listener)
         assert producer.known_brokers() == dict(zip((1, 2, 3), now.split(","), strict=True))
         assert (now == traffic.began[listener]) == (listener == STAYS)
-    assert all(it.startswith(f"{made.elsewhere}:") for it in bootstrap(stack, CHANGES).split(","))
+    assert all(
+        word.startswith(f"{made.elsewhere}:") for word in bootstrap(stack, CHANGES).split(",")
+    )
     assert not any(map(answers, left))
 
 
@@ -209,14 +218,16 @@ def test_no_second_container_is_stopped_while_one_is_down(
     stack: DockerStack, traffic: Traffic
 ) -> None:
     """The second step, in which a broker is killed: it is started, and changed before others."""
-    before = stack.containers()
+    old_containers = stack.containers()
     with until_replaced(stack, 1) as child:
         stack.engine.run("kill", stack.names[3])
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     down = f"container {stack.names[2]} was not stopped: down already: container {stack.names[3]}"
     assert down in output, output
-    assert {id for id, it in stack.containers().items() if before[id] != it} == {1}
+    assert {
+        id for id, container in stack.containers().items() if old_containers[id] != container
+    } == {1}
     # another checkout with the same state knows as much
     (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
     with stack.watched() as doings:

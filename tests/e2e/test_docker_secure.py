@@ -30,7 +30,7 @@ from tests.e2e.docker_stack import (
     resolving_with,
     seen_from_outside,
 )
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.open_sockets import listed
 from tests.e2e.outside import outside
 from tests.e2e.secured import (
@@ -57,7 +57,7 @@ def stack(
     folder = tmp_path_factory.mktemp("secure") / "p"
     with outside() as beyond:
         cluster = docker_cluster(kafka_image, security=SECURITY)
-        cluster = seen_from_outside(cluster, beyond, base_image(docker_engine))
+        cluster = seen_from_outside(cluster, beyond, validator_images(docker_engine)[0])
         config = resolving_with(beyond)
         with docker_deployment(folder, docker_engine, cluster, config) as made:
             secured, known = Secured(made), set[str]()
@@ -75,7 +75,7 @@ def reported(client: docker.DockerClient, known: set[str]) -> set[str]:
     second: how they were made stays as it is."""
     found = set()
     with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        for id in {it["Id"] for it in client.api.containers(all=True)} - known:
+        for id in {container["Id"] for container in client.api.containers(all=True)} - known:
             with contextlib.suppress(docker.errors.DockerException):
                 found.add(json.dumps(client.api.inspect_container(id)))
                 known.add(id)
@@ -88,8 +88,8 @@ def described(stack: DockerStack) -> str:
     parts = []
     for kind in ("container", "volume", "network"):
         words = ("--quiet", "--filter", own)
-        listed = stack.engine.run(kind, "ls", *words, *(["--all"] if kind == "container" else []))
-        parts += [stack.engine.run(kind, "inspect", id) for id in listed.split()]
+        output = stack.engine.run(kind, "ls", *words, *(["--all"] if kind == "container" else []))
+        parts += [stack.engine.run(kind, "inspect", id) for id in output.split()]
     image = stack.cluster["image"]
     parts += [stack.engine.run("image", "inspect", image), stack.engine.run("history", image)]
     with contextlib.closing(stack.engine.client()) as client:
@@ -100,13 +100,13 @@ def described(stack: DockerStack) -> str:
 
 def test_every_listener_is_proved_from_where_its_clients_stand(stack: Secured[DockerStack]) -> None:
     report = stack.report()
-    assert len(report.cells) == 9 and {it.verdict for it in report.cells} == {Verdict.PASS}
-    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    assert len(report.cells) == 9 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     security = {
-        (cell.listener, item.detail.partition(",")[0])
+        (cell.listener, stage.detail.partition(",")[0])
         for cell in report.cells
-        for item in cell.stages
-        if item.stage is Stage.SECURITY
+        for stage in cell.stages
+        if stage.stage is Stage.SECURITY
     }
     assert security == {("INTERNAL", "SSL"), ("HOST", "SASL_SSL"), ("EXTERNAL", "SASL_SSL")}
     assert str(stack.deployment.outputs()["certificates_expire"]).startswith("20")
@@ -123,28 +123,19 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
         assert own[labels.CERTIFICATE] == held.fingerprint
 
 
-def test_a_second_update_changes_nothing(stack: Secured[DockerStack]) -> None:
-    made, before = stack.deployment, stack.deployment.containers()
-    for refresh in (False, True):
-        output = made.up(refresh=refresh)
-        assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
-    preview = made.pulumi("preview", "--expect-no-changes")
-    assert preview.returncode == 0, preview.stdout
-    assert made.containers() == before
-
-
+@pytest.mark.combination
 def test_data_outlives_the_stack(stack: Secured[DockerStack]) -> None:
-    """The proof of the stack that comes up again is the doctor's, which says the same sooner."""
-    made, client = stack.deployment, stack.client(listener="HOST")
+    """The doctor proves the stack that comes up again, which takes less time than Spark."""
+    deployment, client = stack.deployment, stack.client(listener="HOST")
     write(client, "app-kept", b"still here")
-    volumes = made.volumes()
-    made.cluster["validation"]["records"] = 0
-    made.destroy()
-    assert made.containers() == {}
-    assert made.volumes() == volumes
-    made.up()
+    volumes = deployment.volumes()
+    deployment.cluster["validation"]["records"] = 0
+    deployment.destroy()
+    assert deployment.containers() == {}
+    assert deployment.volumes() == volumes
+    deployment.up()
     assert first_record(client, "app-kept") == b"still here"
-    assert made.volumes() == volumes
+    assert deployment.volumes() == volumes
 
 
 def write(client: Mapping[str, Any], topic: str, record: bytes) -> None:
@@ -169,18 +160,35 @@ def first_record(client: Mapping[str, Any], topic: str) -> bytes:
         consumer.close()
 
 
-def test_a_container_that_was_killed_is_started_by_the_next_update(
+def test_a_killed_container_starts_and_then_nothing_changes(
     stack: Secured[DockerStack],
 ) -> None:
-    made = stack.deployment
-    before, incarnations = made.containers(), made.outputs()["incarnations"]
-    made.engine.run("kill", made.names[2])
-    made.up(repair=False, refresh=False)
-    assert made.containers() == before
-    assert made.inspect(2)["State"]["Running"]
-    now = made.outputs()["incarnations"]
-    assert {id for id in now if now[id] != incarnations[id]} == {"2"}, "and it was proved anew"
-    assert "unchanged" in made.up()
+    deployment = stack.deployment
+    containers, incarnations = deployment.containers(), deployment.outputs()["incarnations"]
+    deployment.cluster["validation"]["records"] = 0
+    deployment.engine.run("kill", deployment.names[2])
+    deployment.up(repair=False, refresh=False)
+    assert deployment.containers() == containers
+    assert deployment.inspect(2)["State"]["Running"]
+    proved = deployment.outputs()["incarnations"]
+    assert {id for id in proved if proved[id] != incarnations[id]} == {"2"}
+    output = deployment.up()
+    assert "unchanged" in output
+    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    assert deployment.containers() == containers
+
+
+@pytest.mark.combination
+def test_an_update_without_a_refresh_and_a_preview_change_nothing_either(
+    stack: Secured[DockerStack],
+) -> None:
+    deployment, containers = stack.deployment, stack.deployment.containers()
+    deployment.up()
+    output = deployment.up(refresh=False)
+    assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
+    preview = deployment.pulumi("preview", "--expect-no-changes")
+    assert preview.returncode == 0, preview.stdout
+    assert deployment.containers() == containers
 
 
 def file_of(made: DockerStack, id: int, name: str) -> str:
@@ -201,28 +209,28 @@ def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
-    made, secrets = stack.deployment, stack.secrets
+    deployment, secrets = stack.deployment, stack.secrets
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
-    exported = made.pulumi("stack", "export", "--show-secrets").stdout
-    preview = made.pulumi("preview", "--diff", "--show-secrets").stdout
-    shown = [exported, preview, described(made), *stack.said]
-    assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
-    own = {f".earshot/stacks/{made.stack}/kafka/security/{name}" for name in secrets}
-    own.add(f".earshot/stacks/{made.stack}/kafka/security/validator.properties")
-    assert holders(made.folder, secrets) == own
+    exported = deployment.pulumi("stack", "export", "--show-secrets").stdout
+    preview = deployment.pulumi("preview", "--diff", "--show-secrets").stdout
+    shown = [exported, preview, described(deployment), *stack.said]
+    assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
+    own = {f".earshot/stacks/{deployment.stack}/kafka/security/{name}" for name in secrets}
+    own.add(f".earshot/stacks/{deployment.stack}/kafka/security/validator.properties")
+    assert holders(deployment.folder, secrets) == own
     for name in own:
-        assert (made.folder / name).stat().st_mode & 0o777 == 0o600, name
+        assert (deployment.folder / name).stat().st_mode & 0o777 == 0o600, name
     # what a container writes beside its volumes becomes a layer of whoever commits it
-    for id, name in made.names.items():
-        place = f"{FOLDER}/{file_of(made, id, f'node-{id}.pem')}"
-        assert searched(made, name, secrets) == {place}
+    for id, name in deployment.names.items():
+        place = f"{FOLDER}/{file_of(deployment, id, f'node-{id}.pem')}"
+        assert searched(deployment, name, secrets) == {place}
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
     """Beside the update that makes the cluster, and its proof from three vantages."""
     attack = stack.attack
     assert attack.sockets and attack.answers and attack.has(stack.secrets) == []
-    assert {item.process for item in attack.sockets.values()} <= listed().keys()
+    assert {socket.process for socket in attack.sockets.values()} <= listed().keys()
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
 
@@ -241,20 +249,22 @@ def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> s
 
 @pytest.mark.combination
 def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
-    made, secret = stack.deployment, stack.store.password("app")
-    own = f"{labels.STACK}={made.stack}"
-    id = made.engine.run(
+    deployment, secret = stack.deployment, stack.store.password("app")
+    own = f"{labels.STACK}={deployment.stack}"
+    id = deployment.engine.run(
         "create", f"--label={own}", f"--label={labels.NODE}=9", f"--env=KAFKA_P={secret}",
-        made.cluster["image"],
+        deployment.cluster["image"],
     ).strip()  # fmt: skip
     try:
-        assert secret in described(made)
-        made.engine.run("exec", made.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy")
-        found = searched(made, made.names[1], stack.secrets)
-        own = file_of(made, 1, "node-1.pem")
+        assert secret in described(deployment)
+        deployment.engine.run(
+            "exec", deployment.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy"
+        )
+        found = searched(deployment, deployment.names[1], stack.secrets)
+        own = file_of(deployment, 1, "node-1.pem")
         assert found == {f"{FOLDER}/{own}", f"/tmp/copy/{own}"}
     finally:
-        made.engine.run("rm", "--volumes", id)
+        deployment.engine.run("rm", "--volumes", id)
 
 
 def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
@@ -275,26 +285,26 @@ def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
 @pytest.mark.combination
 def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerStack]) -> None:
     """One is deleted by hand, and a broker restarts."""
-    made, client = stack.deployment, stack.client(listener="HOST")
+    deployment, client = stack.deployment, stack.client(listener="HOST")
     delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
     await_refusal(client)
     assert refused(client) == "authentication"
-    made.engine.run("kill", made.names[2])
-    assert f"{made.names[2]} has lost its users" in made.up()
+    deployment.engine.run("kill", deployment.names[2])
+    assert f"{deployment.names[2]} has lost its users" in deployment.up()
     assert accepted_by_each(client)
-    assert {it.verdict for it in stack.report().cells} == {Verdict.PASS}
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
 def delete(stack: Secured[DockerStack], user: str, mechanism: ScramMechanism) -> None:
     """Deletes a credential as a node does: AlterUserScramCredentials 0."""
-    made = stack.deployment
-    name = made.names[1]
+    deployment = stack.deployment
+    name = deployment.names[1]
     deletion = bytes([2, len(user) + 1]) + user.encode() + bytes([mechanism.value, 0])
-    keys = NodeKeys(str(made.root), "node-1", name)
-    listener = InnerListener("127.0.0.1", made.inside_port, plaintext=False, keys=keys)
+    keys = NodeKeys(str(deployment.root), "node-1", name)
+    listener = InnerListener("127.0.0.1", deployment.inside_port, plaintext=False, keys=keys)
     with (
-        contextlib.chdir(made.folder),  # keys are looked up in the project of this folder
-        contextlib.closing(made.engine.client()) as client,
+        contextlib.chdir(deployment.folder),  # keys are looked up in the project of this folder
+        contextlib.closing(deployment.engine.client()) as client,
         opened(client, name, listener) as exchange,
     ):
         answer = exchange.request(51, 0, b"\0" + deletion + bytes([1, 0])).unread_bytes
@@ -319,42 +329,44 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],
 ) -> None:
     """It brings the cluster up anew, and removes it."""
-    made, (host,) = stack.deployment, stack.deployment.cluster["hosts"]
-    hosts = {id: [name, "localhost", host["external"]] for id, name in made.names.items()}
-    certs = made.folder / "certs"
+    deployment, (host,) = stack.deployment, stack.deployment.cluster["hosts"]
+    hosts = {id: [name, "localhost", host["external"]] for id, name in deployment.names.items()}
+    certs = deployment.folder / "certs"
     hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]})
-    made.cluster["security"]["tls"] = {"from": FILES}
-    made.cluster["validation"]["records"] = 0
-    made.destroy()
-    reported = made.refused()
-    assert "KL010" in reported and "its certificate is for elsewhere.example.com" in reported
-    assert made.containers() == {}
+    deployment.cluster["security"]["tls"] = {"from": FILES}
+    deployment.cluster["validation"]["records"] = 0
+    deployment.destroy()
+    output = deployment.refused()
+    assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
+    assert deployment.containers() == {}
     hand_over(certs, hosts)
-    made.up()
+    deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
-    files = made.engine.run("exec", made.names[1], "ls", FOLDER).split()
+    files = deployment.engine.run("exec", deployment.names[1], "ls", FOLDER).split()
     named = ("ca.pem", "node-1.pem", "trusted.pem")
-    assert files == [file_of(made, 1, name) for name in named]
-    before = made.containers()
+    assert files == [file_of(deployment, 1, name) for name in named]
+    old_containers = deployment.containers()
     hand_over(certs, {2: hosts[2]})
-    made.up()
-    after = made.containers()
-    assert {id for id in after if after[id] != before[id]} == {2}
+    deployment.up()
+    new_containers = deployment.containers()
+    assert {id for id in new_containers if new_containers[id] != old_containers[id]} == {2}
     # certificates that no broker takes: node 1 gets its own files back, and any other starts again
     hand_over(certs, hosts, signs=False)
-    made.cluster["gate"] = "off"
-    reported = made.refused()
-    assert "it was made again as it was and serves" in reported, reported
-    del made.cluster["gate"]
-    made.engine.run("restart", "--time", "10", made.names[2])
+    deployment.cluster["gate"] = "off"
+    output = deployment.refused()
+    assert "it was made again as it was and serves" in output, output
+    del deployment.cluster["gate"]
+    deployment.engine.run("restart", "--time", "10", deployment.names[2])
     hand_over(certs, hosts)
-    made.up()
+    deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
-    shown = [made.pulumi("stack", "export", "--show-secrets").stdout, described(made)]
+    shown = [deployment.pulumi("stack", "export", "--show-secrets").stdout, described(deployment)]
     secrets = [PASSWORD, *stack.secrets.values()]
-    assert not [it for it in secrets if any(it in text for text in shown)]
-    made.destroy()
-    left = made.engine.run("volume", "ls", "--quiet", "--filter", f"name=earshot-{made.stack}")
+    assert not [secret for secret in secrets if any(secret in text for text in shown)]
+    deployment.destroy()
+    left = deployment.engine.run(
+        "volume", "ls", "--quiet", "--filter", f"name=earshot-{deployment.stack}"
+    )
     assert sorted(left.split()) == sorted(
-        f"earshot-{made.stack}-{it}" for it in made.names.values()
+        f"earshot-{deployment.stack}-{name}" for name in deployment.names.values()
     )

@@ -21,7 +21,7 @@ from tests.e2e.docker_stack import (
     docker_cluster,
     docker_deployment,
 )
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.ports import free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -32,7 +32,7 @@ HEALTHY_SECONDS = 40
 @pytest.fixture(scope="module")
 def base(docker_engine: Engine, kafka_image: str) -> str:
     """What the validator image is built on in tests."""
-    return base_image(docker_engine)
+    return validator_images(docker_engine)[0]
 
 
 def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:
@@ -50,9 +50,9 @@ def changing(
     """Three brokers with one listener; every test leaves them up."""
     folder = tmp_path_factory.mktemp("changing") / "p"
     cluster = only_internal(kafka_image, base)
-    with docker_deployment(folder, docker_engine, cluster, {}) as made:
-        made.up()
-        yield made
+    with docker_deployment(folder, docker_engine, cluster, {}) as stack:
+        stack.up()
+        yield stack
 
 
 @contextlib.contextmanager
@@ -89,26 +89,26 @@ def test_the_containers_are_healthy_by_their_own_word(changing: DockerStack) -> 
 
 def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> None:
     changing.produce("rolled", "before")
-    before = changing.containers()
+    old_containers = changing.containers()
     changing.cluster["heap"] = "272m"
     with doings(changing) as done:
         changing.up()
-    after = changing.containers()
-    assert all(after[id] != before[id] for id in before)
+    new_containers = changing.containers()
+    assert all(new_containers[id] != old_containers[id] for id in old_containers)
     assert done == [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
     assert changing.first_record("rolled") == "before"
 
 
 def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerStack) -> None:
-    before = changing.containers()
+    old_containers = changing.containers()
     names = dict(changing.cluster["names"])
     mark = names[1].partition("-")[2]
     changing.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
     left = left_over(changing, f"k4-{mark}")
     changing.up()
-    after = changing.containers()
-    fourth = after.pop(4)
-    assert after == before and fourth != left
+    new_containers = changing.containers()
+    fourth = new_containers.pop(4)
+    assert new_containers == old_containers and fourth != left
 
     changing.kafka(1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1")
     changing.cluster |= {"brokers": 3, "names": names}
@@ -116,11 +116,11 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
         output = changing.refused(command=command)
         assert "broker 4 would be removed and still holds 1 replica(s): on-four-0" in output
         assert "kafka-reassign-partitions" in output
-    assert changing.containers() == before | {4: fourth}
+    assert changing.containers() == old_containers | {4: fourth}
 
     changing.kafka(1, "kafka-topics", "--delete", "--topic", "on-four")
     changing.up()
-    assert changing.containers() == before
+    assert changing.containers() == old_containers
     assert set(changing.volumes()) == {1, 2, 3, 4}, "data is kept"
 
 
@@ -161,9 +161,11 @@ def left_over(stack: DockerStack, name: str) -> str:
 def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     changing: DockerStack, command: str, change: dict[str, Any], words: list[str]
 ) -> None:
-    before, cluster = changing.containers(), dict(changing.cluster)
+    old_containers, cluster = changing.containers(), dict(changing.cluster)
     port = cluster["listeners"][0]["port"]
-    listeners = [{"port": port, **item} for item in change.get("listeners", cluster["listeners"])]
+    listeners = [
+        {"port": port, **listener} for listener in change.get("listeners", cluster["listeners"])
+    ]
     changing.cluster |= {**change, "listeners": listeners}
     try:
         output = " ".join(changing.refused(command=command).split())
@@ -171,33 +173,33 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
         changing.cluster = cluster
     assert all(word in output for word in words), output
     assert "map[" not in output, output
-    assert changing.containers() == before
+    assert changing.containers() == old_containers
 
 
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
     cluster = only_internal(kafka_image, base, brokers=1)
-    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as made:
-        made.up()
-        kept = made.outputs()["contract"]["cluster_id"]
-        made.produce("kept", "still here")
-        made.destroy()
+    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
+        stack.up()
+        kept = stack.outputs()["contract"]["cluster_id"]
+        stack.produce("kept", "still here")
+        stack.destroy()
         # all that tells this checkout from another one with a stack of that name
-        (made.root.parent / "cluster-id").unlink()
+        (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
-            output = made.refused(command=command)
-            assert f"data of cluster {kept}, which a stack called {made.stack} has made" in output
+            output = stack.refused(command=command)
+            assert f"data of cluster {kept}, which a stack called {stack.stack} has made" in output
             assert f"To take it over, write `cluster_id: {kept}` into the stack's file" in output
-        assert made.containers() == {}
-        made.cluster["cluster_id"] = kept
-        made.up()
-        assert made.outputs()["contract"]["cluster_id"] == kept
-        assert made.first_record("kept") == "still here"
-        del made.cluster["cluster_id"]
-        made.up("--expect-no-changes")
-        made.cluster["cluster_id"] = "b3RoZXItdGVzdHMtY2x1cw"
-        assert f"is not the id of this stack's cluster, which is {kept}" in made.refused()
+        assert stack.containers() == {}
+        stack.cluster["cluster_id"] = kept
+        stack.up()
+        assert stack.outputs()["contract"]["cluster_id"] == kept
+        assert stack.first_record("kept") == "still here"
+        del stack.cluster["cluster_id"]
+        stack.up("--expect-no-changes")
+        stack.cluster["cluster_id"] = "b3RoZXItdGVzdHMtY2x1cw"
+        assert f"is not the id of this stack's cluster, which is {kept}" in stack.refused()
 
 
 @pytest.mark.parametrize(
@@ -231,14 +233,14 @@ def test_separate_controllers_start_and_roll(
     cluster = only_internal(
         kafka_image, base, brokers=1, controllers=quorum, controller_ids=[10001]
     )
-    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as made:
-        made.up()
-        assert made.containers().keys() == {1, 10001}
-        made.cluster["heap"] = "272m"
-        with doings(made) as done:
-            made.up()
+    with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
+        stack.up()
+        assert stack.containers().keys() == {1, 10001}
+        stack.cluster["heap"] = "272m"
+        with doings(stack) as done:
+            stack.up()
         assert done == [(what, id) for id in (1, 10001) for what in ("die", "start")]
-        made.cluster["data"] = "delete"
-        made.up()
-        made.destroy()
-        assert made.volumes() == {}, "data: delete"
+        stack.cluster["data"] = "delete"
+        stack.up()
+        stack.destroy()
+        assert stack.volumes() == {}, "data: delete"

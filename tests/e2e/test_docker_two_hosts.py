@@ -18,20 +18,22 @@ import pytest
 from earshot_pulumi.docker.host_turns import DockerHostTurnKind
 
 from earshot.placement.standpoint import read_standpoints, to_json
-from earshot.remote.image import ensure_image
+from earshot.report.json import read_report
+from earshot.validation.terms import Verdict
 from tests.components.called import Called
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_hosts import Host, Network, copy_images, docker_network
 from tests.e2e.docker_stack import DockerStack, docker_cluster, docker_deployment
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 MAJORITY, MINORITY = (1, 3), (2,)
 LISTENERS = {"internal": "INTERNAL", "external": "EXTERNAL"}
 EVERYTHING = {(place, name, id) for place, name in LISTENERS.items() for id in (1, 2, 3)}
-DOCTOR_ALONE = ("--records", "0")
+DOCTOR_ALONE = {"records": 0, "deadline": 180}
+NO_RECORDS = ("--records", "0")
 VALIDATION_SECONDS = 300
 """For a validation with a deadline of 180 s: none may hang."""
 
@@ -70,13 +72,13 @@ class TwoHosts:
 
 
 def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
-    return {(it["vantage"], it["listener"], it["broker"]): it for it in report["cells"]}
+    return {(cell["vantage"], cell["listener"], cell["broker"]): cell for cell in report["cells"]}
 
 
 def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
     """The causes of the cells that failed; the others passed."""
-    assert {it["verdict"] for it in cells.values()} <= {"pass", "fail"}, cells
-    return {key: it["cause"]["kind"] for key, it in cells.items() if it["verdict"] == "fail"}
+    assert {cell["verdict"] for cell in cells.values()} <= {"pass", "fail"}, cells
+    return {key: cell["cause"]["kind"] for key, cell in cells.items() if cell["verdict"] == "fail"}
 
 
 def of_brokers(*ids: int) -> set[Cell]:
@@ -98,12 +100,9 @@ def two(
 ) -> Iterator[TwoHosts]:
     """Both hosts with the images, a DNS server that knows them, and the stack, up and validated."""
     folder = tmp_path_factory.mktemp("two")
-    base = base_image(docker_engine)
-    with contextlib.closing(docker_engine.client()) as client:
-        validator = ensure_image(client, base)
+    base, validator = validator_images(docker_engine)
     hosts = [network.host(), network.host(folder / "certificates")]
-    for host in hosts:
-        copy_images(docker_engine, host.engine, kafka_image, validator)
+    copy_images(docker_engine, [host.engine for host in hosts], kafka_image, validator)
     mark = secrets.token_hex(3)
     names = [f"{name}-{mark}" for name in ("first", "second")]
     table: dict[str, tuple[str, ...] | str] = {
@@ -126,8 +125,11 @@ def two(
         ],
         dns=[network.gateway],
         validator={"base": base},
+        validation=DOCTOR_ALONE,
     )
-    cluster["listeners"] = [it for it in cluster["listeners"] if it["name"] != "HOST"]
+    cluster["listeners"] = [
+        listener for listener in cluster["listeners"] if listener["name"] != "HOST"
+    ]
     pack = {"names": {"resolvers": {"external": [network.gateway]}, "timeout": 5}}
     with (
         dns_server(table, network.gateway, 53),
@@ -139,11 +141,7 @@ def two(
 
 @contextlib.contextmanager
 def stopped(two: TwoHosts, host: Host) -> Iterator[None]:
-    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers.
-
-    Spark has proved the stack when it came up; here the doctor does, which says the same sooner.
-    """
-    two.stack.cluster["validation"]["records"] = 0
+    """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
     host.stop_engine()
     try:
         yield
@@ -160,7 +158,7 @@ def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
 
 def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
     report = two.stack.report()
-    assert {it["name"]: it["verdict"] for it in report["vantages"]} == dict.fromkeys(
+    assert {vantage["name"]: vantage["verdict"] for vantage in report["vantages"]} == dict.fromkeys(
         LISTENERS, "pass"
     )
     cells = by_place(report)
@@ -168,6 +166,20 @@ def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
     assert failed(cells) == {}
     assert two.running(two.first).keys() == {1, 3}
     assert two.running(two.second).keys() == {2}
+
+
+@pytest.mark.combination
+def test_spark_proves_every_listener(two: TwoHosts) -> None:
+    two.stack.cluster["validation"] = {**DOCTOR_ALONE, "records": 300}
+    try:
+        two.stack.up()
+    finally:
+        two.stack.cluster["validation"] = DOCTOR_ALONE
+    file = two.stack.root.parent / "report.json"
+    report = read_report(file.read_bytes(), "report.json")
+    assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
+    two.stack.up()
 
 
 @pytest.mark.combination
@@ -180,7 +192,7 @@ def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
     ]
     file = two.stack.folder / "moved.json"
     file.write_text(to_json(moved))
-    code, cells = two.validate("--vantages", str(file), *DOCTOR_ALONE)
+    code, cells = two.validate("--vantages", str(file), *NO_RECORDS)
     assert (code, failed(cells)) == (0, {})
     assert cells.keys() == EVERYTHING
 
@@ -201,8 +213,8 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> No
     two.first.engine.run("tag", image, half)
     two.stack.cluster["image"] = half
     try:
-        reported = two.stack.refused("--skip-preview")
-        assert f"image {half} on Docker host second: is missing, and its engine cannot" in reported
+        output = two.stack.refused("--skip-preview")
+        assert f"image {half} on Docker host second: is missing, and its engine cannot" in output
     finally:
         two.stack.cluster["image"] = image
         two.first.engine.run("rmi", half)
@@ -248,7 +260,7 @@ def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
 def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
     write(two.stack, "on-second", "kept by the second", replicas="2")
     with stopped(two, two.second):
-        code, cells = two.validate(*DOCTOR_ALONE)
+        code, cells = two.validate(*NO_RECORDS)
         assert code == 1
         assert cells.keys() == EVERYTHING
         assert failed(cells) == dict.fromkeys(of_brokers(*MINORITY), "refused")

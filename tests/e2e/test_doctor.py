@@ -82,7 +82,7 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
         (name, id) for name in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
     ]
     for cell in report.cells:
-        assert [item.verdict for item in cell.stages] == [Verdict.PASS] * 7
+        assert [stage.verdict for stage in cell.stages] == [Verdict.PASS] * 7
         assert cell.latency_ms is not None and cell.latency_ms > 0
         assert f"led by broker {cell.broker}" in cell.stages[5].detail
     assert sorted(reported, key=str) == sorted(report.cells, key=str)
@@ -155,6 +155,7 @@ def test_a_killed_broker_fails_its_own_cells_only(cluster: Cluster) -> None:
     assert examine(cluster.contract, deadline=PATIENT).verdict is Verdict.PASS
 
 
+@pytest.mark.combination
 def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     """Killed after its metadata was read, before its record: only its cells fail, at the record."""
     contract = cluster.contract
@@ -203,6 +204,7 @@ def test_drift(running: Cluster) -> None:
     assert str(address(running.contract, "EXTERNAL", 3)) in cause.expected
 
 
+@pytest.mark.combination
 def test_an_address_that_leads_to_two_brokers(
     running: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,13 +219,13 @@ def test_an_address_that_leads_to_two_brokers(
         )
         brokers = (*running.contract.brokers[:2], moved)
         contract = running.contract.model_copy(update={"brokers": brokers})
-        seen = examine(contract)
+        report = examine(contract)
         unproduced = examine([own[1]], produce=False)
         # of a user who may not ask a broker who it is
         monkeypatch.setattr(asking, "answering_broker", lambda *given: None)
         led = examine(contract, deadline=PATIENT)
-    assert failures(seen) == {("EXTERNAL", 3): (Stage.METADATA, "misrouted")}
-    assert f"of 5 connections to {way.address} reached broker 1" in str(seen.cells[-1].cause)
+    assert failures(report) == {("EXTERNAL", 3): (Stage.METADATA, "misrouted")}
+    assert f"of 5 connections to {way.address} reached broker 1" in str(report.cells[-1].cause)
     assert list(failures(unproduced).values()) == [(Stage.METADATA, "misrouted")]
     assert failures(led) == {("EXTERNAL", 3): (Stage.PRODUCE, "misrouted")}
     assert f"of 5 connections to {way.address} reached another" in str(led.cells[-1].cause)
@@ -250,6 +252,7 @@ def test_the_failure_of_the_seeds(running: Cluster) -> None:
     assert report.exit_code == 1
 
 
+@pytest.mark.combination
 @pytest.mark.parametrize(
     ("advertised", "kind"),
     [("my_kafka:9092", "unresolvable"), ("kafka:9094:30000", "no-host-name")],
@@ -276,6 +279,7 @@ def test_what_earshot_would_not_advertise(
     assert f"cause     {kind}" in capsys.readouterr().out
 
 
+@pytest.mark.combination
 def test_two_brokers_at_one_address(running: Cluster) -> None:
     shared = address(running.contract, "EXTERNAL", 1)
     running.advertise(3, EXTERNAL=str(shared))
@@ -289,13 +293,14 @@ def test_two_brokers_at_one_address(running: Cluster) -> None:
     }
 
 
+@pytest.mark.combination
 def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
     plan = running.plan
     running.extra[3] = {
         key: ",".join(
-            f"{item.name}://{getattr(item, side)}"
-            for item in plan.node(3).listeners
-            if item.name != "EXTERNAL"
+            f"{listener.name}://{getattr(listener, side)}"
+            for listener in plan.node(3).listeners
+            if listener.name != "EXTERNAL"
         )
         for key, side in (("listeners", "bind"), ("advertised.listeners", "advertised"))
     }
@@ -315,6 +320,7 @@ def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
     assert {kind for key, (_, kind) in found.items() if key[1] != 1} == {"refused"}
 
 
+@pytest.mark.combination
 def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
     listeners = (
         {"name": "INTERNAL", "scopes": ["internal"]},
@@ -322,9 +328,9 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
     )
     _, plan = local_plan(brokers=1, listeners=listeners)
     bind = plan.node(1).listeners[1].bind
-    with running_cluster(plan) as one:
+    with running_cluster(plan) as cluster:
         seed = Address("localhost", bind.port)
-        report = examine(one.contract, bootstrap=[seed])
+        report = examine(cluster.contract, bootstrap=[seed])
     assert failures(report) == {("EXTERNAL", 1): (Stage.RESOLVE, "unresolvable")}
     assert report.notes == (
         f"{seed} is listener EXTERNAL; it advertises broker 1 at nope.invalid:{bind.port}",
@@ -349,10 +355,10 @@ def test_crossed_addresses_are_found_by_who_answers() -> None:
         node.model_copy(
             update={
                 "listeners": tuple(
-                    item.model_copy(update={"bind_port": ports[node.id]})
-                    if item.name == "EXTERNAL"
-                    else item
-                    for item in node.listeners
+                    listener.model_copy(update={"bind_port": ports[node.id]})
+                    if listener.name == "EXTERNAL"
+                    else listener
+                    for listener in node.listeners
                 )
             }
         )
@@ -418,15 +424,15 @@ def test_credentials() -> None:
         login = f'{module} username="{user}" password="{password}";'
         return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
 
-    with running_cluster(plan, extra={1: extra}) as one:
-        good = examine(one.contract, client=client("right"), deadline=PATIENT)
-        bad = examine(one.contract, client=client("wrong"))
-        unprotected = examine([address(one.contract, "EXTERNAL", 1)])
+    with running_cluster(plan, extra={1: extra}) as cluster:
+        good = examine(cluster.contract, client=client("right"), deadline=PATIENT)
+        bad = examine(cluster.contract, client=client("wrong"))
+        unprotected = examine([address(cluster.contract, "EXTERNAL", 1)])
         lacking = {}
         for rights in ((), ("WRITE", "READ"), ("WRITE", "READ", "DELETE"), ("CREATE",)):
-            allow(one, "bob", rights)
+            allow(cluster, "bob", rights)
             lacking[rights] = examine(
-                one.contract.with_listeners(["EXTERNAL"]), client=client("right", "bob")
+                cluster.contract.with_listeners(["EXTERNAL"]), client=client("right", "bob")
             )
     for rights, report in lacking.items():
         (cell,) = report.cells
@@ -451,12 +457,12 @@ def test_tls(certificate: Path) -> None:
     extra = {f"{prefix}.type": "PEM", f"{prefix}.location": str(certificate)}
     trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificate)}
     _, plan = local_plan(brokers=1, listeners=listeners)
-    with running_cluster(plan, extra={1: extra}) as one:
-        good = examine(one.contract, client=trusted, deadline=PATIENT)
-        unknown = examine(one.contract)
-        plain = examine([address(one.contract, "EXTERNAL", 1)])
-        one.advertise(1, EXTERNAL=f"127.0.0.1:{address(one.contract, 'EXTERNAL', 1).port}")
-        seed = address(one.contract, "EXTERNAL", 1)
+    with running_cluster(plan, extra={1: extra}) as cluster:
+        good = examine(cluster.contract, client=trusted, deadline=PATIENT)
+        unknown = examine(cluster.contract)
+        plain = examine([address(cluster.contract, "EXTERNAL", 1)])
+        cluster.advertise(1, EXTERNAL=f"127.0.0.1:{address(cluster.contract, 'EXTERNAL', 1).port}")
+        seed = address(cluster.contract, "EXTERNAL", 1)
         named = trusted | {"security.protocol": "SSL"}
         unnamed = examine([seed], client=named, deadline=PATIENT)
     assert good.verdict is Verdict.PASS, failures(good)

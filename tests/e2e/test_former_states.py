@@ -15,7 +15,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import docker_cluster, docker_deployment
 from tests.e2e.engine import deployment, local_cluster
 from tests.e2e.former_state import FormerState
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), pytest.mark.combination]
 GATE = {"GateSeal", "pulumi-python"}
@@ -42,7 +42,7 @@ def imports(runs: Callable[..., str], state: Mapping[str, Any], folder: Path) ->
 
 def with_user_data_of(live: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     """``state`` with the instances' user data of ``live``."""
-    now = {it["urn"].rpartition("::")[2]: it for it in instances(live)}
+    now = {instance["urn"].rpartition("::")[2]: instance for instance in instances(live)}
     for item in instances(state):
         for group in ("inputs", "outputs"):
             for key in ("userData", "userDataBase64"):
@@ -52,7 +52,9 @@ def with_user_data_of(live: Mapping[str, Any], state: dict[str, Any]) -> dict[st
 
 
 def instances(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [it for it in state["deployment"]["resources"] if it["type"] == INSTANCE]
+    return [
+        resource for resource in state["deployment"]["resources"] if resource["type"] == INSTANCE
+    ]
 
 
 def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
@@ -64,7 +66,7 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         stack.project.up()
         live = json.loads(runs("stack", "export", "--show-secrets"))
         machines, volumes = set(stack.instances()), stack.volumes()
-        before = {it["InstanceId"] for it in stack.instances().values()}
+        before = {instance["InstanceId"] for instance in stack.instances().values()}
 
         # user data are others in this release: instances are replaced, and nothing else is
         imports(runs, former.carried(live), tmp_path)
@@ -77,14 +79,16 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         planned = steps(runs("preview", "--json"))
         assert not planned["replace"] and planned["delete"] == GATE | MERGED["aws"]
         stack.project.up()
-        assert {it["InstanceId"] for it in stack.instances().values()} == before
+        assert {instance["InstanceId"] for instance in stack.instances().values()} == before
         assert (set(stack.instances()), stack.volumes()) == (machines, volumes)
         stack.project.destroy()
 
 
 def test_on_this_machine(tmp_path: Path) -> None:
     cluster = local_cluster(1)
-    ports = {f"port of {it['name']}": str(it["port"]) for it in cluster["listeners"]}
+    ports = {
+        f"port of {listener['name']}": str(listener["port"]) for listener in cluster["listeners"]
+    }
     ports["port of CONTROLLER"] = str(cluster["controllers"]["port"])
     folder = tmp_path / "p"
     former = FormerState.of("local", folder=str(folder), machine=socket.gethostname(), **ports)
@@ -97,17 +101,17 @@ def test_on_this_machine(tmp_path: Path) -> None:
             return done.stdout
 
         stack.up()
-        before = stack.pids()
+        old_pids = stack.pids()
         imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
         planned = steps(runs("preview", "--json"))
         assert not planned["replace"] and planned["delete"] == GATE
         assert "LocalNode" not in planned["update"] | planned["create"]
         stack.up("--refresh")
-        assert stack.pids() == before
+        assert stack.pids() == old_pids
 
 
 def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> None:
-    base, folder = base_image(docker_engine), tmp_path / "p"
+    base, folder = validator_images(docker_engine)[0], tmp_path / "p"
     wanted = docker_cluster(kafka_image, 1, validator={"base": base})
     texts = {f"port of {it['name']}": str(it["port"]) for it in wanted["listeners"][:1]}
     texts |= {"folder": str(folder), "image": kafka_image, "base": base}
@@ -123,9 +127,9 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
             return done.stdout
 
         stack.up()
-        before = stack.containers()
+        old_containers = stack.containers()
         imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
         planned = steps(runs("preview", "--json"))
         assert not planned["replace"] and planned["delete"] == GATE | MERGED["docker"]
         stack.up()
-        assert stack.containers() == before
+        assert stack.containers() == old_containers

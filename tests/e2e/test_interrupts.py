@@ -134,15 +134,20 @@ MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
 }
 
 
-@pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
-def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+def started(stack: Made, moment: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+    """`make up` at a moment, and the processes below it."""
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:
             cluster["validation"]["records"] = 60
     child = stack.start("up")
     until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
     assert child.poll() is None, child.communicate()[0]
-    below = descendants(child)
+    return child, descendants(child)
+
+
+@pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
+def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+    child, below = started(stack, moment)
     os.killpg(child.pid, signal.SIGINT)
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
@@ -150,54 +155,45 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     if moment == VALIDATION:
         assert ValidationKind.interrupted in output
     until(lambda: not alive(below), "processes of the interrupted run are left")
-    before = stack.pids()
+    old_pids = stack.pids()
     assert "PASS" in stack.run("up")
-    assert before <= stack.pids(), "a broker of the interrupted run was not picked up"
+    assert old_pids <= stack.pids(), "a broker of the interrupted run was not picked up"
 
 
 @pytest.mark.parametrize(
     "moment", with_combinations("a broker starts", ["a broker starts", VALIDATION])
 )
 def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
-    if moment == VALIDATION:
-        with cluster_of(stack) as cluster:
-            cluster["validation"]["records"] = 60
-    child = stack.start("up")
-    until(lambda: MOMENTS[moment](stack, child) or child.poll() is not None, moment)
-    assert child.poll() is None, child.communicate()[0]
-    below = descendants(child)
+    child, below = started(stack, moment)
     (engine,) = (process for process in below if process.name() == "pulumi")
     engine.kill()
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
     until(lambda: not alive(below), "processes of the killed engine are left")
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.attributes.write_bytes(b"")  # as where the kill comes while they are written
     again = stack.run("up")
     assert "Clearing the lock of pulumi process" in again and "has cut short" in again
     assert "PASS" in again
-    assert before <= stack.pids()
+    assert old_pids <= stack.pids()
 
 
 def test_up_twice_then_every_step_of_a_change_and_down(stack: Made) -> None:
-    with cluster_of(stack) as cluster:
-        cluster["validation"]["records"] = 60
     assert "PASS" in stack.run("up")
-    before = stack.pids()
-    assert len(before) == 1
+    old_pids = stack.pids()
+    assert len(old_pids) == 1
     again = stack.run("up")
     assert "validating what runs" in again and "PASS" in again
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
     tracked = ["git", "status", "--porcelain", "--", "stacks"]
     assert subprocess.run(tracked, cwd=ROOT, capture_output=True, check=True).stdout == b""
     with cluster_of(stack) as cluster:
         internal = cluster["listeners"][0]
         internal |= {"name": "REPL", "port": internal["port"] + 1}
-        cluster["validation"]["records"] = 0
     output = stack.run("up")
     assert f"Updating stack {stack.name}, step 2 of 2: INTERNAL removed ..." in output
     assert "through REPL" in output and "PASS" in output
-    after = stack.pids()
+    new_pids = stack.pids()
     stack.run("down")
-    assert len(after) == 1 and stack.pids() == set()
+    assert len(new_pids) == 1 and stack.pids() == set()
     assert any(stack.nodes.glob("node-1/log/*")), "the data stays"

@@ -62,7 +62,7 @@ def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
 def test_a_broken_model_is_caught(
     broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = next(it for it in CASES if it.stem == "broken")
+    path = next(case for case in CASES if case.stem == "broken")
     with judging.running([kept(judging, path, 900 + BROKEN.index(broken))]) as running:
         assert compared(running[0], judging.nodes).differences == []
         _break(broken, monkeypatch)

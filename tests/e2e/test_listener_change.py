@@ -1,7 +1,7 @@
 """Listeners change on three running brokers while clients write and read through one that stays.
 
 One cluster, and one sequence of changes: each test begins where the one before it ends. A short
-sequence, which `make test` has, is in `test_listener_steps.py`.
+sequence, which `make test` has, is in `test_local_stack.py`.
 """
 
 import os
@@ -83,18 +83,18 @@ def with_engine_killed(stack: Deployment) -> None:
 def test_a_step_is_gone_on_with_after_ctrl_c(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, before = time.monotonic(), stack.pids()
+    began, old_pids = time.monotonic(), stack.pids()
     split(stack)
     first = "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
     assert first in stack.pulumi("preview").stdout
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
     with until_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
-    assert restarted(before, stack) == [1]
+    assert restarted(old_pids, stack) == [1]
     assert first in stack.up()
-    assert restarted(before, stack) == [1, 2, 3]
+    assert restarted(old_pids, stack) == [1, 2, 3]
     leaving = dict.fromkeys(("INTERNAL", "WHOLE"), True)
     assert seen(stack) == leaving | dict.fromkeys(
         ("EXTERNAL", "SECURE", "OFFICE", "PARTNERS"), False
@@ -106,9 +106,9 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
 def test_a_step_whose_engine_was_killed_is_taken_back(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, before = time.monotonic(), stack.pids()
+    began, old_pids = time.monotonic(), stack.pids()
     with_engine_killed(stack)
-    assert restarted(before, stack) == [1]
+    assert restarted(old_pids, stack) == [1]
     (begun,) = recall(stack.root.parent).begun
     assert begun.inter_broker == "SECURE"
     half = stack.pids()
@@ -122,16 +122,16 @@ def test_a_step_whose_engine_was_killed_is_taken_back(
 def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_stopped(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, before = time.monotonic(), stack.pids()
+    began, old_pids = time.monotonic(), stack.pids()
     split(stack)
     with until_restarted(stack, lambda ids: 2 in ids) as child:
         os.kill(stack.pids()[1], signal.SIGKILL)
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     assert "node 3 was not stopped: down already: node 1" in output
-    assert restarted(before, stack) == [2]
+    assert restarted(old_pids, stack) == [2]
     assert "step 3 of 4: brokers reach each other through SECURE" in stack.up()
-    assert restarted(before, stack) == [1, 2, 3]
+    assert restarted(old_pids, stack) == [1, 2, 3]
     assert proved(stack) == seen(stack).keys()
     record_property(MEASURED, traffic.is_whole(began))
 
@@ -139,23 +139,23 @@ def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_s
 def test_a_listener_that_clients_use_stays_until_they_have_moved(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
-    began, before = time.monotonic(), stack.pids()
+    began, old_pids = time.monotonic(), stack.pids()
     own = re.escape(f"127.0.0.1 (pid {os.getpid()},")
     found = re.compile(rf"WHOLE would go, and has \d+ connections of clients: \d+ from {own}")
     with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as stays:
         wait_for_records(stays)
         for command in ("preview", "up"):
             assert found.search(" ".join(stack.refused(command=command).split()))
-        assert stack.pids() == before
+        assert stack.pids() == old_pids
         stack.cluster["remove"] = "anyway"
         assert stack.pulumi("preview").returncode == 0
         del stack.cluster["remove"]
     with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as moved:
         wait_for_records(moved)
         with_engine_killed(stack)
-        assert restarted(before, stack) == [1]
+        assert restarted(old_pids, stack) == [1]
         assert "step 4 of 4: INTERNAL and WHOLE removed" in stack.up()
-    assert restarted(before, stack) == [1, 2, 3]
+    assert restarted(old_pids, stack) == [1, 2, 3]
     assert seen(stack) == dict.fromkeys(("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False)
     assert proved(stack) == seen(stack).keys()
     record_property(MEASURED, traffic.is_whole(began, stays, moved))
@@ -188,13 +188,13 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
     traffic.writing.close()
     committed = traffic.transactional.committed
     assert traffic.group.has_read_once("transactions", committed) == committed
-    after = stack.pids()
+    new_pids = stack.pids()
     assert stack.pulumi("preview", "--expect-no-changes").returncode == 0
-    assert stack.pids() == after
+    assert stack.pids() == new_pids
 
 
 def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment) -> None:
-    kept, before, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
+    kept, old_pids, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
     own, *others = kept["listeners"]
     quorum, moved = kept["controllers"], kept["controllers"] | {"port": SECURE["port"]}
     refusals: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -228,4 +228,4 @@ def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment)
         for word in ("nothing was touched", *words):
             assert word in output, output
     stack.cluster = kept
-    assert stack.pids() == before and recall(stack.root.parent) == memory
+    assert stack.pids() == old_pids and recall(stack.root.parent) == memory

@@ -10,13 +10,14 @@ from earshot_pulumi.local.record import running
 from earshot.jvm.jars import kafka_broker_jars
 from earshot.listeners.properties import read_properties
 from tests.e2e.cluster import Cluster, local_plan
+from tests.rest import with_combinations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 FOLDER = "jürgen's ${user.home} 100%d #1=a:b\\c 👂"
 
 
-@pytest.mark.parametrize("version", ["3.9.2", "4.1.1"])
+@pytest.mark.parametrize("version", with_combinations("3.9.2", ["3.9.2", "4.1.1"]))
 def test_a_broker_keeps_its_data_wherever_its_directory_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:

@@ -86,13 +86,13 @@ class LocalSecured(Secured[Deployment]):
     def examined(self, contract: str, client: str) -> Report:
         """What the doctor says of ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
-        reported = subprocess.run(
+        process = subprocess.run(
             [*command, "--client-config", client, "--format", "json"],
             cwd=self.deployment.folder,
             stdout=subprocess.PIPE,
             timeout=120,
         )
-        return read_report(reported.stdout, "stdout")
+        return read_report(process.stdout, "stdout")
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +114,20 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
             ) as secured.attack,
         ):
             made.up()
-        assert {item.verdict for item in secured.report().delivery} == {Verdict.PASS}
-        made.cluster["validation"]["records"] = 0
-        made.up()
+        made.cluster["validation"]["records"] = 0  # the next update has the doctor alone
         yield secured
 
 
 def test_every_listener_is_proved_and_secured(stack: LocalSecured) -> None:
     report = stack.report()
-    assert len(report.cells) == 6 and {it.verdict for it in report.cells} == {Verdict.PASS}
-    assert {it.verdict for it in report.replication} == {Verdict.PASS}
+    assert len(report.cells) == 6 and {cell.verdict for cell in report.cells} == {Verdict.PASS}
+    assert {replication.verdict for replication in report.replication} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     reported = {
-        item.detail for cell in report.cells for item in cell.stages if item.stage is Stage.SECURITY
+        stage.detail
+        for cell in report.cells
+        for stage in cell.stages
+        if stage.stage is Stage.SECURITY
     }
     assert {text.partition(";")[0] for text in reported} == {
         "SSL, TLSv1.3, TLS_CHACHA20_POLY1305_SHA256",
@@ -174,10 +176,11 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -
 
 @pytest.mark.combination
 def test_a_second_update_changes_nothing(stack: LocalSecured) -> None:
-    before = stack.deployment.pids()
+    old_pids = stack.deployment.pids()
+    stack.deployment.up()
     output = stack.deployment.up("--refresh")
     assert "created" not in output and "updated" not in output
-    assert stack.deployment.pids() == before
+    assert stack.deployment.pids() == old_pids
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
@@ -186,8 +189,8 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
     shown = [exported, preview, *stack.said]
-    assert not [name for name, it in secrets.items() if any(it in text for text in shown)]
-    events = "".join(it.read_text() for it in (folder / "spark" / "events").iterdir())
+    assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
+    events = "".join(path.read_text() for path in (folder / "spark" / "events").iterdir())
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
     own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
@@ -208,11 +211,11 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) -> None:
     """Beside the update that makes the cluster, and the job of Spark that proves it."""
     attack = stack.attack
-    asked = {item.process for item in attack.sockets.values()}
+    asked = {socket.process for socket in attack.sockets.values()}
     assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
     assert attack.answers and attack.has(stack.secrets) == []
     table = listed()
-    assert [it for it in attack.sockets.values() if it.process not in table] == []
+    assert [socket for socket in attack.sockets.values() if socket.process not in table] == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
         planted = stack.deployment.folder / "planted.txt"
@@ -232,7 +235,9 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
     pages = web_pages(events, tmp_path)
     assert any("kafka" in text and "SQL/execution" in path for path, text in pages.items())
     found = {
-        path for path, text in pages.items() if any(it in text for it in stack.secrets.values())
+        path
+        for path, text in pages.items()
+        if any(secret in text for secret in stack.secrets.values())
     }
     assert any("/environment" in path for path in found), "what was planted is found"
     assert all(copy.name in path for path in found)
@@ -371,33 +376,33 @@ def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> 
 def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     stack: LocalSecured,
 ) -> None:
-    made, old, pids = stack.deployment, stack.client(), stack.deployment.pids()
+    deployment, old_client, pids = stack.deployment, stack.client(), stack.deployment.pids()
     given = {"app": "Given,by=app's-hand", "validator": "Given-to:validator!"}
-    set_by = ["pulumi", "config", "set", "--secret", "--path", "--stack", made.stack]
+    set_by = ["pulumi", "config", "set", "--secret", "--path", "--stack", deployment.stack]
     for user, password in given.items():
         subprocess.run(
             [*set_by, f"{PASSWORDS}.{user}"],
             input=password,
             text=True,
-            cwd=made.folder,
-            env=made.environment,
+            cwd=deployment.folder,
+            env=deployment.environment,
             check=True,
         )
-    shown = made.pulumi("preview", "--diff").stdout
+    output = deployment.pulumi("preview", "--diff").stdout
     said: set[str] = set()
     with watched(said):
-        shown += made.up("--diff")
-    assert made.pids() == pids
-    new = stack.client()
-    assert new["sasl.password"] == given["app"]
-    assert len(AdminClient(new).list_topics(timeout=10).brokers) == 3
-    assert refused(old) == "authentication"
+        output += deployment.up("--diff")
+    assert deployment.pids() == pids
+    new_client = stack.client()
+    assert new_client["sasl.password"] == given["app"]
+    assert len(AdminClient(new_client).list_topics(timeout=10).brokers) == 3
+    assert refused(old_client) == "authentication"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
-    shown += made.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
-    assert not [it for it in given.values() if it in shown]
-    decrypted = json.loads(made.pulumi("stack", "export", "--show-secrets").stdout)
+    output += deployment.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
+    assert not [it for it in given.values() if it in output]
+    decrypted = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
     resources = decrypted["deployment"]["resources"]
-    holding = {it["type"] for it in resources if given["app"] in json.dumps(it)}
+    holding = {resource["type"] for resource in resources if given["app"] in json.dumps(resource)}
     assert holding == {"pulumi:providers:earshot"}  # as its configuration, encrypted
     reported = [text for text in said if any(it in text for it in given.values())]
     # Pulumi's own way to the program, the pack and the plugin, whose environments no other user can
@@ -406,38 +411,54 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     assert {text for text in reported if not text.startswith("{") or key not in text} == set()
     own = {f".earshot/stacks/test/kafka/security/{user}.password" for user in given}
     own.add(".earshot/stacks/test/kafka/security/validator.properties")
-    assert holders(made.folder, given) == own
+    assert holders(deployment.folder, given) == own
     subprocess.run(
-        ["pulumi", "config", "rm", "--stack", made.stack, PASSWORDS],
-        cwd=made.folder,
-        env=made.environment,
+        ["pulumi", "config", "rm", "--stack", deployment.stack, PASSWORDS],
+        cwd=deployment.folder,
+        env=deployment.environment,
         check=True,
     )
-    made.up()
-    assert stack.client() == new  # it stays until there is another one
+    deployment.up()
+    assert stack.client() == new_client  # it stays until there is another one
 
 
-def test_users_outlast_restarts_also_where_one_was_deleted_by_hand(stack: LocalSecured) -> None:
+def test_users_outlast_restarts(stack: LocalSecured) -> None:
+    """A user is renamed, a broker ends, and the user gets its former name."""
+    deployment, former_client = stack.deployment, stack.client()
+    (user,) = users = deployment.cluster["security"]["users"]
+    deployment.cluster["security"]["users"] = [{**user, "name": "app3"}]
+    assert "no broker was restarted since" in deployment.up()
+    assert refused(former_client) == "authentication"
+    client = stack.client("app3")
+    psutil.Process(deployment.pids()[1]).kill()
+    deployment.cluster["security"]["users"] = users
+    assert LOST not in deployment.up()
+    assert refused(client) == "authentication"
+    assert accepted_by_each(stack.client())
+    assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
+
+
+@pytest.mark.combination
+def test_users_outlast_restarts_where_one_was_deleted_by_hand(stack: LocalSecured) -> None:
     """A user is renamed and a broker ends; then the former one is deleted, and another ends."""
-    made, old = stack.deployment, stack.client()
-    (user,) = users = made.cluster["security"]["users"]
-    made.cluster["security"]["users"] = [{**user, "name": "app3"}]
-    assert "no broker was restarted since" in made.up()
-    assert refused(old) == "authentication"
-    psutil.Process(made.pids()[1]).kill()
-    assert LOST not in made.up()
+    deployment = stack.deployment
+    (user,) = users = deployment.cluster["security"]["users"]
+    deployment.cluster["security"]["users"] = [{**user, "name": "app3"}]
+    deployment.up()
+    psutil.Process(deployment.pids()[1]).kill()
+    assert LOST not in deployment.up()
     assert accepted_by_each(stack.client("app3"))
     admin = AdminClient(
         {
             **own_access(stack.settings(1)),
-            "bootstrap.servers": f"localhost:{made.cluster['listeners'][0]['port']}",
+            "bootstrap.servers": f"localhost:{deployment.cluster['listeners'][0]['port']}",
         }
     )
     deletion = UserScramCredentialDeletion("app", ScramMechanism.SCRAM_SHA_512)
     admin.alter_user_scram_credentials([deletion])["app"].result(20)
-    psutil.Process(made.pids()[2]).kill()
-    made.cluster["security"]["users"] = users
-    assert f"node 2 {LOST}" in made.up()
+    psutil.Process(deployment.pids()[2]).kill()
+    deployment.cluster["security"]["users"] = users
+    assert f"node 2 {LOST}" in deployment.up()
     assert accepted_by_each(stack.client())
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
@@ -450,15 +471,17 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
     stack: LocalSecured,
 ) -> None:
     """A changed name is a changed certificate of that broker alone."""
-    before, pids, client = certificates(stack), stack.deployment.pids(), stack.client()
+    old_certificates, pids, client = certificates(stack), stack.deployment.pids(), stack.client()
     stack.deployment.cluster["listeners"][1]["advertised"] = {2: "127.0.0.1"}
     users = stack.deployment.cluster["security"].pop("users")
     try:
         stack.deployment.up()
-        after = certificates(stack)
-        assert {name for name in after if after[name] != before[name]} == {"node-2"}
-        now = stack.deployment.pids()
-        assert {id for id in now if now[id] != pids[id]} == {2}
+        new_certificates = certificates(stack)
+        assert {
+            name for name in new_certificates if new_certificates[name] != old_certificates[name]
+        } == {"node-2"}
+        new_pids = stack.deployment.pids()
+        assert {id for id in new_pids if new_pids[id] != pids[id]} == {2}
         pem = (stack.store.folder / "node-2.pem").read_text()
         assert read_certificate(pem).names.addresses == ("127.0.0.1",)
         one = {**client, "bootstrap.servers": client["bootstrap.servers"].split(",")[0]}
@@ -469,9 +492,9 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
         stack.deployment.cluster["security"]["users"] = users
         stack.deployment.cluster["security"]["mechanism"] = "SCRAM-SHA-256"
         stack.deployment.up()
-    new = stack.client()
-    assert new["sasl.mechanism"] == "SCRAM-SHA-256"
-    AdminClient(new).list_topics(timeout=10)
+    new_client = stack.client()
+    assert new_client["sasl.mechanism"] == "SCRAM-SHA-256"
+    AdminClient(new_client).list_topics(timeout=10)
     assert refused(client) == "mechanism"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
@@ -575,32 +598,35 @@ def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     stack: LocalSecured,
 ) -> None:
     security, first = stack.deployment.cluster["security"], stack.client()
-    before = certificates(stack)
+    old_certificates = certificates(stack)
     with traffic(first, "app-first"):
         security["tls"] = {"authorities": [1, 2]}
         restarted(stack)
-    assert certificates(stack) == before
-    old = stack.client()
-    with traffic(old, "app-second") as going:
+    assert certificates(stack) == old_certificates
+    old_client = stack.client()
+    with traffic(old_client, "app-second") as going:
         security["tls"] = {"authorities": [2, 1]}
         restarted(stack)
         security["password_numbers"] = {"app": 2, "validator": 2}
         pids = stack.deployment.pids()
         stack.deployment.up()
         assert stack.deployment.pids() == pids
-        assert refused(old) == "authentication"
+        assert refused(old_client) == "authentication"
         going.await_more()  # connections that are open outlive the password
         going.login = ("app", stack.store.password("app"))
         going.await_more()
         second = certificates(stack)
         security["tls"] = {"authorities": [2], "days": 399, "renew_days": 398}
         restarted(stack)
-    after = certificates(stack)
+    new_certificates = certificates(stack)
     security["tls"] = {"authorities": [2]}
-    assert not before.items() & second.items() and not second.items() & after.items()
+    assert (
+        not old_certificates.items() & second.items()
+        and not second.items() & new_certificates.items()
+    )
     password = {"sasl.password": stack.store.password("app")}
     assert refused({**first, **password}) == "tls"
-    assert "app-second" in AdminClient({**old, **password}).list_topics(timeout=10).topics
+    assert "app-second" in AdminClient({**old_client, **password}).list_topics(timeout=10).topics
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert not (stack.store.folder / "ca.key").exists()
 
@@ -614,19 +640,19 @@ def restarted(stack: LocalSecured) -> None:
 
 def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
     """Certificates that no broker takes reach node 1; every node can still start as it was."""
-    made = stack.deployment
-    before, hosts = made.pids(), {it: stack.settings(it) for it in (1, 2)}
+    deployment = stack.deployment
+    old_pids, hosts = deployment.pids(), {it: stack.settings(it) for it in (1, 2)}
     hand(False)
-    reported = made.refused()
-    assert "KL010" in reported and "key usage of its certificate lacks digitalSig" in reported
-    assert made.pids() == before
-    made.cluster["gate"] = "off"
-    reported = made.refused()
-    del made.cluster["gate"]
-    assert "it was started again as it was and serves" in reported, reported
-    assert {it for it, pid in made.pids().items() if before[it] != pid} == {1}
+    output = deployment.refused()
+    assert "KL010" in output and "key usage of its certificate lacks digitalSig" in output
+    assert deployment.pids() == old_pids
+    deployment.cluster["gate"] = "off"
+    output = deployment.refused()
+    del deployment.cluster["gate"]
+    assert "it was started again as it was and serves" in output, output
+    assert {it for it, pid in deployment.pids().items() if old_pids[it] != pid} == {1}
     assert {it: stack.settings(it) for it in (1, 2)} == hosts, "each by the names of its own files"
-    again = psutil.Process(before[2])
+    again = psutil.Process(old_pids[2])
     command, folder = again.cmdline(), again.cwd()
     again.kill()
     psutil.wait_procs([again], 10)
@@ -637,9 +663,9 @@ def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None])
     while (found := stack.earshot("doctor")).returncode:
         assert time.monotonic() < end, found.stdout
     hand(True)
-    made.up()
-    assert {it.name for it in made.root.glob("node-*/files/*")} == {
-        Path(value).name for it in before for value in located(stack.settings(it))
+    deployment.up()
+    assert {path.name for path in deployment.root.glob("node-*/files/*")} == {
+        Path(value).name for old_pid in old_pids for value in located(stack.settings(old_pid))
     }, "nothing is kept that no node runs with"
 
 
@@ -658,7 +684,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
         entries = stack.settings(node)["advertised.listeners"].split(",")
-        hosts[node] = sorted({it.partition("://")[2].rpartition(":")[0] for it in entries})
+        hosts[node] = sorted({entry.partition("://")[2].rpartition(":")[0] for entry in entries})
     files, certs = dict(FILES), stack.deployment.folder / "certs"
     stack.deployment.cluster["security"]["tls"] = {"from": files}
     assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
@@ -667,8 +693,8 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert "certificates from another source while brokers run" in stack.deployment.refused()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
-    reported = stack.deployment.refused()
-    assert "KL010" in reported and "its certificate is for elsewhere.example.com" in reported
+    output = stack.deployment.refused()
+    assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
     external = stack.deployment.cluster["listeners"][1]
@@ -680,11 +706,11 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
         stack.deployment.up()
         fails_and_stays_as_it_was(stack, lambda it: hand_over(certs, hosts, SUBJECT, signs=it))
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
-    assert {it.verdict for it in stack.report().replication} == {Verdict.PASS}
+    assert {replication.verdict for replication in stack.report().replication} == {Verdict.PASS}
     held = read_certificate((stack.store.folder / "node-2.pem").read_text())
     assert held.names.dns + held.names.addresses == tuple(hosts[2])
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
-    assert not [it for name, it in stack.secrets.items() if it in exported]
+    assert not [secret for name, secret in stack.secrets.items() if secret in exported]
     assert PASSWORD not in exported
     client = stack.client()
     assert client["sasl.mechanism"] == external["mechanism"]
@@ -706,18 +732,18 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         {"name": "BETWEEN", "port": ports[3], "scopes": ["internal"]},
         {"name": "PUBLIC", "port": ports[4], "scopes": ["host"]},
     ]
-    wanted = secure_cluster()
-    wanted["controllers"]["protocol"] = "PLAINTEXT"
-    for item, port in zip((*wanted["listeners"], wanted["controllers"]), ports, strict=False):
+    cluster = secure_cluster()
+    cluster["controllers"]["protocol"] = "PLAINTEXT"
+    for item, port in zip((*cluster["listeners"], cluster["controllers"]), ports, strict=False):
         item["port"] = port
-    plain = {key: it for key, it in wanted.items() if key != "security"} | {"listeners": old}
+    plain = {key: it for key, it in cluster.items() if key != "security"} | {"listeners": old}
     with deployment(tmp_path / "p", plain) as made:
         made.cluster["validation"]["records"] = 0
         made.up()
         secured = LocalSecured(made)
         clients = {"bootstrap.servers": str(made.outputs()["bootstrap_PUBLIC"])}
         with traffic(clients, "app-plain"):
-            made.cluster = wanted
+            made.cluster = cluster
             assert TO_TLS[0] in made.up()
             login = secured.client()
             with traffic(login, "app-secured"):
@@ -736,13 +762,13 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         assert denied(other) == "authorization"
         assert "User:ANONYMOUS" in secured.settings(1)["super.users"].split(";")
         made.stop_all()
-        found = made.refused()
-        assert "found PLAINTEXT with `security` and no node that runs" in " ".join(found.split())
+        output = made.refused()
+        assert "found PLAINTEXT with `security` and no node that runs" in " ".join(output.split())
         assert made.pids() == {}
-        del wanted["controllers"]["protocol"]
+        del cluster["controllers"]["protocol"]
         with aws_of(made, tmp_path) as aws:
             arn = new_private_ca(aws("acm-pca"))
-            wanted["security"]["tls"] = {"from": {"private_ca": arn}}
+            cluster["security"]["tls"] = {"from": {"private_ca": arn}}
             made.up()
         assert {cell.verdict for cell in secured.report().cells} == {Verdict.PASS}
         unit = f"nodes by {arn.rpartition('/')[2][:8]} of {made.stack}"

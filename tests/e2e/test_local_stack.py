@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import time
@@ -22,8 +23,18 @@ from earshot.report.json import read_report
 from earshot.spark.run import DOCTOR_ALONE
 from earshot.validation.result import Report
 from earshot.validation.terms import Verdict
-from tests.e2e.engine import FEW_PARTITIONS, Deployment, alive, deployment, local_cluster
+from tests.e2e.changing import (
+    EXTRA,
+    PATIENCE,
+    bootstrap,
+    proved,
+    restarted,
+    seen,
+    until_restarted,
+)
+from tests.e2e.engine import Deployment, alive, deployment, local_cluster
 from tests.e2e.ports import consecutive_ports
+from tests.e2e.steady_producer import REPLICAS, SteadyProducer, led_by_every_broker
 from toolchain.paths import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -38,9 +49,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
     Spark proves them once; after each change the doctor does, which says the same sooner.
     """
-    with deployment(tmp_path_factory.mktemp("stack") / "p") as made:
+    cluster = local_cluster(extra=EXTRA)
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
         made.up()
-        assert {item.verdict for item in report_of(made).delivery} == {Verdict.PASS}
+        assert {delivery.verdict for delivery in report_of(made).delivery} == {Verdict.PASS}
         made.cluster["validation"]["records"] = 0
         made.up()
         yield made
@@ -51,11 +63,6 @@ def report_of(stack: Deployment) -> Report:
     return read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
 
 
-def bootstrap(stack: Deployment) -> str:
-    name = stack.cluster["listeners"][0]["name"]
-    return str(stack.outputs()[f"bootstrap_{name}"])
-
-
 def text(message: Message) -> str:
     value = message.value()
     assert isinstance(value, bytes)
@@ -64,7 +71,7 @@ def text(message: Message) -> str:
 
 def write(stack: Deployment, topic: str, count: int = 20) -> list[str]:
     """Records acknowledged by all in-sync replicas of a topic with three replicas."""
-    servers = bootstrap(stack)
+    servers = bootstrap(stack, stack.cluster["listeners"][0]["name"])
     admin = AdminClient({"bootstrap.servers": servers})
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(20)
@@ -84,12 +91,13 @@ def write(stack: Deployment, topic: str, count: int = 20) -> list[str]:
 
 
 def read(stack: Deployment, topic: str) -> list[str]:
+    servers = bootstrap(stack, stack.cluster["listeners"][0]["name"])
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap(stack), "group.id": "t", "enable.partition.eof": False}
+        {"bootstrap.servers": servers, "group.id": "t", "enable.partition.eof": False}
     )
     try:
         partitions = [TopicPartition(topic, number, 0) for number in range(3)]
-        total = sum(consumer.get_watermark_offsets(item, 10)[1] for item in partitions)
+        total = sum(consumer.get_watermark_offsets(partition, 10)[1] for partition in partitions)
         consumer.assign(partitions)
         found: list[str] = []
         while len(found) < total:
@@ -111,16 +119,16 @@ def test_the_stack_is_up_validated_and_small(stack: Deployment) -> None:
     assert memory is not None and outputs["contract"]["cluster_id"] == memory.cluster_id
     assert outputs["incarnations"].keys() == {"1", "2", "3"}
     report = report_of(stack)
-    assert report.delivery == () and {item.verdict for item in report.cells} == {Verdict.PASS}
+    assert report.delivery == () and {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert DOCTOR_ALONE in report.notes
 
 
 def test_a_second_update_changes_nothing(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     output = stack.up("--refresh")
     assert "unchanged" in output
     assert "created" not in output and "updated" not in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> None:
@@ -140,7 +148,7 @@ def test_the_brokers_outlive_the_command_and_its_terminal(stack: Deployment) -> 
 def test_a_bad_name_is_stopped_before_anything_is_touched(
     stack: Deployment, advertised: str, rule: str
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     address = advertised.format(port=stack.cluster["listeners"][1]["port"])
     stack.cluster["listeners"][1]["advertised"] = {2: address, 1: "localhost"}
     try:
@@ -154,27 +162,31 @@ def test_a_bad_name_is_stopped_before_anything_is_touched(
     for output in outputs:
         assert output.count(f"[{rule}]") == 1
         assert "EXTERNAL" in output and address in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
-    before = stack.pids()
-    node = next(it["urn"] for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1"))
+    old_pids = stack.pids()
+    node = next(
+        resource["urn"]
+        for resource in stack.resources()
+        if resource["urn"].endswith("LocalNode::broker-1")
+    )
     stack.cluster["heap"] = "200m"
     try:
         stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
         preview = stack.refused("--target", node, command="preview")
         update = stack.refused("--skip-preview", "--target", node)
-        assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == before
+        assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == old_pids
         del stack.cluster["listeners"][1]["advertised"]
         stack.up("--target", node)
-        after = stack.pids()
+        new_pids = stack.pids()
     finally:
         stack.cluster["listeners"][1].pop("advertised", None)
         del stack.cluster["heap"]
         stack.up()
-    assert {id for id in before if before[id] != after[id]} == {1}
+    assert {id for id in old_pids if old_pids[id] != new_pids[id]} == {1}
 
 
 @pytest.mark.combination
@@ -195,26 +207,34 @@ def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
 
 @pytest.mark.combination
 def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deployment) -> None:
-    nodes = [it for it in stack.resources() if it["urn"].endswith("LocalNode::broker-1")]
+    nodes = [
+        resource
+        for resource in stack.resources()
+        if resource["urn"].endswith("LocalNode::broker-1")
+    ]
     for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
         assert "ciphertext" in kept["properties"]
-    (gate,) = (it for it in stack.resources() if it["type"] == GATE and "plan" in it["inputs"])
+    (gate,) = (
+        resource
+        for resource in stack.resources()
+        if resource["type"] == GATE and "plan" in resource["inputs"]
+    )
     for kept in (gate["inputs"], gate["outputs"]):
         text = json.dumps(kept)
         assert "ciphertext" in text and "offsets.topic.num.partitions" not in text
     settings = node_directory(stack.root, 1) / "server.properties"
     assert settings.stat().st_mode & 0o777 == 0o600
-    stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "7531"}
+    stack.cluster["extra"] = EXTRA | {"num.io.threads": "7531"}
     try:
         preview = stack.pulumi("preview", "--diff")
     finally:
-        stack.cluster["extra"] = FEW_PARTITIONS
+        stack.cluster["extra"] = EXTRA
     assert preview.returncode == 0 and "[secret]" in preview.stdout
     assert "7531" not in preview.stdout
 
 
 def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
         stack.policy = {"KL011": "advisory"}
@@ -226,17 +246,17 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
         del stack.cluster["listeners"][1]["advertised"]
     assert warned.returncode == 0 and "warning: broker 2, listener EXTERNAL" in warned.stdout
     assert "policies/config/test.json" in unknown and "KL999: no such policy" in unknown
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
     written = write(stack, "kept")
-    before = stack.pids()
-    os.kill(before[2], signal.SIGKILL)
+    old_pids = stack.pids()
+    os.kill(old_pids[2], signal.SIGKILL)
     stack.up("--refresh")
-    after = stack.pids()
-    assert after[2] != before[2]
-    assert (after[1], after[3]) == (before[1], before[3])
+    new_pids = stack.pids()
+    assert new_pids[2] != old_pids[2]
+    assert (new_pids[1], new_pids[3]) == (old_pids[1], old_pids[3])
     assert sorted(read(stack, "kept")) == sorted(written)
 
 
@@ -245,15 +265,15 @@ def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
 def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
     topic = f"rolled-{change}".replace(" ", "-")
     written = write(stack, topic)
-    before = stack.pids()
+    old_pids = stack.pids()
     if change == "heap and port":
         stack.cluster["heap"] = "264m"
         stack.cluster["listeners"][1]["port"] = consecutive_ports(4, 1)[0]
     else:
         stack.cluster["kafka_version"] = "4.3.1"
     output = stack.up()
-    after = stack.pids()
-    assert all(after[id] != before[id] for id in (1, 2, 3))
+    new_pids = stack.pids()
+    assert all(new_pids[id] != old_pids[id] for id in (1, 2, 3))
     order = [
         line.split()[2] + ("" if "LocalNode" in line else " ready")
         for line in output.splitlines()
@@ -274,20 +294,20 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
 def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_broker(
     stack: Deployment,
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["brokers"] = 4
     stack.up()
-    after = stack.pids()
-    assert {id: after[id] for id in (1, 2, 3)} == before
-    assert sorted(after) == [1, 2, 3, 4]
+    new_pids = stack.pids()
+    assert {id: new_pids[id] for id in (1, 2, 3)} == old_pids
+    assert sorted(new_pids) == [1, 2, 3, 4]
 
-    admin = AdminClient({"bootstrap.servers": bootstrap(stack)})
+    admin = AdminClient({"bootstrap.servers": bootstrap(stack, "INTERNAL")})
     topic = NewTopic("on-four", 1, replica_assignment=[[4]], config={"min.insync.replicas": "1"})
     admin.create_topics([topic])["on-four"].result(20)
     stack.cluster["brokers"] = 3
     output = stack.refused()
     assert "broker 4 would be removed and still holds" in output and "on-four-0" in output
-    assert stack.pids() == after
+    assert stack.pids() == new_pids
 
     admin.delete_topics(["on-four"])["on-four"].result(20)
     log = node_directory(stack.root, 4) / "log"
@@ -296,47 +316,47 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
         assert time.monotonic() < end
         time.sleep(0.2)
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touched(
     stack: Deployment, tmp_path: Path
 ) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     with deployment(tmp_path / "p", stack.cluster) as other:
         for command in ("preview", "up"):
             output = other.refused(command=command)
-            for id, pid in before.items():
+            for id, pid in old_pids.items():
                 properties = node_directory(stack.root, id) / "server.properties"
                 reported = f"is in use by pid {pid} (java) (Kafka with {properties})"
                 assert output.count(f"listener INTERNAL of node {id}: port ") == 1
                 assert reported in output
         assert not other.root.exists()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) -> None:
-    before = stack.pids()
+    old_pids = stack.pids()
     stack.cluster["controllers"]["count"] = 1
     try:
         output = stack.refused()
     finally:
         del stack.cluster["controllers"]["count"]
     assert "has the voters 1, 2, 3 and would get 1" in output
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 @pytest.mark.combination
 def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Deployment) -> None:
-    before, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
+    old_pids, memory, cluster = stack.pids(), recall(stack.root), stack.cluster
 
     def refusal(command: str, **change: Any) -> str:
         stack.cluster = cluster | change
         flags = ("--skip-preview",) if command == "up" else ()
         output = stack.refused(*flags, command=command)
-        assert stack.pids() == before
+        assert stack.pids() == old_pids
         assert recall(stack.root) == memory
         return output
 
@@ -360,34 +380,34 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 
     stack.cluster = cluster
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
 
 
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
     written = write(stack, "put-back")
-    before = stack.pids()
-    stack.cluster["extra"] = FEW_PARTITIONS | {
+    old_pids = stack.pids()
+    stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
         "super.users": "bob",  # of no type: the authorizer says so when it starts
     }
     output = stack.refused("--skip-preview")
-    stack.cluster["extra"] = FEW_PARTITIONS
+    stack.cluster["extra"] = EXTRA
     assert "node 1 did not come up: IllegalArgumentException: " in output, output
     assert "but got bob" in output, output
     assert "it was started again as it was and serves" in output
-    after = stack.pids()
-    assert after[1] != before[1]
-    assert (after[2], after[3]) == (before[2], before[3])
+    new_pids = stack.pids()
+    assert new_pids[1] != old_pids[1]
+    assert (new_pids[2], new_pids[3]) == (old_pids[2], old_pids[3])
     stack.up()
-    assert stack.pids() == after
+    assert stack.pids() == new_pids
     assert sorted(read(stack, "put-back")) == sorted(written)
 
 
 @pytest.mark.combination
 def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     """As after a SIGKILL of the CLI: a broker runs and the state does not know it."""
-    before = stack.pids()
+    old_pids = stack.pids()
     urn = next(
         line.strip()
         for line in stack.pulumi("stack", "--show-urns").stdout.replace("URN:", "\n").splitlines()
@@ -396,7 +416,63 @@ def test_a_broker_of_an_interrupted_run_is_adopted(stack: Deployment) -> None:
     removed = stack.pulumi("state", "delete", urn, "--yes", "--force", "--target-dependents")
     assert removed.returncode == 0, removed.stdout
     stack.up()
-    assert stack.pids() == before
+    assert stack.pids() == old_pids
+
+
+@pytest.fixture
+def producer(stack: Deployment) -> Iterator[SteadyProducer]:
+    """A client that writes to every broker through EXTERNAL during the test."""
+    servers, topic = bootstrap(stack, "EXTERNAL"), f"steady-{secrets.token_hex(3)}"
+    led_by_every_broker(servers, topic)
+    with SteadyProducer(servers, topic, len(REPLICAS)) as made:
+        yield made
+
+
+def renamed(stack: Deployment) -> list[dict[str, Any]]:
+    """The listeners, INTERNAL with another name and port."""
+    internal, external = stack.cluster["listeners"]
+    (port,) = consecutive_ports(3, 1)
+    return [{**internal, "name": "REPL", "port": port}, external]
+
+
+def interrupted(stack: Deployment) -> None:
+    """An update that Ctrl-C ends once it has restarted broker 1."""
+    with until_restarted(stack, lambda ids: 1 in ids) as child:
+        os.killpg(child.pid, signal.SIGINT)
+        child.communicate(timeout=PATIENCE)
+        assert child.returncode != 0
+
+
+def test_the_old_name_in_the_file_again_returns_after_an_interrupt(
+    stack: Deployment, producer: SteadyProducer
+) -> None:
+    pids, listeners = stack.pids(), stack.cluster["listeners"]
+    stack.cluster["listeners"] = renamed(stack)
+    interrupted(stack)
+    interrupted_pids = stack.pids()
+    assert restarted(pids, stack) == [1]
+    stack.cluster["listeners"] = listeners
+    stack.up()
+    assert restarted(interrupted_pids, stack) == [1]
+    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "EXTERNAL"}
+    assert producer.failed == []
+
+
+def test_three_steps_each_proved_with_all_brokers_serving(
+    stack: Deployment, producer: SteadyProducer
+) -> None:
+    pids = stack.pids()
+    stack.cluster["listeners"] = renamed(stack)
+    interrupted(stack)
+    assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
+    assert restarted(pids, stack) == [1, 2, 3]
+    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")
+    assert "step 2 of 3: brokers reach each other through REPL" in stack.up()
+    assert proved(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert "step 3 of 3: INTERNAL removed" in stack.up()
+    assert proved(stack) == seen(stack).keys() == {"REPL", "EXTERNAL"}
+    assert producer.failed == [] and len(producer.acknowledged) > 0
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:
@@ -419,27 +495,27 @@ def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
 
     cluster = local_cluster(1)
     port = cluster["listeners"][1]["port"]
-    with socket.socket() as listening, deployment(tmp_path / "p", cluster) as made:
+    with socket.socket() as listening, deployment(tmp_path / "p", cluster) as stack:
         listening.bind(("0.0.0.0", port))
         listening.listen()
-        output = made.refused()
+        output = stack.refused()
         assert f"listener EXTERNAL of node 1: port {port} is in use by pid {os.getpid()}" in output
-        assert made.pids() == {}
+        assert stack.pids() == {}
 
 
 @pytest.mark.combination
 def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_path: Path) -> None:
     cluster = local_cluster(1, gate="off", data="delete")
     cluster["listeners"] = cluster["listeners"][:1]
-    with deployment(tmp_path / "p", cluster) as made:
-        output = made.up()
+    with deployment(tmp_path / "p", cluster) as stack:
+        output = stack.up()
         assert "gate: off: the advertised listeners were not checked" in output
-        assert list(made.pids()) == [1]
-        copied(made, tmp_path / "copy").destroy()
-        assert list(made.pids()) == [1], "its state named the brokers and data of the original"
-        assert made.root.exists()
-        made.destroy()
-        assert not made.root.exists()
+        assert list(stack.pids()) == [1]
+        copied(stack, tmp_path / "copy").destroy()
+        assert list(stack.pids()) == [1], "its state named the brokers and data of the original"
+        assert stack.root.exists()
+        stack.destroy()
+        assert not stack.root.exists()
 
 
 def copied(stack: Deployment, folder: Path) -> Deployment:
@@ -468,7 +544,7 @@ def copied(stack: Deployment, folder: Path) -> Deployment:
     ids=["a property that Kafka refuses is quoted", "a broker that cannot start says why"],
 )
 def test_a_first_start_that_fails(tmp_path: Path, extra: dict[str, str], words: list[str]) -> None:
-    with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as made:
-        output = made.refused("--skip-preview")
+    with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as stack:
+        output = stack.refused("--skip-preview")
         assert all(word in output for word in words) and "\tat " not in output, output
-        assert made.pids() == {}
+        assert stack.pids() == {}

@@ -69,7 +69,11 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     refused = "kafka.nobody.invalid does not resolve"
     assert refused in project.fails(command="preview")
     assert refused in project.fails()
-    (broker,) = (it["urn"] for it in resources(project) if "container:Container" in it["urn"])
+    (broker,) = (
+        resource["urn"]
+        for resource in resources(project)
+        if "container:Container" in resource["urn"]
+    )
     assert refused in project.fails("--target", broker)
     running = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
     assert first["broker"] in running.split()

@@ -53,15 +53,15 @@ def test_a_project_of_any_name_is_previewed(project: Project) -> None:
 
 def test_a_stack_without_a_cluster_is_one_message(project: Project) -> None:
     project.runs("stack", "init", "dev")
-    told = project.fails(command="preview")
-    assert "stacks/Pulumi.dev.yaml, earshot:cluster: found " in told
-    assert "a map of settings with at least `placement`" in told
+    output = project.fails(command="preview")
+    assert "stacks/Pulumi.dev.yaml, earshot:cluster: found " in output
+    assert "a map of settings with at least `placement`" in output
 
 
 def test_the_plugin_names_the_command_that_installs_it(tmp_path: Path) -> None:
-    made = Project(tmp_path, "", prepared(tmp_path / "homes", {}))
+    project = Project(tmp_path, "", prepared(tmp_path / "homes", {}))
     (tmp_path / "plugin").mkdir()
     launcher = tmp_path / "plugin" / "pulumi-resource-earshot"
     launcher.write_bytes((TEMPLATE / "plugin" / launcher.name).read_bytes())
     launcher.chmod(0o755)
-    assert "fix: pulumi install" in made.printed(str(launcher), status=1)
+    assert "fix: pulumi install" in project.printed(str(launcher), status=1)

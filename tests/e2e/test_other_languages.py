@@ -56,40 +56,47 @@ def test_own_brokers_in_another_language(
     version, tool, check = SDKS[language]
     if shutil.which(tool) is None:
         lacking(f"no {tool} on PATH: install it")
-    made = docker_project(tmp_path / "p", docker_engine)
-    shutil.copytree(ROOT / "examples" / f"own-brokers-{language}", made.folder, dirs_exist_ok=True)
-    about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
+    project = docker_project(tmp_path / "p", docker_engine)
+    shutil.copytree(
+        ROOT / "examples" / f"own-brokers-{language}", project.folder, dirs_exist_ok=True
+    )
+    about = yaml.safe_load((project.folder / "Pulumi.yaml").read_text())
     about["name"] = "project"
     about["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
-    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    (project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
     hosts = install_language_hosts(tmp_path / "hosts")
-    made.environment["PATH"] = f"{hosts}:{made.environment['PATH']}"
-    plugins = made.folder / "home" / "plugins"
+    project.environment["PATH"] = f"{hosts}:{project.environment['PATH']}"
+    plugins = project.folder / "home" / "plugins"
     shutil.copytree(
         plugins / f"resource-docker-v{VERSION}", plugins / f"resource-docker-v{version}"
     )
     (port,) = free_ports(1)
     for key, value in {"image": kafka_image, "port": port}.items():
-        made.runs("config", "set", key, str(value))
+        project.runs("config", "set", key, str(value))
 
     # nothing but the executable of the installed package is needed
-    added = made.pulumi("package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600)
+    added = project.pulumi("package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600)
     assert added.returncode == 0, added.stdout
     checked = subprocess.run(
-        check, cwd=made.folder, env=made.environment, capture_output=True, text=True, timeout=600
+        check,
+        cwd=project.folder,
+        env=project.environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     try:
-        made.up()
-        found = made.outputs()
-        assert found["verdict"] == "pass" and found["unproved"] == ["INTERNAL"]
-        assert found["bootstrap"]["HOST"] == f"localhost:{port}"
-        assert "proof-of-kafka" not in made.runs("stack", "export")
-        assert "unchanged" in made.up("--expect-no-changes")
-        made.runs("config", "set", "host", "kafka.nobody.invalid")
-        assert "kafka.nobody.invalid does not resolve" in made.fails(command="preview")
+        project.up()
+        outputs = project.outputs()
+        assert outputs["verdict"] == "pass" and outputs["unproved"] == ["INTERNAL"]
+        assert outputs["bootstrap"]["HOST"] == f"localhost:{port}"
+        assert "proof-of-kafka" not in project.runs("stack", "export")
+        assert "unchanged" in project.up("--expect-no-changes")
+        project.runs("config", "set", "host", "kafka.nobody.invalid")
+        assert "kafka.nobody.invalid does not resolve" in project.fails(command="preview")
     finally:
-        made.destroy()
+        project.destroy()
 
 
 @pytest.fixture

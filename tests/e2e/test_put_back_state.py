@@ -16,24 +16,27 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(300)
 
 def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:
     cluster = local_cluster(brokers=1, validation={"records": 0, "deadline": 60})
-    with deployment(tmp_path / "p", cluster) as made:
-        project, copy = Project(made.folder), tmp_path / "state.json"
-        state = project.state_dir(made.stack)
-        made.up()
-        assert made.pulumi("stack", "export", "--file", str(copy)).returncode == 0
+    with deployment(tmp_path / "p", cluster) as stack:
+        project, copy = Project(stack.folder), tmp_path / "state.json"
+        state = project.state_dir(stack.stack)
+        stack.up()
+        assert stack.pulumi("stack", "export", "--file", str(copy)).returncode == 0
         before = memory.recall(state)
         (port,) = consecutive_ports(1, 1)
-        listeners = made.cluster["listeners"]
-        made.cluster["listeners"] = [*listeners, {"name": "MORE", "port": port, "scopes": ["host"]}]
-        made.up()
+        listeners = stack.cluster["listeners"]
+        stack.cluster["listeners"] = [
+            *listeners,
+            {"name": "MORE", "port": port, "scopes": ["host"]},
+        ]
+        stack.up()
         assert memory.recall(state).complete != before.complete
-        assert made.pulumi("stack", "import", "--file", str(copy)).returncode == 0
-        made.cluster["listeners"] = listeners
-        made.up()
+        assert stack.pulumi("stack", "import", "--file", str(copy)).returncode == 0
+        stack.cluster["listeners"] = listeners
+        stack.up()
         assert memory.recall(state) == before, "and not what no broker runs any more"
         runs = before.complete
         assert runs is not None
-        plan = plan_stack(project.read_cluster(made.stack), made.stack, state).plan
+        plan = plan_stack(project.read_cluster(stack.stack), stack.stack, state).plan
         assert Change.of(state, plan).steps == ()
         # a memory that is from elsewhere altogether
         listener = runs.nodes[0].listeners[1].model_copy(update={"port": port})
@@ -41,7 +44,7 @@ def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:
         others = (node.listeners[0], listener, *node.listeners[2:])
         wrong = runs.model_copy(update={"nodes": (node.model_copy(update={"listeners": others}),)})
         memory.complete(state, wrong, 0)
-        pids = made.pids()
-        said = made.up()
-        assert "node 1 runs other listeners than those that are remembered" in said
-        assert made.pids() == pids and memory.recall(state) == before
+        pids = stack.pids()
+        output = stack.up()
+        assert "node 1 runs other listeners than those that are remembered" in output
+        assert stack.pids() == pids and memory.recall(state) == before

@@ -18,13 +18,12 @@ import pytest
 import yaml
 
 from earshot.placement.docker import network_name
-from earshot.remote.image import ensure_image
 from earshot.validation.result import Cell
 from earshot.validation.terms import Stage
 from tests.e2e.clients import HERE, Client, client_on
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import DockerStack, docker_deployment, resolving_with
-from tests.e2e.images.load import base_image
+from tests.e2e.images.load import validator_images
 from tests.e2e.outside import Outside, outside
 from tests.e2e.ports import is_free
 from tests.skips import lacking
@@ -79,11 +78,15 @@ def deploy(
 
     Where the brokers are known to ``known``, Spark proves the listeners too; else the doctor alone.
     """
-    base = base_image(docker_engine)
+    base, validator = validator_images(docker_engine)
 
     @contextlib.contextmanager
     def deployed(cluster: dict[str, Any], known: Outside | None = None) -> Iterator[Running]:
-        ports = [port for it in cluster["listeners"] for port in it.get("published", {}).values()]
+        ports = [
+            port
+            for listener in cluster["listeners"]
+            for port in listener.get("published", {}).values()
+        ]
         names = cluster["names"].values()
         _must_be_free(docker_engine, list(names), ports)
         settled = cluster | {
@@ -99,8 +102,6 @@ def deploy(
         folder = tmp_path_factory.mktemp("adopted") / "p"
         with docker_deployment(folder, docker_engine, settled, config) as stack:
             stack.up()
-            with contextlib.closing(docker_engine.client()) as client:
-                validator = ensure_image(client, base)
             inside, beyond = (
                 client_on(docker_engine, network, client_image, validator, dns)
                 for network in (network_name(stack.stack), "bridge")
@@ -249,12 +250,14 @@ class TestThreeListeners:
 
     def test_each_is_proved_from_where_its_clients_stand(self, three: Running) -> None:
         cells = three.stack.report()["cells"]
-        assert {(it["vantage"], it["listener"], it["address"], it["verdict"]) for it in cells} == {
+        assert {
+            (cell["vantage"], cell["listener"], cell["address"], cell["verdict"]) for cell in cells
+        } == {
             ("internal", "LISTENER_BOB", "kafka0:29092", "pass"),
             ("host", "LISTENER_FRED", "localhost:9092", "pass"),
             ("external", "LISTENER_ALICE", f"{ALICE_HOST}:29094", "pass"),
         }
-        assert {it["lost"] for it in three.stack.report()["delivery"]} == {0}
+        assert {delivery["lost"] for delivery in three.stack.report()["delivery"]} == {0}
 
     def test_each_port_hands_out_its_own_address(self, three: Running) -> None:
         bob, fred, alice = (three.inside.listing(f"kafka0:{it}") for it in (29092, 9092, 29094))
@@ -303,6 +306,6 @@ class TestKraft:
 
     def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
         door = "kafka-test:9092"
-        found = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
-        assert kraft.inside.listing(door) == found
+        output = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
+        assert kraft.inside.listing(door) == output
         assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")

@@ -75,7 +75,9 @@ def test_two_workers_prove_every_cell_and_say_what_they_reached(
         }
         assert all(it.reached and it.resolved == ("127.0.0.1",) for it in vantage.reached)
     assert len(report.cells) == 3 * 4
-    assert {(it.acknowledged, it.read, it.lost) for it in report.delivery} == {(100, 100, 0)}
+    assert {
+        (delivery.acknowledged, delivery.read, delivery.lost) for delivery in report.delivery
+    } == {(100, 100, 0)}
 
 
 def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
@@ -96,4 +98,4 @@ def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
     }
     cause = next(cell.cause for cell in report.cells if cell.vantage == blind[0] and cell.cause)
     assert blind[0] in cause.observed and NAME in cause.observed
-    assert {item.lost for item in report.delivery} == {0}
+    assert {delivery.lost for delivery in report.delivery} == {0}

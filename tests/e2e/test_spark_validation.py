@@ -121,22 +121,40 @@ def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
 
 
 def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
-    cluster: Cluster, scratch: Path, own_cache: Path
+    cluster: Cluster, scratch: Path
 ) -> None:
-    reported: list[str] = []
-    report = validate(cluster.contract, replace(OPTIONS, record=True), reported.append)
+    report = validate(cluster.contract, OPTIONS)
     assert report.verdict is Verdict.PASS and report.exit_code == 0
     assert [(cell.listener, cell.broker) for cell in report.cells] == [
         (name, id) for name in LISTENERS for id in (1, 2, 3)
     ]
     assert all(cell.latency_ms for cell in report.cells)
-    pairs = {(it.written_through, it.read_through, it.broker) for it in report.delivery}
+    pairs = {
+        (delivery.written_through, delivery.read_through, delivery.broker)
+        for delivery in report.delivery
+    }
     assert pairs == {(a, b, id) for a in LISTENERS for b in LISTENERS for id in (1, 2, 3)}
-    assert {(it.acknowledged, it.read, it.unknown) for it in report.delivery} == {(1000, 1000, 0)}
-    assert [(it.leader, it.follower) for it in report.replication] == PAIRS
-    assert {(it.verdict, it.listener) for it in report.replication} == {(Verdict.PASS, "INTERNAL")}
-    assert any("Spark's classes" in text for text in reported)
+    assert {
+        (delivery.acknowledged, delivery.read, delivery.unknown) for delivery in report.delivery
+    } == {(1000, 1000, 0)}
+    assert [
+        (replication.leader, replication.follower) for replication in report.replication
+    ] == PAIRS
+    assert {(replication.verdict, replication.listener) for replication in report.replication} == {
+        (Verdict.PASS, "INTERNAL")
+    }
     assert own_topics(cluster.contract) == set()
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.combination
+def test_the_first_run_of_a_user_records_an_archive_of_sparks_classes(
+    cluster: Cluster, scratch: Path, own_cache: Path
+) -> None:
+    messages: list[str] = []
+    report = validate(cluster.contract, replace(OPTIONS, record=True), messages.append)
+    assert report.verdict is Verdict.PASS
+    assert any("Spark's classes" in text for text in messages)
     assert list(scratch.iterdir()) == []
     assert [path.name for path in own_cache.glob("archives/recording-*")] == []
     assert spark_classes_come_from_the_archive()
@@ -184,12 +202,13 @@ class Look:
         return [answer for _, asked, answer in self.answers if asked == what and answer]
 
 
+@pytest.mark.combination  # test_local_secure.py attacks a run, too
 @pytest.mark.parametrize(
     "guarded",
     [
         pytest.param(True, id="with authentication"),
         # shows that the attack finds what authentication keeps from it
-        pytest.param(False, id="without authentication", marks=pytest.mark.combination),
+        pytest.param(False, id="without authentication"),
     ],
 )
 def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, guarded: bool) -> None:
@@ -204,13 +223,13 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
 
     def act() -> None:
         look.sockets = open_sockets(psutil.Process())
-        look.answers += stranger.answers({item.port for item in look.sockets}, jar.name)
+        look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
         look.files = stranger.readable(scratch, [PLANTED])
 
     def go_on() -> None:
         # while jobs run, too: Spark drops the blocks of a job that is over
         while not over.is_set():
-            look.answers += stranger.answers({item.port for item in look.sockets}, jar.name)
+            look.answers += stranger.answers({socket.port for socket in look.sockets}, jar.name)
 
     def begin() -> None:
         act()
@@ -225,14 +244,14 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
             if attacking.ident is not None:
                 attacking.join()
     assert report.verdict is Verdict.PASS
-    assert {it.acknowledged for it in report.delivery} == {1}
+    assert {delivery.acknowledged for delivery in report.delivery} == {1}
     table = listed()
     for item in look.sockets:  # SECURITY.md lists each
         assert item.is_loopback and table.get(item.process) in (
             item.address,
             "as its listeners bind",
         )
-    driver = [item.port for item in look.sockets if item.process == "Spark driver"]
+    driver = [socket.port for socket in look.sockets if socket.process == "Spark driver"]
     assert len(driver) == 3, "one for its RPC, one for blocks, one for Python"
     # which no property of Spark's changes, and everybody has: they are public
     assert any(jar.read_bytes()[:1000] in answer for answer in look.answered("spark jar"))
@@ -258,7 +277,7 @@ def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
     cluster.advertise(3, INTERNAL=f"localhost:{closed}")
     report = validate(cluster.contract.for_scope(Scope.HOST), OPTIONS)
     assert {(cell.listener, cell.verdict) for cell in report.cells} == {("EXTERNAL", Verdict.PASS)}
-    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     broken = {
         (it.leader, it.follower): it.cause.observed
         for it in report.replication
@@ -287,7 +306,9 @@ def test_a_broker_whose_defaults_suit_no_record_of_ours() -> None:
         assert report.verdict is Verdict.PASS, report
         assert report.notes == (note,)
     # the doctor's records stand before them
-    assert {(it.acknowledged, it.read, it.foreign) for it in proven.delivery} == {(3000, 3000, 0)}
+    assert {
+        (delivery.acknowledged, delivery.read, delivery.foreign) for delivery in proven.delivery
+    } == {(3000, 3000, 0)}
     assert proven.replication == ()
     assert left - {"__consumer_offsets"} == {"__earshot-test-shared"}
 
@@ -297,8 +318,8 @@ def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
     report = validate(cluster.contract, OPTIONS)
     assert report.exit_code == 1
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
-    assert {it.broker for it in report.delivery} == {1, 3}
-    assert {it.verdict for it in report.delivery} == {Verdict.PASS}
+    assert {delivery.broker for delivery in report.delivery} == {1, 3}
+    assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     assert own_topics(cluster.contract) == set()
 
 
@@ -312,7 +333,11 @@ def test_a_broker_that_dies_meanwhile_fails_its_cells_and_only_those(
     assert failures(report) == {(name, 2): Stage.TCP for name in LISTENERS}
     cause = next(cell.cause for cell in report.cells if cell.broker == 2)
     assert cause is not None and "while the job ran" in cause.observed, cause
-    proven = {it.broker for it in report.delivery if it.acknowledged and not it.lost}
+    proven = {
+        delivery.broker
+        for delivery in report.delivery
+        if delivery.acknowledged and not delivery.lost
+    }
     assert proven == {1, 3}
     assert report.seconds < OPTIONS.deadline
 

@@ -10,7 +10,7 @@ import yaml
 
 from earshot.topology.names import Machine, Names, Resolution, UnresolvedName
 from earshot.topology.ways import Ways
-from tests.e2e.docker_hosts import docker_network
+from tests.e2e.docker_hosts import Network, docker_network
 from tests.e2e.images.base import hindrance
 from tests.e2e.images.load import client_image, kafka_image
 from tests.skips import lacking
@@ -28,23 +28,33 @@ SEEDS_BETWEEN = (30001, 30002, 30003)
 
 
 @pytest.fixture(scope="module")
-def judges() -> Iterator[list[Judge]]:
-    """Judges on two Docker hosts, each in a network namespace of its own."""
+def network() -> Iterator[Network]:
+    """A network of Docker hosts, each in a network namespace of its own."""
     if (reason := hindrance()) is not None:
         lacking(reason)
-    with docker_network() as network, contextlib.ExitStack() as stack:
-        hosts = [network.host() for _ in range(2)]
-        names = names_of((hosts[0].address, hosts[1].address))
-        yield [
-            stack.enter_context(judge(it, client_image(it.engine), kafka, names=names))
-            for it, kafka in zip(hosts, (kafka_image(hosts[0].engine), ""), strict=True)
-        ]
+    with docker_network() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def judging(judges: list[Judge]) -> Judge:
-    """The judge on the first host."""
-    return judges[0]
+def judging(network: Network) -> Iterator[Judge]:
+    """The judge on one Docker host."""
+    host = network.host()
+    with judge(host, client_image(host.engine)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def judges(network: Network) -> Iterator[list[Judge]]:
+    """Judges on two Docker hosts that know each other's names; the first has Kafka's image."""
+    hosts = [network.host() for _ in range(2)]
+    names = names_of((hosts[0].address, hosts[1].address))
+    kafka_images = (kafka_image(hosts[0].engine), "")
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(judge(host, client_image(host.engine), kafka, names=names))
+            for host, kafka in zip(hosts, kafka_images, strict=True)
+        ]
 
 
 @contextlib.contextmanager
@@ -94,8 +104,8 @@ def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> N
 
 
 @pytest.mark.combination
-def test_records_arrive_in_real_brokers_where_the_walk_says_so(judging: Judge) -> None:
-    first = random.SystemRandom().randrange(10**6)
+def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judge]) -> None:
+    first, judging = random.SystemRandom().randrange(10**6), judges[0]
     address = judging.host.address
     drawn = [kafka_topology(first + i, address, i) for i in range(KAFKA_COUNT)]
     with judging.running(drawn) as running:

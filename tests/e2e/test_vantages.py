@@ -88,10 +88,11 @@ def test_each_scope_is_proved_from_where_its_clients_stand(
     found = read_report(report.read_bytes(), "report")
     assert by_vantage(found) == dict.fromkeys(("internal", "host", "external"), Verdict.PASS)
     assert code == 0
-    assert [item.kind for item in found.vantages] == ["container", "host", "container"]
-    assert {(it.written_through, it.acknowledged, it.lost) for it in found.delivery} == {
-        (name, 300, 0) for name in ("INTERNAL", "HOST", "EXTERNAL")
-    }
+    assert [vantage.kind for vantage in found.vantages] == ["container", "host", "container"]
+    assert {
+        (delivery.written_through, delivery.acknowledged, delivery.lost)
+        for delivery in found.delivery
+    } == {(name, 300, 0) for name in ("INTERNAL", "HOST", "EXTERNAL")}
     assert of_this_run(docker_engine, broker) == []
 
 
@@ -157,7 +158,9 @@ def test_an_image_that_cannot_be_made_is_named_with_its_step(
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert "validator image: step 2/" in cell.reason and "FROM ${BASE}" in cell.reason
     assert "registry.invalid" in cell.reason
-    assert "validator.base" in next(it.reason for it in report.vantages if it.name == "internal")
+    assert "validator.base" in next(
+        vantage.reason for vantage in report.vantages if vantage.name == "internal"
+    )
 
 
 def test_a_container_that_is_killed_leaves_its_cells_undecided(

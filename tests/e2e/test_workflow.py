@@ -71,9 +71,9 @@ def project(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     more = {"STACK": STACK, "RUNNER_TEMP": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
     environment = prepared(folder / "p", {**more, "DOCKER_HOST": engine})
     about = folder / "p" / "Pulumi.yaml"
-    found = yaml.safe_load(about.read_text())
-    found["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
-    about.write_text(yaml.safe_dump(found))
+    document = yaml.safe_load(about.read_text())
+    document["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
+    about.write_text(yaml.safe_dump(document))
     install_docker_double(folder / "p" / "home")
     made = Project(folder / "p", "import pulumi_docker as docker\n", environment)
     made.runs("stack", "init", STACK)

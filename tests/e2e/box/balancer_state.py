@@ -97,23 +97,23 @@ def balancers(server: Moto) -> tuple[Balancer, ...]:
 
 def forwardings(server: Moto) -> tuple[Forwarding, ...]:
     elb = server.client("elbv2")
-    return tuple(_forwarding(elb, item) for item in balancers(server))
+    return tuple(_forwarding(elb, balancer) for balancer in balancers(server))
 
 
 def _forwarding(elb: Any, balancer: Balancer) -> Forwarding:
     # before the groups: a listener may be made between the two questions
     listeners = elb.describe_listeners(LoadBalancerArn=balancer.arn)["Listeners"]
     groups = {
-        item["TargetGroupArn"]: _group(elb, item)
-        for item in elb.describe_target_groups(LoadBalancerArn=balancer.arn)["TargetGroups"]
+        target_group["TargetGroupArn"]: _group(elb, target_group)
+        for target_group in elb.describe_target_groups(LoadBalancerArn=balancer.arn)["TargetGroups"]
     }
     ports, idle = {}, [6000]
-    for item in listeners:
-        group = groups.get(item["DefaultActions"][0]["TargetGroupArn"])
+    for listener in listeners:
+        group = groups.get(listener["DefaultActions"][0]["TargetGroupArn"])
         if group is None:
             continue  # it has gone since
-        ports[int(item["Port"])] = group
-        listed = elb.describe_listener_attributes(ListenerArn=item["ListenerArn"])["Attributes"]
+        ports[int(listener["Port"])] = group
+        listed = elb.describe_listener_attributes(ListenerArn=listener["ListenerArn"])["Attributes"]
         idle += [int(it["Value"]) for it in listed if it["Key"] == _IDLE]
     return Forwarding(balancer, ports, min(idle))
 
@@ -147,7 +147,11 @@ def address_rules(
     for number, subnet in enumerate(balancer.subnets):
         for address in (balancer.private[number], *public[number : number + 1]):
             for port, group in sorted(forwarding.ports.items()):
-                near = [it for it in group.targets if group.cross_zone or _within(it, subnet)]
+                near = [
+                    target
+                    for target in group.targets
+                    if group.cross_zone or _within(target, subnet)
+                ]
                 targets = [it for it in near if healthy(group, it)] or near
                 lines += _in_turn(f"-d {address} -p tcp --dport {port}", targets)
     return "\n".join((*lines, "-A POSTROUTING -j MASQUERADE", "COMMIT")) + "\n"

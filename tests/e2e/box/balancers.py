@@ -115,7 +115,7 @@ class Balancers:
         """Do all that it takes to be as ``held`` has it; raises what went wrong with checks."""
         if self._failed is not None:
             raise self._failed
-        wanted = {it.balancer.arn: it for it in held.balancers}
+        wanted = {balancer.balancer.arn: balancer for balancer in held.balancers}
         for arn in self._played.keys() - wanted.keys():
             self._remove(arn)
         for arn, forwarding in wanted.items():

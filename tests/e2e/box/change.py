@@ -90,7 +90,7 @@ def ids(box: CloudBox) -> dict[str, str]:
 def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
     """What was done with instances, and which said that they were in sync, in its order."""
     found: list[tuple[float, str, str]] = [
-        (it.when, it.what, it.name) for it in box.fleet.doings if it.when > since
+        (doing.when, doing.what, doing.name) for doing in box.fleet.doings if doing.when > since
     ]
     ssm, reported = box.server.client("ssm"), set[tuple[str, int | None]]()
     for id, name in BROKERS.items():
@@ -149,7 +149,7 @@ def begins(traffic: Traffic, secured: SecuredBox, side: Any, listener: str, fold
 def seen(secured: SecuredBox) -> dict[str, bool]:
     """The listeners of the contract, and which of them are leaving."""
     contract = secured.stack.project.outputs()["contract"]
-    return {it["name"]: it["leaving"] for it in contract["listeners"]}
+    return {listener["name"]: listener["leaving"] for listener in contract["listeners"]}
 
 
 def test_a_listener_comes_and_another_one_moves_with_its_clients(
@@ -159,7 +159,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     port."""
     box, folder = secured.box, tmp_path_factory.mktemp("clients")
     begins(traffic, secured, "outside", EXTERNAL, folder)
-    known = secured.client("app", EXTERNAL)
+    client = secured.client("app", EXTERNAL)
     first, running = kept(box), ids(box)
     changed = cluster(box)
     internal, external = changed["listeners"]
@@ -168,14 +168,14 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     secured.stack.configure(changed)
     began = time.time()
     with until_replaced(secured, 1) as child:
-        late = {"app": (known, "app-orders")}
+        late = {"app": (client, "app-orders")}
         became = secured.became(secured.laptop, folder / "late.json", late)
         assert became == {"app": "written"}, "through the brokers that have not moved"
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
-    reported = secured.stack.up()
-    assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in reported
+    output = secured.stack.up()
+    assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in output
     assert happened(box, began) == one_by_one((1, 2, 3))
     assert kept(box) == first
     assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}
@@ -202,7 +202,7 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
 ) -> None:
     """The third step, in which the CLI is killed."""
     box, running = secured.box, ids(secured.box)
-    broker = next(it for it in box.held().machines.values() if it.name == BROKERS[2])
+    broker = next(machine for machine in box.held().machines.values() if machine.name == BROKERS[2])
     with box.place("inside") as inside:
         held = inside.command("bash", "-c", f"exec 3<>/dev/tcp/{broker.private}/19092; sleep 600")
         with subprocess.Popen(held) as client:

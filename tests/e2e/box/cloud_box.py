@@ -86,9 +86,9 @@ class CloudBox:
     def instances(self) -> dict[str, Instance]:
         """Those that were switched on and are to run, by their tag Name."""
         found = (
-            (it.name, self.fleet.instance(it.id))
-            for it in self.held().machines.values()
-            if it.running
+            (machine.name, self.fleet.instance(machine.id))
+            for machine in self.held().machines.values()
+            if machine.running
         )
         return {name: instance for name, instance in found if instance is not None}
 
@@ -152,11 +152,11 @@ class CloudBox:
     def public_zone(self, name: str) -> str:
         """The id of the public zone of that name, which is none of the stack's; made if need be."""
         route53 = self.server.client("route53")
-        for item in route53.list_hosted_zones()["HostedZones"]:
-            if item["Name"] == f"{name}." and not item["Config"].get("PrivateZone"):
-                return str(item["Id"].rpartition("/")[2])
-        made = route53.create_hosted_zone(Name=name, CallerReference=secrets.token_hex(4))
-        return str(made["HostedZone"]["Id"].rpartition("/")[2])
+        for hosted_zone in route53.list_hosted_zones()["HostedZones"]:
+            if hosted_zone["Name"] == f"{name}." and not hosted_zone["Config"].get("PrivateZone"):
+                return str(hosted_zone["Id"].rpartition("/")[2])
+        answer = route53.create_hosted_zone(Name=name, CallerReference=secrets.token_hex(4))
+        return str(answer["HostedZone"]["Id"].rpartition("/")[2])
 
     def stack(self, folder: Path, place: Place | None = None) -> BoxStack:
         """A stack of the project's own program, not configured yet.
@@ -184,20 +184,20 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
     engines: dict[str, Sequence[str]] = {}
     default = instance_image(engine)
     archive = kafka_archive(folder)
-    with contextlib.ExitStack() as made:
-        there = made.enter_context(ground(engine, mark))
-        server = made.enter_context(moto_server(folder, there.vpc.gateway))
-        depot = made.enter_context(Depot(there.vpc.gateway, {"kafka.tgz": archive.path}).open())
+    with contextlib.ExitStack() as cleanup:
+        there = cleanup.enter_context(ground(engine, mark))
+        server = cleanup.enter_context(moto_server(folder, there.vpc.gateway))
+        depot = cleanup.enter_context(Depot(there.vpc.gateway, {"kafka.tgz": archive.path}).open())
         skies = Skies(server, there.vpc.range, there.elastic)
         sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
         for side, wire in sides.items():
-            made.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
+            cleanup.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
 
         def image(name: str) -> str:
             return images.get(name, default)
 
         fleet = Fleet(engine, server, there, image, mark, folder, engines)
         balancers = Balancers(engine, server, there, client_image(engine), mark)
-        watch = made.enter_context(Watch(server, fleet, balancers))
+        watch = cleanup.enter_context(Watch(server, fleet, balancers))
         parts = (mark, fleet, images, engines, watch, balancers)
         yield CloudBox(engine, server, there, depot, archive, folder, *parts)

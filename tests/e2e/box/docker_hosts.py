@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from earshot.remote.image import ensure_image
 from tests.e2e.box.cloud_box import CloudBox
-from tests.e2e.images.load import base_image, docker_host_image
+from tests.e2e.images.load import docker_host_image, validator_images
 
 WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
 """What an engine in a container needs besides what systemd does: it forwards packets, and enters
@@ -20,9 +18,7 @@ def give_engines(
 ) -> str:
     """Instances of these ``names`` will have an engine, and the images in a file of ``folder``;
     returns the name of the base image. ``options`` are more of Docker's for them."""
-    base = base_image(box.engine)
-    with contextlib.closing(box.engine.client()) as client:
-        validator = ensure_image(client, base)
+    base, validator = validator_images(box.engine)
     images = folder / "images.tar"
     box.engine.run("save", "--output", str(images), kafka_image, validator, base)
     for name in names:
@@ -35,5 +31,5 @@ def give_engines(
 def journals(box: CloudBox) -> str:
     """The end of what each instance says of its set-up and its engine."""
     units = ("docker-prepare", "docker")
-    logs = {name: it.journal(*units) for name, it in box.instances().items()}
+    logs = {name: instance.journal(*units) for name, instance in box.instances().items()}
     return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())

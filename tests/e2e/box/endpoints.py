@@ -42,15 +42,19 @@ def endpoints(server: Moto, vpc: str, held: Held) -> tuple[Endpoint, ...]:
     of_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
     listed = ec2.describe_vpc_endpoints(Filters=of_vpc)["VpcEndpoints"]
     services = {
-        item["ServiceName"]: item["NetworkLoadBalancerArns"]
-        for item in ec2.describe_vpc_endpoint_service_configurations()["ServiceConfigurations"]
+        configuration["ServiceName"]: configuration["NetworkLoadBalancerArns"]
+        for configuration in ec2.describe_vpc_endpoint_service_configurations()[
+            "ServiceConfigurations"
+        ]
     }
     found = []
     for item in listed:
         if item["VpcEndpointType"] != "Interface" or item["State"] == "deleted":
             continue
         behind = [
-            it for it in held.balancers if it.balancer.arn in services.get(item["ServiceName"], ())
+            balancer
+            for balancer in held.balancers
+            if balancer.balancer.arn in services.get(item["ServiceName"], ())
         ]
         found.append(
             Endpoint(
@@ -82,7 +86,7 @@ class Endpoints:
 
     def follow(self, held: Held) -> None:
         """Do all that it takes to be as moto and ``held`` have it."""
-        wanted = {it.id: it for it in endpoints(self.server, self.vpc.id, held)}
+        wanted = {endpoint.id: endpoint for endpoint in endpoints(self.server, self.vpc.id, held)}
         for id in self._played.keys() - wanted.keys():
             self._remove(id)
         for id, item in wanted.items():

@@ -72,7 +72,7 @@ def test_one_listener_for_both_sides_proved_by_the_update_too(
         stack.up()
         report = stack.validate(tmp_path)
         assert passed(report) == {(side, "PLAINTEXT", 1) for side in ("internal", "external")}
-        (advertised,) = {it.address for it in report.cells}
+        (advertised,) = {cell.address for cell in report.cells}
         assert advertised.host.startswith("ec2-"), "which inside is the private address"
         stack.destroy()
 
@@ -87,7 +87,9 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
     assert passed(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in (1, 2)}
 
     name = "broker-2.kafka.example.com"
-    broker = next(it for it in box.held().machines.values() if it.name == "test-broker-2")
+    broker = next(
+        machine for machine in box.held().machines.values() if machine.name == "test-broker-2"
+    )
     route53 = box.server.client("route53")
     other = {"Name": "other.kafka.example.com", "Type": "A", "TTL": 60}
     change = {"ResourceRecordSet": {**other, "ResourceRecords": [{"Value": "198.18.0.1"}]}}
@@ -126,7 +128,7 @@ def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: P
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stdout + done.stderr
     report = read_report(done.stdout.encode(), "doctor")
-    assert {str(it.address) for it in report.cells} == {f"{name}:910{id}" for id in (1, 2)}
+    assert {str(cell.address) for cell in report.cells} == {f"{name}:910{id}" for id in (1, 2)}
     stack.destroy()
     box.settle()
     assert box.held().balancers == ()

@@ -37,12 +37,12 @@ def packet_rules(groups: list[Any], members: Members, resolver: str) -> str:
 
 
 def _lines(chain: str, peer: str, permissions: list[Any], members: Members) -> Iterator[str]:
-    for item in permissions:
-        peers = [it["CidrIp"] for it in item.get("IpRanges", [])]
-        for pair in item.get("UserIdGroupPairs", []):
+    for permission in permissions:
+        peers = [ip_range["CidrIp"] for ip_range in permission.get("IpRanges", [])]
+        for pair in permission.get("UserIdGroupPairs", []):
             peers += members.get(pair["GroupId"], ())
         for found in peers:
-            yield f"-A {chain} {peer} {found}{_what(item)} -j ACCEPT\n"
+            yield f"-A {chain} {peer} {found}{_what(permission)} -j ACCEPT\n"
 
 
 def _what(permission: Any) -> str:

@@ -207,5 +207,5 @@ class Fleet:
         booted.volumes.add(disk.id)
 
     def _state(self, booted: Booted) -> Any:
-        shown = self._engine.run("inspect", "--format={{json .State}}", booted.instance.container)
-        return json.loads(shown)
+        output = self._engine.run("inspect", "--format={{json .State}}", booted.instance.container)
+        return json.loads(output)

@@ -53,11 +53,11 @@ class Ground:
 @contextlib.contextmanager
 def ground(engine: Engine, mark: str) -> Iterator[Ground]:
     """Two networks with ranges that nobody else on the engine has, gone at the end."""
-    with contextlib.ExitStack() as made:
+    with contextlib.ExitStack() as cleanup:
         vpc = _network(engine, f"earshot-box-{mark}-vpc", _vpc)
-        made.callback(engine.run, "network", "rm", vpc.name)
+        cleanup.callback(engine.run, "network", "rm", vpc.name)
         outside = _network(engine, f"earshot-box-{mark}-outside", _outside)
-        made.callback(engine.run, "network", "rm", outside.name)
+        cleanup.callback(engine.run, "network", "rm", outside.name)
         yield Ground(vpc, outside)
 
 

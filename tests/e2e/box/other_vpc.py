@@ -90,17 +90,17 @@ class OtherVpc:
 @contextlib.contextmanager
 def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
     """A VPC of moto with a network, gone at the end; endpoints in it must be gone before."""
-    with contextlib.ExitStack() as made:
+    with contextlib.ExitStack() as cleanup:
         wire = network(box.engine, f"earshot-box-{box.mark}-{name}")
-        made.callback(box.engine.run, "network", "rm", wire.name)
+        cleanup.callback(box.engine.run, "network", "rm", wire.name)
         found = _made(box, wire)
         skies = Skies(box.server, wire.range, box.ground.elastic)
-        made.enter_context(dns_server(Horizon(skies, "inside"), wire.gateway, 53))
-        made.enter_context(routed(box, found))
+        cleanup.enter_context(dns_server(Horizon(skies, "inside"), wire.gateway, 53))
+        cleanup.enter_context(routed(box, found))
         played = Endpoints(box.engine, box.server, found)
-        made.callback(played.close)
+        cleanup.callback(played.close)
         box.watch.others.append(played)
-        made.callback(box.watch.others.remove, played)
+        cleanup.callback(box.watch.others.remove, played)
         yield found
 
 
@@ -170,17 +170,17 @@ def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
     plain = [("POSTROUTING", f"-s {one} -d {two} -j ACCEPT")
              for one, two in ((here, brokers), (brokers, here))]  # fmt: skip
     routes = Routes(box.server, chain, here, brokers)
-    with contextlib.ExitStack() as made:
+    with contextlib.ExitStack() as cleanup:
         _iptables("--new-chain", chain)
-        made.callback(_iptables, "--delete-chain", chain)
-        made.callback(_iptables, "--flush", chain)
+        cleanup.callback(_iptables, "--delete-chain", chain)
+        cleanup.callback(_iptables, "--flush", chain)
         _iptables("-I", *jump)
-        made.callback(_iptables, "-D", *jump)
+        cleanup.callback(_iptables, "-D", *jump)
         for rule in plain:
             _iptables("-t nat -I", *rule)
-            made.callback(_iptables, "-t nat -D", *rule)
+            cleanup.callback(_iptables, "-t nat -D", *rule)
         box.watch.others.append(routes)
-        made.callback(box.watch.others.remove, routes)
+        cleanup.callback(box.watch.others.remove, routes)
         yield
 
 

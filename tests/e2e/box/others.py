@@ -141,20 +141,20 @@ def _private_zone(box: CloudBox) -> str:
     ec2 = box.server.client("ec2")
     id = ec2.create_vpc(CidrBlock=str(box.ground.vpc.range))["Vpc"]["VpcId"]
     ec2.modify_vpc_attribute(VpcId=id, EnableDnsHostnames={"Value": True})
-    made = box.server.client("route53").create_hosted_zone(
+    answer = box.server.client("route53").create_hosted_zone(
         Name=ZONE,
         CallerReference=secrets.token_hex(4),
         HostedZoneConfig={"PrivateZone": True},
         VPC={"VPCRegion": REGION, "VPCId": id},
     )
-    return str(made["HostedZone"]["Id"])
+    return str(answer["HostedZone"]["Id"])
 
 
 @contextlib.contextmanager
 def others(box: CloudBox, image: str, folder: Path) -> Iterator[Others]:
     """Three brokers that serve, with the settings of `Listeners`; gone at the end."""
-    with contextlib.ExitStack() as made:
-        nat, outside = made.enter_context(on_both_sides(box))
+    with contextlib.ExitStack() as cleanup:
+        nat, outside = cleanup.enter_context(on_both_sides(box))
         inside(nat.pid, "sysctl -q -w net.ipv4.ip_forward=1")
         addresses = {id: str(box.ground.vpc.range[256 + 10 + id]) for id in IDS}
         zone = _private_zone(box)
@@ -164,18 +164,18 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[Others]:
         project = aws_project(folder / "program", box.server, name="others")
         project.write(PROGRAM)
         places = {
-            "vpc": (made.enter_context(box.place("inside")), INTERNAL),
-            "outside": (made.enter_context(box.place("outside")), EXTERNAL),
+            "vpc": (cleanup.enter_context(box.place("inside")), INTERNAL),
+            "outside": (cleanup.enter_context(box.place("outside")), EXTERNAL),
         }
         found = Others(box, project, nat, addresses, zone, places, folder)
         found.configure(found.inputs())
         project.up()
-        made.callback(project.destroy)
+        cleanup.callback(project.destroy)
         for id in IDS:
-            made.enter_context(_broker(found, id, image))
-        made.enter_context(found.mapped())
+            cleanup.enter_context(_broker(found, id, image))
+        cleanup.enter_context(found.mapped())
         end = time.monotonic() + START_SECONDS
-        while {it.verdict for it in found.asked("doctor", "vpc").cells} != {Verdict.PASS}:
+        while {cell.verdict for cell in found.asked("doctor", "vpc").cells} != {Verdict.PASS}:
             assert time.monotonic() < end
         yield found
 

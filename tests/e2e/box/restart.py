@@ -92,9 +92,9 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
     assert ids(box) == running, "they are the same instances"
     assert kept(box) == before
     types = {
-        item["InstanceType"]
-        for it in box.server.client("ec2").describe_instances()["Reservations"]
-        for item in it["Instances"]
+        instance["InstanceType"]
+        for reservation in box.server.client("ec2").describe_instances()["Reservations"]
+        for instance in reservation["Instances"]
     }
     assert types == {"t4g.large"}
     assert all((brokers.report(id).booted or 0) > (boots[id] or 0) for id in BROKERS)

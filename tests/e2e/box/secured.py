@@ -87,7 +87,7 @@ class SecuredBox:
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
         assert done.returncode in (0, 3), done.stdout + done.stderr  # INTERNAL was not asked for
         found = read_report(report.read_bytes(), report.name)
-        assert {it.verdict for it in found.delivery} == {Verdict.PASS}, found.delivery
+        assert {delivery.verdict for delivery in found.delivery} == {Verdict.PASS}, found.delivery
 
     def parameter(self, name: str) -> str:
         ssm = self.box.server.client("ssm")
@@ -112,9 +112,9 @@ class SecuredBox:
         ``file`` is written."""
         file.write_text(json.dumps(list(clients.values())))
         command = place.command(sys.executable, "-m", "tests.e2e.distant_writers", str(file))
-        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
-        assert said.returncode == 0, said.stderr
-        return dict(zip(clients, json.loads(said.stdout), strict=True))
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+        assert process.returncode == 0, process.stderr
+        return dict(zip(clients, json.loads(process.stdout), strict=True))
 
     def searched(self, name: str, folder: Path) -> set[str]:
         """The files of the instance called ``name`` that hold a secret.
@@ -130,19 +130,20 @@ class SecuredBox:
 
     def fetched(self, name: str) -> dict[str, str]:
         """By file of an instance's secrets, its mode and owner."""
-        listed = self.box.instance(name).run("find", SECRETS, "-type", "f", "-printf", "%f %m %u\n")
+        output = self.box.instance(name).run("find", SECRETS, "-type", "f", "-printf", "%f %m %u\n")
         return {
-            file: rights for file, _, rights in (it.partition(" ") for it in listed.splitlines())
+            file: rights
+            for file, _, rights in (line.partition(" ") for line in output.splitlines())
         }
 
 
 def security_of(report: Report) -> set[tuple[str, str]]:
     """The listeners of cells that passed, with the protocol of each."""
     return {
-        (cell.listener, item.detail.partition(",")[0])
+        (cell.listener, stage.detail.partition(",")[0])
         for cell in report.cells
-        for item in cell.stages
-        if item.stage is Stage.SECURITY and cell.verdict is Verdict.PASS
+        for stage in cell.stages
+        if stage.stage is Stage.SECURITY and cell.verdict is Verdict.PASS
     }
 
 
@@ -165,11 +166,11 @@ def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
 @contextlib.contextmanager
 def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
     """The `cluster` as a stack of a project in ``folder``, up."""
-    before = box.server.holdings()
+    old_holdings = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(folder, laptop)
         stack.configure(cluster(box))
-        made = SecuredBox(box, stack, laptop, before)
+        made = SecuredBox(box, stack, laptop, old_holdings)
         with (
             watched(made.said),
             attacked(made.folder, made.secrets_by_now, list, laptop.pid) as made.attack,

@@ -40,9 +40,9 @@ OPTION_1: dict[str, Any] = {
 
 def passed(report: Report) -> set[tuple[str, str, int]]:
     """Vantage, listener and broker of the cells that passed, which must be all of them."""
-    assert [(it, it.reason) for it in report.cells if it.verdict is not Verdict.PASS] == []
+    assert [(cell, cell.reason) for cell in report.cells if cell.verdict is not Verdict.PASS] == []
     assert report.exit_code == 0
-    return {(it.vantage, it.listener, it.broker) for it in report.cells}
+    return {(cell.vantage, cell.listener, cell.broker) for cell in report.cells}
 
 
 def template() -> dict[str, Any]:
@@ -93,10 +93,13 @@ class BoxStack:
 
     def configure(self, cluster: Mapping[str, Any]) -> None:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
-        found = yaml.safe_load(path.read_text())
-        settings = {f"aws:{name}": it for name, it in aws_settings(self.project.server).items()}
-        found["config"] = {**settings, "earshot:cluster": dict(cluster)}
-        path.write_text(yaml.safe_dump(found, sort_keys=False))
+        document = yaml.safe_load(path.read_text())
+        settings = {
+            f"aws:{name}": aws_setting
+            for name, aws_setting in aws_settings(self.project.server).items()
+        }
+        document["config"] = {**settings, "earshot:cluster": dict(cluster)}
+        path.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed; else what the instances logged is told too."""

@@ -50,7 +50,7 @@ def look(server: Moto) -> Held:
     # before the targets of balancers: a target that leaves before its machine stops is seen to
     instances = list(_instances(ec2))
     volumes = ec2.describe_volumes()["Volumes"]
-    sizes = {item["VolumeId"]: int(item["Size"]) for item in volumes}
+    sizes = {volume["VolumeId"]: int(volume["Size"]) for volume in volumes}
     elastic = {private: public for public, private in addresses(ec2).items()}
     members: dict[str, set[str]] = {}
     groups_at: dict[str, frozenset[str]] = {}
@@ -67,13 +67,13 @@ def look(server: Moto) -> Held:
     for item in instances:
         private = item["PrivateIpAddress"]
         attached = [
-            it["Ebs"]["VolumeId"]
-            for it in item["BlockDeviceMappings"]
-            if it["DeviceName"] != item["RootDeviceName"]
+            mapping["Ebs"]["VolumeId"]
+            for mapping in item["BlockDeviceMappings"]
+            if mapping["DeviceName"] != item["RootDeviceName"]
         ]
         machines[item["InstanceId"]] = Machine(
             id=item["InstanceId"],
-            name=next((it["Value"] for it in item.get("Tags", []) if it["Key"] == "Name"), ""),
+            name=next((tag["Value"] for tag in item.get("Tags", []) if tag["Key"] == "Name"), ""),
             running=item["State"]["Name"] == "running",
             launched=item["LaunchTime"].timestamp(),
             private=private,
@@ -93,21 +93,21 @@ def look(server: Moto) -> Held:
 def _instances(ec2: Any) -> Iterator[Any]:
     states = [{"Name": "instance-state-name", "Values": ["running", "stopping", "stopped"]}]
     for reservation in ec2.describe_instances(Filters=states)["Reservations"]:
-        for item in reservation["Instances"]:
-            if item.get("PrivateIpAddress"):
-                yield item
+        for instance in reservation["Instances"]:
+            if instance.get("PrivateIpAddress"):
+                yield instance
 
 
 def addresses(ec2: Any) -> dict[str, str]:
     """Every Elastic IP, with the private address that it leads to; empty where it leads nowhere."""
     found = {}
-    for item in ec2.describe_addresses()["Addresses"]:
-        private = item.get("PrivateIpAddress", "")
-        if not private and (id := item.get("InstanceId")):
+    for address in ec2.describe_addresses()["Addresses"]:
+        private = address.get("PrivateIpAddress", "")
+        if not private and (id := address.get("InstanceId")):
             held = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
             gone = held["State"]["Name"] in ("shutting-down", "terminated")
             private = "" if gone else held["PrivateIpAddress"]
-        found[item["PublicIp"]] = private
+        found[address["PublicIp"]] = private
     return found
 
 

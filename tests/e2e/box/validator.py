@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from earshot.remote.image import context, ensure_image
+from earshot.remote.image import context
 from earshot.remote.orders import LATEST
 from earshot.remote.user_data import HOME
 from earshot.report.json import read_report
@@ -25,7 +25,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.docker_engine import Engine
-from tests.e2e.images.load import base_image, instance_image
+from tests.e2e.images.load import instance_image, validator_images
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -37,8 +37,8 @@ STACK_STATE = Path(".earshot", "stacks", "test")
 def validator_instance_image(engine: Engine) -> str:
     """The instance image with the validator image's Python, at the place that its lock names."""
     lock = hashlib.sha256(context()["requirements.lock"]).hexdigest()[:12]
+    _, python = validator_images(engine)
     with contextlib.closing(engine.client()) as client:
-        python = ensure_image(client, base_image(engine))
         text = (
             f"FROM {python} AS validator\n"
             f"FROM {instance_image(engine)}\n"
@@ -66,7 +66,7 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
     prepared: CloudBox, tmp_path: Path
 ) -> None:
     box = prepared
-    before = box.server.holdings()
+    old_holdings = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(tmp_path / "stack", laptop)
         stack.configure(
@@ -75,20 +75,25 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
         stack.up()
         file = stack.project.folder / STACK_STATE / "report.json"
         report = read_report(file.read_bytes(), str(file))
-        found = {(it.vantage, it.listener, it.broker): it.verdict for it in report.cells}
+        found = {(cell.vantage, cell.listener, cell.broker): cell.verdict for cell in report.cells}
         assert found == {
             ("internal", "INTERNAL", 1): Verdict.PASS,
             ("external", "EXTERNAL", 1): Verdict.PASS,
         }
         assert report.exit_code == 0
-        assert {(it.written_through, it.read_through, it.lost) for it in report.delivery} == {
+        assert {
+            (delivery.written_through, delivery.read_through, delivery.lost)
+            for delivery in report.delivery
+        } == {
             ("INTERNAL", "INTERNAL", 0),
             ("EXTERNAL", "EXTERNAL", 0),
         }
 
-        own = next(it for it in box.held().machines.values() if it.name == "test-validator")
+        own = next(
+            machine for machine in box.held().machines.values() if machine.name == "test-validator"
+        )
         assert not own.elastic
-        inside = next(it for it in report.vantages if it.name == "internal")
+        inside = next(vantage for vantage in report.vantages if vantage.name == "internal")
         assert inside.kind == "remote" and inside.where.startswith(
             "ip-" + own.private.replace(".", "-")
         )
@@ -107,14 +112,14 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
         assert "unchanged" in stack.up("--expect-no-changes")
         stack.destroy()
     box.settle()
-    assert box.server.holdings() == before and box.fleet.left == []
+    assert box.server.holdings() == old_holdings and box.fleet.left == []
 
 
 def _security(report: Report) -> set[tuple[str, str]]:
     """How the doctor came in, by listener."""
     return {
-        (cell.listener, item.detail.partition(",")[0])
+        (cell.listener, stage.detail.partition(",")[0])
         for cell in report.cells
-        for item in cell.stages
-        if item.stage is Stage.SECURITY
+        for stage in cell.stages
+        if stage.stage is Stage.SECURITY
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import traceback
-from types import TracebackType
 from typing import Protocol, Self
 
 from tests.doubles.aws.cloud import ClientError
@@ -40,19 +39,14 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         with self._changed:
             self._over = True
             self._changed.notify_all()
         self._thread.join()
         self._balancers.close()
         self._fleet.close()
-        if self._failed is not None and error is None:
+        if self._failed is not None and kind is None:
             raise self._failed
 
     def settle(self, seconds: float) -> None:

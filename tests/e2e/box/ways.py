@@ -90,12 +90,12 @@ class Bastion:
     def restricted(self, option: str) -> Iterator[None]:
         """The user's key with an ``option`` of sshd."""
         keys = self.folder / "authorized"
-        before = keys.read_text()
-        keys.write_text(f"{option} {before}")
+        old_text = keys.read_text()
+        keys.write_text(f"{option} {old_text}")
         try:
             yield
         finally:
-            keys.write_text(before)
+            keys.write_text(old_text)
 
     @contextlib.contextmanager
     def without(self, address: str, port: int) -> Iterator[None]:
@@ -225,7 +225,7 @@ def public_names(box: CloudBox, address: str) -> None:
 
 def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: Path) -> Project:
     """A stack with an endpoint in the VPC ``partner``."""
-    made = aws_project(folder, box.server, name="consumer")
+    project = aws_project(folder, box.server, name="consumer")
     service = outputs["endpoint_service"]
     inputs = {
         "service_name": service["service_name"],
@@ -236,30 +236,30 @@ def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: 
         "clients": {"apps": str(partner.wire.range)},
     }
     (folder / "inputs.json").write_text(json.dumps(inputs))
-    made.write(CONSUMER)
-    made.up()
-    return made
+    project.write(CONSUMER)
+    project.up()
+    return project
 
 
 @contextlib.contextmanager
 def made_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
     """All of it, with the stack up and the gateway running; gone at the end."""
-    with contextlib.ExitStack() as made:
-        partner = made.enter_context(other_vpc(box, "partner"))
-        jobs = made.enter_context(other_vpc(box, "jobs"))
-        sni = made.enter_context(gateway(box, folder))
-        hop = made.enter_context(bastion(box, folder / "bastion"))
+    with contextlib.ExitStack() as cleanup:
+        partner = cleanup.enter_context(other_vpc(box, "partner"))
+        jobs = cleanup.enter_context(other_vpc(box, "jobs"))
+        sni = cleanup.enter_context(gateway(box, folder))
+        hop = cleanup.enter_context(bastion(box, folder / "bastion"))
         public_names(box, sni.outside)
         settings = cluster(box, jobs, jobs.peer())
         stack = box.stack(folder / "stack")
         stack.configure(settings)
         stack.up()
-        made.callback(stack.destroy)
+        cleanup.callback(stack.destroy)
         consumer = consumed(box, partner, stack.project.outputs(), folder / "consumer")
-        made.callback(consumer.destroy)
+        cleanup.callback(consumer.destroy)
         box.settle()
         inside, laptop, client, job = (
-            made.enter_context(it)
+            cleanup.enter_context(it)
             for it in (box.place("inside"), box.place("outside"), partner.place(), jobs.place())
         )
         places = (inside, laptop, client, job)

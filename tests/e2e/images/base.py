@@ -39,6 +39,11 @@ def digest(further: tuple[str, ...] = ()) -> str:
     return hashlib.sha256(repr(contents).encode()).hexdigest()[:12]
 
 
+def name(further: tuple[str, ...] = ()) -> str:
+    """The name of the image with the file system."""
+    return f"earshot-test/debian:{digest(further)}"
+
+
 def hindrance() -> str | None:
     """Why the file system cannot be made here, or None."""
     if _folder(()).is_dir():

@@ -1,4 +1,7 @@
-"""The images for tests, loaded into an engine unless it has them: told by a digest in a label."""
+"""The images for tests, loaded into an engine unless it has them: told by a digest in a label.
+
+An image that takes long to build is kept in the user's cache for the next engine.
+"""
 
 import contextlib
 import hashlib
@@ -9,8 +12,10 @@ from pathlib import Path
 
 import docker
 
+import earshot
 from earshot import cache
 from earshot.jvm import jars
+from earshot.remote import image
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import base
 
@@ -48,7 +53,7 @@ def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
     }
     files |= kafka_scripts()
     files |= {f"libs/{path.name}": path.read_bytes() for path in kafka_jars(version)}
-    _build(engine, name, files)
+    _build(engine, name, files, kept=True)
     return name
 
 
@@ -70,7 +75,7 @@ def instance_image(engine: Engine) -> str:
     name = "earshot-test/instance:latest"
     folder = CONTEXT.with_name("instance")
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    _build(engine, name, files, base.INSTANCE, KAFKA=kafka_image(engine))
+    _build(engine, name, files, base.INSTANCE, {"KAFKA": kafka_image(engine)})
     return name
 
 
@@ -80,7 +85,7 @@ def docker_host_image(engine: Engine) -> str:
     folders = [CONTEXT.with_name(it) for it in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
     files["Dockerfile"] = b"\n".join((folder / "Dockerfile").read_bytes() for folder in folders)
-    _build(engine, name, files, base.DOCKER_HOST, KAFKA=kafka_image(engine))
+    _build(engine, name, files, base.DOCKER_HOST, {"KAFKA": kafka_image(engine)})
     return name
 
 
@@ -102,14 +107,14 @@ def client_image(engine: Engine) -> str:
 def base_image(engine: Engine, further: tuple[str, ...] = ()) -> str:
     """Debian with a JRE, network tools and ``further`` packages, imported from the cached file
     system."""
-    digest = base.digest(further)
-    name = f"earshot-test/debian:{digest}"
+    name, digest = base.name(further), base.digest(further)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != digest:
+            repository, _, tag = name.partition(":")
             client.api.import_image(
                 str(base.archive(further)),
-                repository="earshot-test/debian",
-                tag=digest,
+                repository=repository,
+                tag=tag,
                 changes=[f"LABEL {LABEL}={digest}"],
             )
             if _digest(client, name) != digest:
@@ -117,32 +122,102 @@ def base_image(engine: Engine, further: tuple[str, ...] = ()) -> str:
     return name
 
 
+def validator_images(engine: Engine) -> tuple[str, str]:
+    """`base_image`, and the validator image that ``engine`` has on it.
+
+    The Python packages, which take a minute or more to install, are kept in the cache. Without them
+    the image is built as users build it.
+    """
+    parent, files = base_image(engine), image.context()
+    dockerfile = files["Dockerfile"]
+    decisive = (parent.encode(), dockerfile, files["requirements.lock"])
+    packages = f"earshot-test/validator-packages:{_summed(*decisive)[:12]}"
+    digest = image.digest_of(files, parent)
+    name, stored = f"{image.NAME}:{earshot.__version__}-{digest}", _file(packages)
+    with _one_at_a_time(), contextlib.closing(engine.client()) as client:
+        if client.images.list(name):
+            return parent, name
+        if stored.exists():
+            engine.run("load", "--quiet", "--input", str(stored))
+            last_stage = dockerfile[dockerfile.index(b"COPY jars/") :]
+            remade = {**files, "Dockerfile": f"FROM {packages}\n".encode() + last_stage}
+            _build_from(client, remade, name, {image.LABEL: digest})
+            return parent, name
+        image.ensure_image(client, parent)
+        stages = client.images.list(filters={"label": image.PACKAGES_LABEL, "dangling": True})
+        stages[0].tag(packages)  # the newest one
+        _keep(engine, stored, packages)
+    return parent, name
+
+
 def _build(
     engine: Engine,
     name: str,
     files: Mapping[str, bytes],
     further: tuple[str, ...] = (),
-    **images: str,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    kept: bool = False,
 ) -> None:
-    """Builds ``name`` on `base_image`; ``images`` are arguments of its Dockerfile."""
-    parent = base_image(engine, further)
+    """Builds ``name`` on `base_image`; ``arguments`` of its Dockerfile are names of images.
+
+    If it is ``kept``, it comes from the cache, or goes there once it is built.
+    """
+    parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
-        others = [f"{_digest(client, image)}" for image in images.values()]
-    summed = hashlib.sha256("\0".join([parent, *others]).encode())
-    for path in sorted(files):
-        summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
-    digest = summed.hexdigest()
+        others = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
+    sums = (path.encode() + b"\0" + hashlib.sha256(files[path]).digest() for path in sorted(files))
+    digest = _summed("\0".join([parent, *others]).encode(), *sums)
+    stored = _file(f"{name}-{digest[:12]}")
+    with _one_at_a_time(), contextlib.closing(engine.client()) as client:
+        if _digest(client, name) == digest:
+            return
+        if kept and stored.exists():
+            engine.run("load", "--quiet", "--input", str(stored))
+            return
+    base_image(engine, further)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != digest:
-            client.images.build(
-                fileobj=_archive(files),
-                custom_context=True,
-                tag=name,
-                buildargs={"BASE": parent, **images},
-                labels={LABEL: digest},
-                rm=True,
-                forcerm=True,
-            )
+            _build_from(client, files, name, {LABEL: digest}, {"BASE": parent, **(arguments or {})})
+            if kept:
+                _keep(engine, stored, name, parent)
+
+
+def _build_from(
+    client: docker.DockerClient,
+    files: Mapping[str, bytes],
+    name: str,
+    labels: dict[str, str],
+    arguments: Mapping[str, str] | None = None,
+) -> None:
+    client.images.build(
+        fileobj=_archive(files),
+        custom_context=True,
+        tag=name,
+        buildargs=dict(arguments or {}),
+        labels=labels,
+        rm=True,
+        forcerm=True,
+    )
+
+
+def _summed(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _file(name: str) -> Path:
+    """Where an image is kept."""
+    return cache.root() / "docker" / "images" / f"{name.rpartition('/')[2].replace(':', '-')}.tar"
+
+
+def _keep(engine: Engine, file: Path, *names: str) -> None:
+    """Stores images in ``file``, and removes those with another digest."""
+    file.parent.mkdir(exist_ok=True)
+    for older in file.parent.glob(f"{file.stem.rpartition('-')[0]}-*"):
+        older.unlink()
+    unfinished = file.with_suffix(".unfinished")
+    engine.run("save", "--output", str(unfinished), *names)
+    unfinished.rename(file)
 
 
 def _one_at_a_time() -> contextlib.AbstractContextManager[None]:

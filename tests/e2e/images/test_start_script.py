@@ -20,7 +20,7 @@ def configured(secrets: Path | None = None, **variables: str) -> tuple[int, str,
     environment = {"PATH": os.environ["PATH"], "SECRETS": str(secrets or "/none"), **variables}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment)
     said, _, after = done.stdout.partition("---\n")
-    pairs = dict(item.split("=", 1) for item in after.split("\0") if item)
+    pairs = dict(word.split("=", 1) for word in after.split("\0") if word)
     kafka = {name: value for name, value in pairs.items() if name.startswith("KAFKA_")}
     return done.returncode, said + done.stderr, kafka
 

@@ -1,0 +1,165 @@
+"""A stack of this checkout on three Docker hosts in a box, moved by the commands behind `make`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from earshot.project import CLUSTER_KEY, Project
+from earshot.report.json import read_report
+from earshot.validation.contract import Contract
+from earshot.validation.result import Report
+from tests.doubles.aws.server import REGION
+from tests.doubles.docker.install import install_docker_double
+from tests.e2e import aws_project
+from tests.e2e.box.cloud_box import CloudBox
+from tests.e2e.box.docker_hosts import give_engines, journals
+from tests.e2e.box.place import resolving
+from tests.e2e.instance import Instance
+from toolchain.paths import ROOT
+
+HOSTS = ("a", "b", "c")
+BROKERS = {f"kafka-{id}": host for id, host in enumerate(HOSTS, 1)}
+UP_SECONDS = 900
+UNFENCED = "has been unfenced. Transitioning from RECOVERY to RUNNING"
+
+
+@dataclass
+class CommandStack:
+    """A stack of this checkout, moved by the commands behind `make`."""
+
+    name: str
+    box: CloudBox
+    home: aws_project.Project
+    """Whose Pulumi home and backend it has."""
+    cluster: dict[str, Any]
+    resolver: Path
+    """Of the VPC, which `make up` asks as through a VPN."""
+
+    @property
+    def project(self) -> Project:
+        return Project(ROOT)
+
+    def configure(self) -> None:
+        settings = aws_project.aws_settings(self.box.server)
+        config = {f"aws:{name}": setting for name, setting in settings.items()}
+        text = yaml.safe_dump({"config": {**config, CLUSTER_KEY: self.cluster}})
+        self.project.stack_file(self.name).write_text(text)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """The exit status of `make COMMAND`, and what it prints."""
+        words = [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name]
+        done = subprocess.run(
+            resolving(self.resolver, words),
+            cwd=ROOT,
+            env=self.home.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=UP_SECONDS,
+        )
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.returncode, done.stdout
+
+    def up(self) -> str:
+        """`make up`, which must succeed."""
+        code, said = self.run("up")
+        assert code == 0, f"{said}\n{journals(self.box)}"
+        return said
+
+    def refused(self) -> str:
+        """What `make up` prints, which must fail; without line ends."""
+        code, said = self.run("up")
+        assert code != 0, said
+        return " ".join(said.split())
+
+    def report(self) -> Report:
+        return read_report(self.project.report_file(self.name).read_bytes(), "report")
+
+    def instance_name(self, host: str) -> str:
+        return f"{self.name}-hosts-{host}"
+
+    def host(self, name: str) -> Instance:
+        return self.box.instance(self.instance_name(name))
+
+    def ids(self) -> dict[str, str]:
+        """Instances, by host."""
+        return {host: self.host(host).id for host in HOSTS}
+
+    def client_file(self, folder: Path) -> Path:
+        """librdkafka's settings for clients in the VPC."""
+        known = Contract.model_validate_json(self.project.contract_file(self.name).read_text())
+        file = folder / "client.json"
+        file.write_text(json.dumps({"bootstrap.servers": known.listener("EXTERNAL").bootstrap}))
+        return file
+
+    def roll(self, instance: dict[str, Any]) -> None:
+        """Change the instances of all hosts, and check that each broker was back before the next
+        host was touched."""
+        began = time.time()
+        self.cluster["hosts"]["aws"]["instance"] = instance
+        self.configure()
+        self.up()
+        doings = [doing for doing in self.box.fleet.doings if doing.when > began]
+        expected = [(what, self.instance_name(it)) for it in HOSTS for what in ("off", "on")]
+        assert [(doing.what, doing.name) for doing in doings] == expected
+        stops = {doing.name: doing.when for doing in doings if doing.what == "off"}
+        for (broker, host), following in zip(BROKERS.items(), HOSTS[1:], strict=False):
+            assert self.was_unfenced(broker, host, began) < stops[self.instance_name(following)]
+
+    def was_unfenced(self, broker: str, host: str, since: float) -> float:
+        """When the first start of ``broker`` after ``since`` ended (s since the epoch)."""
+        output = self.host(host).run(
+            "sh", "-c", f"docker logs --timestamps --since={int(since)} {broker} 2>&1"
+        )
+        line = next(it for it in output.splitlines() if UNFENCED in it)
+        return datetime.fromisoformat(line.partition(" ")[0]).timestamp()
+
+
+@contextlib.contextmanager
+def command_stack(box: CloudBox, kafka_image: str, folder: Path) -> Iterator[CommandStack]:
+    """A stack that extends the template `aws-docker`; nothing of it is up yet."""
+    name = f"aws-docker-e2e-{os.getpid()}"
+    base = give_engines(box, [f"{name}-hosts-{host}" for host in HOSTS], kafka_image, folder)
+    home = aws_project.aws_project(folder / "home", box.server)
+    install_docker_double(home.folder / "home")
+    hosts = {
+        "host_zones": dict(zip(HOSTS, (f"{REGION}{it}" for it in "abc"), strict=True)),
+        "deployers": {"here": f"{box.ground.vpc.gateway}/32"},
+        "clients": {"apps": str(box.ground.vpc.clients)},
+        "cidr": str(box.ground.vpc.range),
+        "volume": {"size_gib": 8},
+        "ready_seconds": 200,
+    }
+    cluster = {
+        "extends": "aws-docker",
+        "image": kafka_image,
+        "brokers": len(HOSTS),
+        "hosts": {"aws": hosts},
+        "heap": "256m",
+        "validator": {"base": base},
+        "validation": {"records": 300, "deadline": 240},
+        "data": "delete",
+    }
+    resolver = folder / "resolv.conf"
+    resolver.write_text(f"nameserver {box.ground.vpc.gateway}\n")
+    stack = CommandStack(name, box, home, cluster, resolver)
+    try:
+        stack.configure()
+        yield stack
+        code, said = stack.run("clean")
+        assert code == 0, said
+    finally:
+        stack.project.stack_file(name).unlink(missing_ok=True)
