@@ -8,13 +8,13 @@ from earshot_pulumi.docker.container_address import ContainerAddress
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 
 from earshot.listeners.terms import Mechanism
-from tests.components.docker.test_on_engines import wanted
+from tests.components.docker.stacks import target_stack
 
 ROOT = Path("/checkout/.earshot/stacks/s/kafka")
 
 
 def address(id: int, root: Path | None, **settings: Any) -> ContainerAddress:
-    of = wanted(brokers=1, **settings)
+    of = target_stack(brokers=1, **settings)
     container = of.containers[id]
     return ContainerAddress.of(of.plan, of.plan.node(id), container, of.hosts[0], root)
 

@@ -16,7 +16,7 @@ from earshot_pulumi.docker.throwaway import CommandFailed
 from earshot.errors import EarshotError
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
-from tests.components.docker.test_on_engines import MINE, container, wanted
+from tests.components.docker.stacks import MINE, container, target_stack
 from tests.raised import raised
 
 HOSTS = [
@@ -90,25 +90,25 @@ def said(olds: dict[str, Any], news: dict[str, Any]) -> str:
 
 def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
     asked.refusals = dict.fromkeys((1, 2, 3), "Invalid value abc for configuration num.io.threads")
-    assert said({}, props(wanted())) == (
+    assert said({}, props(target_stack())) == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2, 3: "
         "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
     )
 
 
 def test_every_host_is_asked_about_its_own_nodes(asked: Asked) -> None:
-    two = wanted(hosts=HOSTS)
+    two = target_stack(hosts=HOSTS)
     assert said({}, props(two)) == ""
     assert sorted(asked.settings) == [("a", IMAGE, [1, 3]), ("b", IMAGE, [2])]
 
 
 def test_only_what_has_changed_is_asked(asked: Asked) -> None:
-    now = props(wanted())
+    now = props(target_stack())
     said(now, now)
     assert asked.settings == []
-    said(now, props(wanted(extra={"num.io.threads": "9"})))
-    said(now, props(wanted(image="mirror.lan/kafka:4.1.1")))
-    said(now, props(wanted(heap="1g")))
+    said(now, props(target_stack(extra={"num.io.threads": "9"})))
+    said(now, props(target_stack(image="mirror.lan/kafka:4.1.1")))
+    said(now, props(target_stack(heap="1g")))
     assert [(image, ids) for _, image, ids in asked.settings] == [
         (IMAGE, [1, 2, 3]),
         ("mirror.lan/kafka:4.1.1", [1, 2, 3]),
@@ -119,7 +119,7 @@ def test_an_image_that_is_not_there_yet_is_asked_once_the_update_has_pulled_it(
     asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     asked.refusals, asked.absent = {2: "no"}, ["b"]
-    news = props(wanted(hosts=HOSTS)) | {"state_dir": str(tmp_path)}
+    news = props(target_stack(hosts=HOSTS)) | {"state_dir": str(tmp_path)}
     checked = Called(EnginePreflightKind()).check({}, news)
     assert checked.failures == []
     assert asked.settings == [("a", IMAGE, [1, 3])]
@@ -134,7 +134,7 @@ def test_an_image_that_is_not_there_yet_is_asked_once_the_update_has_pulled_it(
 
 
 def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:
-    now = wanted(brokers=1, listeners=PUBLISHED_ONCE)
+    now = target_stack(brokers=1, listeners=PUBLISHED_ONCE)
     (port,) = now.containers[1].ports
     assert port.host_port is not None
     asked.holders = {port.host_port: "pid 7 (nginx)"}
@@ -146,7 +146,7 @@ def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:
 
 
 def test_ports_that_its_own_container_publishes_are_not_asked(asked: Asked) -> None:
-    now = wanted(brokers=2, listeners=PUBLISHED_ONCE)
+    now = target_stack(brokers=2, listeners=PUBLISHED_ONCE)
     (port,) = now.containers[2].ports
     asked.seen = EngineObjects((container(now, 1), replace(container(now, 2), ports=())))
     said({}, props(now))
@@ -160,7 +160,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
     asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked.silent = True
-    assert said({}, props(wanted())) == ""
+    assert said({}, props(target_stack())) == ""
     assert capsys.readouterr().out == (
         "Docker host local: ports not looked at: it has no image yet to ask them in\n"
         "Docker host local: Kafka has not read the settings beforehand: it has no Java\n"
@@ -168,7 +168,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
 
 
 def test_kafka_reads_the_settings_of_the_last_step_before_the_first(asked: Asked) -> None:
-    step, last = wanted(brokers=2), wanted(brokers=3, extra={"num.io.threads": "abc"})
+    step, last = target_stack(brokers=2), target_stack(brokers=3, extra={"num.io.threads": "abc"})
     news = props(step) | {"last": last.plan.model_dump(mode="json")}
     assert said(news, news) == ""
     assert [ids for _, _, ids in asked.settings] == [[1, 2]], "the third has no container yet"

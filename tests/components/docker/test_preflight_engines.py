@@ -23,7 +23,7 @@ from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot.errors import EarshotError
 from earshot.remote.leftovers import CLUSTER_LABEL
 from tests.components.called import Called
-from tests.components.docker.test_on_engines import MINE, OWN_ID, wanted
+from tests.components.docker.stacks import MINE, OWN_ID, target_stack
 from tests.raised import raised
 
 HOSTS = [{"name": "a", "engine": "tcp://a:1", "external": "a"}, {"name": "b", "external": "b"}]
@@ -116,7 +116,7 @@ LABEL = f"earshot.deployment={MINE}"
 
 
 def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble) -> None:
-    before, now = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    before, now = props(target_stack(hosts=[*HOSTS, OTHER])), props(target_stack(hosts=HOSTS))
     made = Called(EnginePreflightKind()).update(before, now)
     assert made.outs == now | {"absent": []}
     assert engine.done == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
@@ -129,8 +129,8 @@ def test_what_the_plan_has_no_more_is_stopped_on_every_host(engine: EngineDouble
 @pytest.mark.parametrize("held", [False, True])
 def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held: bool) -> None:
     engine.held = held
-    of_runs = f"{CLUSTER_LABEL}={wanted().stack}"
-    Called(EnginePreflightKind()).delete(props(wanted()))
+    of_runs = f"{CLUSTER_LABEL}={target_stack().stack}"
+    Called(EnginePreflightKind()).delete(props(target_stack()))
     assert engine.done == [
         f"containers {of_runs} True",
         f"networks {of_runs}",
@@ -144,7 +144,7 @@ def test_what_an_interrupted_run_has_left_is_removed(engine: EngineDouble, held:
 
 
 def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
-    olds = props(wanted(), gate="a")
+    olds = props(target_stack(), gate="a")
     differs = Called(EnginePreflightKind()).differs
     assert differs(olds, {**olds, "gate": "b", "absent": []}) is False
     assert differs(olds, {**olds, "stack": "t"}) is True
@@ -155,7 +155,7 @@ def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
 def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
     engine: EngineDouble,
 ) -> None:
-    before, now = props(wanted(hosts=HOSTS)), props(wanted(hosts=HOSTS), absent=["b"])
+    before, now = props(target_stack(hosts=HOSTS)), props(target_stack(hosts=HOSTS), absent=["b"])
     made = Called(EnginePreflightKind()).update(before, now)
     assert engine.done[0] == "pull apache/kafka:4.1.1"
     assert sum("pull" in it for it in engine.done) == 1
@@ -182,7 +182,7 @@ def test_the_hosts_without_the_image_are_known_before(
     engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DOCKER_HOST", raising=False)
-    now = wanted(hosts=HOSTS)
+    now = target_stack(hosts=HOSTS)
     assert images.absent(Engines(), now) == []
     engine.images_there.clear()
     assert images.absent(Engines(), now) == ["a", "b"]
@@ -211,7 +211,7 @@ def test_all_are_asked_about_what_is_there(
         for kind in kinds:
             monkeypatch.setattr(module, f"{kind}_problems", reported(kind))
     engine.images_there.clear()
-    olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    olds, news = props(target_stack(hosts=[*HOSTS, OTHER])), props(target_stack(hosts=HOSTS))
     names = ("on_engines", "link", "client", "version", "removal")
     text = "\n" + "\n".join(f"- {name}" for name in names)
     (failure,) = Called(EnginePreflightKind()).check(olds, news).failures
@@ -220,7 +220,7 @@ def test_all_are_asked_about_what_is_there(
     assert before == TargetStack.from_props(olds)
     assert [host.name for host in hosts] == ["a", "b", "c"]
     asked.clear()
-    result = Called(EnginePreflightKind()).check({}, props(wanted(hosts=HOSTS)))
+    result = Called(EnginePreflightKind()).check({}, props(target_stack(hosts=HOSTS)))
     assert result.inputs is not None and len(result.inputs["deployment"]) == 12
     assert result.inputs["absent"] == ["a", "b"]
     assert asked[3][1][3] is None and len(asked[4][1][3]) == 2
@@ -247,7 +247,7 @@ def test_a_host_that_is_given_up_need_not_answer(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(on_engines, "look", look)
     monkeypatch.setattr(images, "absent", lambda *_: [])
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
-    olds, news = props(wanted(hosts=[*HOSTS, OTHER])), props(wanted(hosts=HOSTS))
+    olds, news = props(target_stack(hosts=[*HOSTS, OTHER])), props(target_stack(hosts=HOSTS))
     assert not Called(EnginePreflightKind()).check(olds, news).failures
     assert looked == ["a", "b"]
     (failure,) = Called(EnginePreflightKind()).check(news, olds).failures

@@ -11,13 +11,13 @@ from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.running import RunningNode, client_problems
 
 from earshot.listeners.properties import read_environment
-from tests.components.docker.test_on_engines import container, wanted
+from tests.components.docker.stacks import container, target_stack
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": "internal"}
 REPL = {"name": "REPL", "port": 19192, "scopes": "internal"}
 HOST = {"name": "HOST", "port": 9092, "scopes": "host"}
-BEFORE = wanted(listeners=[INTERNAL, REPL, HOST], inter_broker="REPL")
-AFTER = wanted(listeners=[REPL, HOST])
+BEFORE = target_stack(listeners=[INTERNAL, REPL, HOST], inter_broker="REPL")
+AFTER = target_stack(listeners=[REPL, HOST])
 HEAD = "  sl  local_address rem_address   st\n"
 GATEWAY = "172.18.0.1"
 
@@ -102,7 +102,7 @@ def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(
         2: row((address(2), 9092), ("192.0.2.9", 40000)),
         3: row((address(3), 40000), ("192.0.2.8", 9093)),
     }
-    without = wanted(listeners=[INTERNAL, REPL], inter_broker="REPL")
+    without = target_stack(listeners=[INTERNAL, REPL], inter_broker="REPL")
     assert problems(monkeypatch, tables, after=without) == []
     tables[3] = ""
     (text,) = problems(monkeypatch, tables, after=without)
@@ -125,7 +125,7 @@ def test_what_cannot_be_listed_is_not_known(
 def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fewer = wanted(listeners=[REPL, HOST], brokers=1)
+    fewer = target_stack(listeners=[REPL, HOST], brokers=1)
     tables: dict[int, str | Exception] = {2: row((address(2), 19092), ("172.18.0.77", 40000))}
     assert problems(monkeypatch, tables, after=fewer) == []
     odd = [replace(it, values={"advertised.listeners": "://"}) for it in running(BEFORE)]

@@ -12,7 +12,7 @@ from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 
 from earshot.errors import EarshotError
-from tests.components.docker.test_on_engines import container, wanted
+from tests.components.docker.stacks import container, target_stack
 
 RENAMED = [{"name": "BROKERS", "port": 19092, "scopes": "internal"}]
 BOTH = [
@@ -48,7 +48,7 @@ def problems(after: TargetStack, seen: EngineObjects) -> list[str]:
 def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reported = said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED))
+    reported = said(monkeypatch, target_stack(listeners=ONE), target_stack(listeners=RENAMED))
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in reported
     assert reported.endswith(
         "Run the same command once with the current listeners, so that they are recorded, and then "
@@ -57,17 +57,17 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
 
 
 def test_another_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    tls = wanted(listeners=[{**ONE[0], "protocol": "SSL"}])
-    reported = said(monkeypatch, wanted(listeners=ONE), tls)
+    tls = target_stack(listeners=[{**ONE[0], "protocol": "SSL"}])
+    reported = said(monkeypatch, target_stack(listeners=ONE), tls)
     assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in reported
 
 
 def test_the_way_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [
-        wanted(listeners=ONE),
-        wanted(listeners=BOTH, inter_broker="INTERNAL"),
-        wanted(listeners=BOTH, inter_broker="BROKERS"),
-        wanted(listeners=BOTH[1:]),
+        target_stack(listeners=ONE),
+        target_stack(listeners=BOTH, inter_broker="INTERNAL"),
+        target_stack(listeners=BOTH, inter_broker="BROKERS"),
+        target_stack(listeners=BOTH[1:]),
     ]
     assert [said(monkeypatch, *pair) for pair in pairwise(steps)] == [""] * 3
 
@@ -78,7 +78,10 @@ def test_the_way_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_what_runs_is_in_the_way(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    assert said(monkeypatch, wanted(listeners=ONE), wanted(listeners=RENAMED), **changes) == ""
+    assert (
+        said(monkeypatch, target_stack(listeners=ONE), target_stack(listeners=RENAMED), **changes)
+        == ""
+    )
 
 
 @pytest.mark.parametrize("reason", [DockerException("stopped"), OSError("stopped")])
@@ -88,7 +91,7 @@ def test_an_engine_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, reason: 
 
     client = SimpleNamespace(api=SimpleNamespace(inspect_container=inspect))
     monkeypatch.setattr(Engines, "of", lambda self, host: client)
-    now = wanted(brokers=1)
+    now = target_stack(brokers=1)
     with pytest.raises(EarshotError, match="Docker host local"):
         problems(now, EngineObjects((container(now, 1),)))
 
@@ -96,7 +99,7 @@ def test_an_engine_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, reason: 
 def test_what_does_not_count_leaves_the_others_to_be_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before, after = wanted(listeners=ONE), wanted(listeners=RENAMED)
+    before, after = target_stack(listeners=ONE), target_stack(listeners=RENAMED)
     environment = {f"id-{id}": it.environment for id, it in before.containers.items()}
 
     def inspect(id: str) -> dict[str, Any]:
@@ -129,8 +132,8 @@ SSL_CONTROLLERS = {"mode": "separate", "count": 3, "protocol": "SSL"}
 def test_security_does_not_come_or_go_while_nodes_run(
     monkeypatch: pytest.MonkeyPatch, secured: bool, what: str
 ) -> None:
-    own_keys = wanted(listeners=TLS, controllers=SSL_CONTROLLERS)
-    stacks_keys = wanted(listeners=TLS, controllers=SSL_CONTROLLERS, security={})
+    own_keys = target_stack(listeners=TLS, controllers=SSL_CONTROLLERS)
+    stacks_keys = target_stack(listeners=TLS, controllers=SSL_CONTROLLERS, security={})
     before, after = (own_keys, stacks_keys) if secured else (stacks_keys, own_keys)
     assert said(monkeypatch, before, after) == (
         f"`security` would {what} while brokers run: those restarted first would ask for "

@@ -12,7 +12,7 @@ from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.validation.cluster_state import ClusterState, Partition
 from earshot.validation.wire import ExchangeError
-from tests.components.docker.test_on_engines import container, everything, volume, wanted
+from tests.components.docker.stacks import container, everything, target_stack, volume
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)
 ENGINES_OF_PLACES: Any = SimpleNamespace(of=lambda _: None)
@@ -30,8 +30,8 @@ def said(monkeypatch: pytest.MonkeyPatch, listing: str | None) -> tuple[list[str
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     monkeypatch.setattr(volume_data, "_state", lambda *_: None)
-    seen = everything(wanted(brokers=2, kafka_version="4.0.1"))
-    now = wanted(brokers=1, kafka_version="4.1.1")
+    seen = everything(target_stack(brokers=2, kafka_version="4.0.1"))
+    now = target_stack(brokers=1, kafka_version="4.1.1")
     return list(volume_data.removal_problems(ENGINES, now, seen, now.hosts)), tried
 
 
@@ -43,7 +43,7 @@ def test_replicas_in_the_volume_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert tried == [
         "apache/kafka:4.1.1",
-        container(wanted(brokers=2, kafka_version="4.0.1"), 2).image,
+        container(target_stack(brokers=2, kafka_version="4.0.1"), 2).image,
     ]
 
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_looked_into_stays(monkeypatch: pytest.MonkeyPatch) -> No
 def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before, now = wanted(brokers=5), wanted(brokers=3)
+    before, now = target_stack(brokers=5), target_stack(brokers=3)
     seen = everything(before)
     first, second, *rest = seen.containers
     running = replace(seen, containers=(replace(first, running=False), second, *rest))
@@ -84,7 +84,7 @@ def test_whoever_runs_stays_and_can_be_asked_knows_what_is_held(
 
 
 def test_if_no_node_is_removed_none_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = wanted(brokers=1)
+    now = target_stack(brokers=1)
     assert list(volume_data.removal_problems(None, now, everything(now), now.hosts)) == []  # type: ignore[arg-type]
 
 
@@ -94,9 +94,9 @@ def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
     monkeypatch.setattr(volume_data, "_state", lambda *_: None)
-    now = wanted(brokers=1)
+    now = target_stack(brokers=1)
     found = list(
-        volume_data.removal_problems(ENGINES, now, everything(wanted(brokers=3)), now.hosts)
+        volume_data.removal_problems(ENGINES, now, everything(target_stack(brokers=3)), now.hosts)
     )
     assert found == [
         f"broker {id} would be removed, and whether it is empty is not known: volume "
@@ -108,7 +108,7 @@ def test_each_volume_is_told_that_cannot_be_looked_into(monkeypatch: pytest.Monk
 
 
 def test_what_others_have_left_is_no_broker_of_ours() -> None:
-    before, now = wanted(brokers=2), wanted(brokers=1)
+    before, now = target_stack(brokers=2), target_stack(brokers=1)
     theirs = container(before, 2, labels={**container(before, 2).labels, labels.DEPLOYMENT: "x"})
     foreign = volume(before, 2, labels={**volume(before, 2).labels, labels.STACK: "other"})
     assert volume_data.removed(now, EngineObjects((theirs,), (foreign,))) == {}

@@ -15,7 +15,7 @@ from earshot_pulumi.docker.throwaway import CommandFailed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.components.docker.test_on_engines import everything, wanted
+from tests.components.docker.stacks import everything, target_stack
 
 ENGINES: Any = SimpleNamespace(of=lambda host: host.name)
 RECORD = b"\x01\x0c\x00\x11metadata.version%b\x00"
@@ -51,8 +51,10 @@ def said(
         return reported
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    seen = EngineObjects(volumes=everything(wanted(brokers=1, kafka_version=made_for)).volumes)
-    now = wanted(brokers=1, kafka_version=version)
+    seen = EngineObjects(
+        volumes=everything(target_stack(brokers=1, kafka_version=made_for)).volumes
+    )
+    now = target_stack(brokers=1, kafka_version=version)
     return list(volume_data.version_problems(ENGINES, now, seen, before))
 
 
@@ -80,13 +82,13 @@ def test_where_the_data_do_not_say_what_they_were_made_for_decides(
     monkeypatch: pytest.MonkeyPatch, reported: str | None
 ) -> None:
     assert said(monkeypatch, "4.0.2", reported) == [OLDER + ONWARD]
-    assert said(monkeypatch, "4.0.2", reported, "4.0.1", wanted(kafka_version="4.1.1")) == []
+    assert said(monkeypatch, "4.0.2", reported, "4.0.1", target_stack(kafka_version="4.1.1")) == []
 
 
 def test_an_upgrade_can_be_reverted_until_the_level_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = wanted(kafka_version="4.1.1")
+    before = target_stack(kafka_version="4.1.1")
     assert said(monkeypatch, "4.0.2", data(25), "4.0.1", before) == []
     assert said(monkeypatch, "4.0.2", data(27), "4.0.1", before) == [
         "volume earshot-s-kafka-1 on Docker host local was upgraded: its `metadata.version` is 27, "
@@ -106,8 +108,8 @@ def test_volumes_of_others_are_not_looked_into(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    others = EngineObjects(volumes=everything(wanted("other", kafka_version="4.1.1")).volumes)
-    now = wanted(kafka_version="4.0.2")
+    others = EngineObjects(volumes=everything(target_stack("other", kafka_version="4.1.1")).volumes)
+    now = target_stack(kafka_version="4.0.2")
     assert list(volume_data.version_problems(ENGINES, now, others, None)) == []
 
 
@@ -133,12 +135,12 @@ def test_how_a_volume_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
         return data(27)
 
     monkeypatch.setattr(throwaway, "ask_any", ask_any)
-    old = wanted(brokers=2, kafka_version="4.1.1")
+    old = target_stack(brokers=2, kafka_version="4.1.1")
     seen = everything(old)
     stranger = replace(seen.containers[0], image="not ours", labels={})
     elsewhere = replace(seen.containers[0], image="not here", host="elsewhere")
     seen = EngineObjects((*seen.containers, stranger, elsewhere), seen.volumes[:1])
-    now = wanted(brokers=2, kafka_version="4.0.2")
+    now = target_stack(brokers=2, kafka_version="4.0.2")
     assert len(list(volume_data.version_problems(ENGINES, now, seen, old))) == 1
     images = ["apache/kafka:4.0.2", "sha256:1", "sha256:1", "apache/kafka:4.1.1"]
     place = {"earshot-s-kafka-1": "/var/lib/kafka/data"}
@@ -149,11 +151,11 @@ def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
-    there = everything(wanted(brokers=3, kafka_version="4.1.1")).volumes
+    there = everything(target_stack(brokers=3, kafka_version="4.1.1")).volumes
     alien = replace(there[0], name="somebody's")
     other_stack = replace(there[1], labels={**there[1].labels, labels.STACK: "other"})
     other_node = replace(there[0], labels={**there[0].labels, labels.NODE: "3"})
-    now = wanted(brokers=3, kafka_version="4.0.2")
+    now = target_stack(brokers=3, kafka_version="4.0.2")
     seen = EngineObjects(volumes=(alien, other_stack, other_node, there[2]))
     (reported,) = volume_data.version_problems(ENGINES, now, seen, None)
     assert reported.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
@@ -163,11 +165,11 @@ def test_of_a_volume_without_a_version_the_stack_s_own_decides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
-    (made,) = everything(wanted(brokers=1)).volumes
+    (made,) = everything(target_stack(brokers=1)).volumes
     bare = replace(made, labels={k: v for k, v in made.labels.items() if k != labels.KAFKA})
-    now, seen = wanted(brokers=1, kafka_version="4.0.2"), EngineObjects(volumes=(bare,))
+    now, seen = target_stack(brokers=1, kafka_version="4.0.2"), EngineObjects(volumes=(bare,))
     assert list(volume_data.version_problems(ENGINES, now, seen, None)) == []
-    assert len(list(volume_data.version_problems(ENGINES, now, seen, wanted(brokers=1)))) == 1
+    assert len(list(volume_data.version_problems(ENGINES, now, seen, target_stack(brokers=1)))) == 1
 
 
 def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
@@ -177,7 +179,7 @@ def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
         "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.9.0, and 4.8.0 is "
         "older" + ONWARD
     ]
-    assert said(monkeypatch, "4.8.0", data(27), "4.7.0", wanted(kafka_version="4.9.0")) == []
+    assert said(monkeypatch, "4.8.0", data(27), "4.7.0", target_stack(kafka_version="4.9.0")) == []
 
 
 @pytest.mark.parametrize(
