@@ -26,7 +26,15 @@ from earshot_pulumi.local.record import (
 )
 
 from earshot.errors import EarshotError
-from tests.components.local.nodes import NOBODY, SLEEP, as_root, node, process, recorded
+from tests.components.local.nodes import (
+    NOBODY,
+    SLEEP,
+    as_root,
+    node,
+    process,
+    recorded,
+    recorded_node,
+)
 from tests.raised import raised
 
 
@@ -35,18 +43,13 @@ def old_form(made: Record) -> Record:
     return replace(made, ticks=None, boot=None)
 
 
-def test_a_living_process_is_recognised(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        made = recorded(tmp_path, Record.of(child.pid, "d"))
-        assert running(tmp_path) == made
-        assert made.ticks is not None and made.boot
-
-
-def test_a_clock_that_is_set_changes_nothing(
+def test_a_living_process_is_recognised_also_after_the_clock_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with node(tmp_path) as child:
         made = recorded(tmp_path, Record.of(child.pid, "d"))
+        assert running(tmp_path) == made
+        assert made.ticks is not None and made.boot
         monkeypatch.setattr(psutil.Process, "create_time", lambda _: made.started + 3600)
         assert running(tmp_path) == made
         recorded(tmp_path, old_form(made))
@@ -81,16 +84,14 @@ def test_a_pid_that_now_runs_something_else_is_not_ours(tmp_path: Path) -> None:
 
 
 def test_a_dead_process_does_not_run(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        recorded(tmp_path, Record.of(child.pid, "d"))
+    with recorded_node(tmp_path) as child:
         child.kill()
         child.wait()
         assert running(tmp_path) is None
 
 
 def test_a_zombie_does_not_run(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        recorded(tmp_path, Record.of(child.pid, "d"))
+    with recorded_node(tmp_path) as child:
         child.kill()
         with contextlib.suppress(psutil.TimeoutExpired):
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -225,10 +226,6 @@ def test_a_record_that_this_user_may_not_read_is_an_error(
         f"{tmp_path / 'process.json'}: this user (ann) may not read it, and so cannot tell whether "
         "the node runs\n  fix: run the command as its owner (bob)"
     )
-
-
-def test_the_incarnation_tells_two_processes_of_one_pid_apart() -> None:
-    assert Record(7, 1.25, "d").incarnation != Record(7, 2.25, "d").incarnation
 
 
 def test_a_record_of_the_first_process_with_a_whole_second_is_one(tmp_path: Path) -> None:
