@@ -83,7 +83,11 @@ class Engine(engine_double.Engine):
     def chain(self) -> list[str]:
         """Containers and readinesses, in the order of registration."""
         short = {CONTAINER: "run", READY: "ready"}
-        return [f"{short[item.type]} {item.name}" for item in self.seen if item.type in short]
+        return [
+            f"{short[resource.type]} {resource.name}"
+            for resource in self.seen
+            if resource.type in short
+        ]
 
 
 @pytest.fixture
@@ -109,10 +113,10 @@ def deployed(unsettled: Collection[int] = (), **settings: Any) -> DockerPlan:
 
 def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     planned = deployed()
-    shown = engine.of(GATE)["s"].inputs["containers"]
+    on_gate = engine.of(GATE)["s"].inputs["containers"]
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
-        assert container.inputs(TO_BE_MADE) == shown[str(id)], "all but the cluster's id"
+        assert container.inputs(TO_BE_MADE) == on_gate[str(id)], "all but the cluster's id"
         checked = container.inputs(OWN_ID)
         assert (inputs["image"], checked.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
         assert sorted(checked.pop("envs")) == inputs["envs"]
@@ -124,26 +128,26 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
     engine = Engine(preview=True)
     mocks.set_mocks(_Answers(True), project="earshot", stack="s", preview=True, monitor=engine)
     planned = deployed()
-    shown = engine.of(GATE)["s"].inputs
-    assert shown["containers"] == {
+    on_gate = engine.of(GATE)["s"].inputs
+    assert on_gate["containers"] == {
         str(id): container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
     }
-    asked = engine.of(PROVIDER_TYPE)["s"].inputs
-    assert {key: asked[key] for key in shown} == shown
+    checked = engine.of(PROVIDER_TYPE)["s"].inputs
+    assert {key: checked[key] for key in on_gate} == on_gate
     assert pulumi.contains_unknowns(engine.of(CONTAINER)["broker-1"].inputs["envs"])
 
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
     deployed(extra={"num.io.threads": "4"})
-    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
-    assert secret_inputs(shown.request) == {"plan", "containers"}
+    (on_gate,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
+    assert secret_inputs(on_gate.request) == {"plan", "containers"}
     assert secret_inputs(on_engines.request) == {"plan"}
-    for item in engine.of(CONTAINER).values():
-        assert secret_inputs(item.request) == {"envs"}
-    for item in engine.of(STOP).values():
-        assert secret_inputs(item.request) == {"settings"}
+    for resource in engine.of(CONTAINER).values():
+        assert secret_inputs(resource.request) == {"envs"}
+    for resource in engine.of(STOP).values():
+        assert secret_inputs(resource.request) == {"settings"}
     for text in ("num.io.threads", "NUM_IO_THREADS"):
-        assert [item.urn for item in engine.seen if text in visible(item.request)] == []
+        assert [resource.urn for resource in engine.seen if text in visible(resource.request)] == []
 
 
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
@@ -151,10 +155,10 @@ def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     (on_engines,) = engine.of(PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == gate_provider.APPROVED
-    made = [item for item in engine.seen if item.type.startswith(("docker:", PROVIDER))]
+    made = [resource for resource in engine.seen if resource.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
-    assert all(item.is_below(checked) for item in [*made, on_engines])
-    assert all(item.depends_on(on_engines) for item in made if item.type != CONTAINER)
+    assert all(resource.is_below(checked) for resource in [*made, on_engines])
+    assert all(resource.depends_on(on_engines) for resource in made if resource.type != CONTAINER)
     assert engine.of(CONTAINER)["broker-1"].depends_on(on_engines)
 
 
@@ -170,9 +174,9 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
     assert containers["broker-2"].depends_on(ready["broker-1"])
     assert containers["broker-3"].depends_on(ready["broker-2"])
     assert ready["cluster"].depends_on(ready["broker-3"])
-    assert all(item.request.deleteBeforeReplace for item in containers.values())
+    assert all(resource.request.deleteBeforeReplace for resource in containers.values())
     whole = ready["cluster"].inputs
-    assert whole["whole"] and [item["container"] for item in whole["nodes"]] == [
+    assert whole["whole"] and [resource["container"] for resource in whole["nodes"]] == [
         f"id of broker-{id}" for id in (1, 2, 3)
     ]
     assert whole["incarnations"] == {str(id): f"incarnation of broker-{id}" for id in (1, 2, 3)}
@@ -180,7 +184,7 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
 
 def test_what_has_ended_comes_first(engine: Engine) -> None:
     deployed(unsettled={3})
-    assert [item.name for item in engine.seen if item.type == CONTAINER] == [
+    assert [resource.name for resource in engine.seen if resource.type == CONTAINER] == [
         "broker-3", "broker-1", "broker-2",
     ]  # fmt: skip
     assert engine.of(STOP)["broker-1"].depends_on(engine.of(READY)["broker-3"])
@@ -215,13 +219,13 @@ def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Eng
     (node,) = ready["nodes"]
     assert (node["place"]["broker"], node["place"]["voter"]) == (False, True)
     assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
-    assert [item["name"] for item in ready["tellers"]] == ["kafka-1"]
-    assert [int(item["node_id"]) for item in ready["voters"]] == [10001, 10002, 10003]
+    assert [resource["name"] for resource in ready["tellers"]] == ["kafka-1"]
+    assert [int(resource["node_id"]) for resource in ready["voters"]] == [10001, 10002, 10003]
 
 
 def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
     deployed(brokers=MOST_TELLERS + 2)
-    counts = {name: len(item.inputs["tellers"]) for name, item in engine.of(READY).items()}
+    counts = {name: len(resource.inputs["tellers"]) for name, resource in engine.of(READY).items()}
     assert counts.pop("cluster") == MOST_TELLERS + 2
     assert set(counts.values()) == {MOST_TELLERS}
 
@@ -232,7 +236,7 @@ def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
     assert providers["a"].inputs == {"host": "tcp://a.lan:2376", "certPath": "/keys/a"}
     assert providers["b"].inputs == {"host": "ssh://ops@b.lan"}
     assert set(engine.of(NETWORK)) == set(engine.of(IMAGE)) == {"a", "b"}
-    used = {name: item.request.provider for name, item in engine.of(CONTAINER).items()}
+    used = {name: resource.request.provider for name, resource in engine.of(CONTAINER).items()}
     for name, host in (("broker-1", "a"), ("broker-2", "b"), ("broker-3", "a")):
         assert providers[host].urn in used[name]
     door = engine.of(READY)["broker-2"].inputs["nodes"][0]["place"]
@@ -262,7 +266,7 @@ def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
 def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
     spec = Project(ROOT).read_cluster("docker")
     assert isinstance(spec, DockerSpec)
-    assert [item.name for item in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
+    assert [resource.name for resource in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
     deployed(**spec.model_dump(exclude={"placement"}, exclude_unset=True))
     assert list(engine.of(CONTAINER)) == ["broker-1", "broker-2", "broker-3"]
 
@@ -277,16 +281,16 @@ def test_certificates_of_others_are_shown_to_the_gate(
     monkeypatch.chdir(tmp_path)
     hand_over(tmp_path / "certs", {1: ["kafka-1", "localhost"]})
     deployed(brokers=1, security={"tls": {"from": FILES}})
-    shown, made = engine.of(GATE)["s"].inputs["certificates"], engine.of(CERTIFICATES)["s"].inputs
-    assert list(shown) == ["1"] and shown["1"]["names"] == {
+    on_gate, made = engine.of(GATE)["s"].inputs["certificates"], engine.of(CERTIFICATES)["s"].inputs
+    assert list(on_gate) == ["1"] and on_gate["1"]["names"] == {
         "dns": ["kafka-1", "localhost"], "addresses": [],
     }  # fmt: skip
     assert made["files"]["certificate"] == f"{tmp_path}/certs/{{node}}.pem"
 
 
-@pytest.mark.parametrize(("security", "said"), [(SECURITY, 1), (None, 0)])
+@pytest.mark.parametrize(("security", "warnings"), [(SECURITY, 1), (None, 0)])
 def test_keys_on_their_way_in_clear_are_named(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, security: object, said: int
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, security: object, warnings: int
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, _resource: warned.append(text))
@@ -295,4 +299,4 @@ def test_keys_on_their_way_in_clear_are_named(
         "keys and passwords reach the engine at tcp://a:2375 in clear: let it take TLS "
         "(`hosts[].cert_path`), or name it by ssh://"
     )
-    assert warned == said * [text]
+    assert warned == warnings * [text]

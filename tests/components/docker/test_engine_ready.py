@@ -96,13 +96,13 @@ def engine(
     port: int = 0,
     answers: Mapping[str, Any] = ANSWERS,
 ) -> Iterator[int]:
-    made = for_engine(authority, "a", [name], NOW)
-    pair = made.key + made.certificate
-    with tls_engine(folder, authority.certificate, pair, port, answers) as found:
-        yield found
+    issued = for_engine(authority, "a", [name], NOW)
+    pair = issued.key + issued.certificate
+    with tls_engine(folder, authority.certificate, pair, port, answers) as engine_port:
+        yield engine_port
 
 
-def wanted(port: int, client: Path, **changes: Any) -> dict[str, Any]:
+def props_of(port: int, client: Path, **changes: Any) -> dict[str, Any]:
     return {
         "name": "a",
         "engine": f"tcp://127.0.0.1:{port}",
@@ -126,8 +126,8 @@ def test_an_engine_that_answers_is_known_by_id_and_version(
 ) -> None:
     parameters[PARAMETER] = PREPARED
     with engine(authority, tmp_path) as port:
-        made = Called(DockerEngineReadyKind(), {}).create(wanted(port, client))
-    assert (made.outs["engine_id"], made.outs["version"]) == tuple(ABOUT.values())
+        ready = Called(DockerEngineReadyKind(), {}).create(props_of(port, client))
+    assert (ready.outs["engine_id"], ready.outs["version"]) == tuple(ABOUT.values())
 
 
 def test_the_engine_of_the_instance_before_does_not_count(
@@ -135,7 +135,7 @@ def test_the_engine_of_the_instance_before_does_not_count(
 ) -> None:
     parameters[PARAMETER] = PREPARED.replace("i-1", "i-0")
     with engine(authority, tmp_path) as port:
-        error = failure(wanted(port, client))
+        error = failure(props_of(port, client))
     assert "its host has not reported since it booted" in error.observed
 
 
@@ -146,9 +146,9 @@ def test_the_engine_of_the_boot_before_does_not_count(
     report = '{"instance": "i-1", "state": "prepared", "booted": %d}'
     with engine(authority, tmp_path) as port:
         parameters[PARAMETER] = report % (STARTED - 60)
-        assert "has not reported since it booted" in failure(wanted(port, client)).observed
+        assert "has not reported since it booted" in failure(props_of(port, client)).observed
         parameters[PARAMETER] = report % (STARTED + 20)
-        assert Called(DockerEngineReadyKind(), {}).create(wanted(port, client)).outs["engine_id"]
+        assert Called(DockerEngineReadyKind(), {}).create(props_of(port, client)).outs["engine_id"]
 
 
 def test_it_is_waited_for(
@@ -166,15 +166,15 @@ def test_it_is_waited_for(
             stack.enter_context(engine(authority, tmp_path, port=port))
 
         clock.meanwhile = [lambda: None, start]
-        made = Called(DockerEngineReadyKind(), {}).create(wanted(port, client))
-    assert made.outs["engine_id"] == ABOUT["ID"]
+        ready = Called(DockerEngineReadyKind(), {}).create(props_of(port, client))
+    assert ready.outs["engine_id"] == ABOUT["ID"]
     assert clock.now == 6
 
 
 def test_a_closed_port_is_told_with_what_the_host_reports(
     client: Path, parameters: dict[str, str], closed: int
 ) -> None:
-    props = wanted(closed, client)
+    props = props_of(closed, client)
     error = failure(props)
     assert "Connection refused" in error.observed and "after 6 s" in error.observed
     assert "the host reports nothing" in error.observed
@@ -191,14 +191,14 @@ def test_a_report_of_a_former_instance_counts_for_nothing(
     client: Path, parameters: dict[str, str], closed: int
 ) -> None:
     parameters[PARAMETER] = '{"instance": "i-0", "state": "failed", "detail": "no volume"}'
-    assert "the host reports nothing" in failure(wanted(closed, client)).observed
+    assert "the host reports nothing" in failure(props_of(closed, client)).observed
 
 
 def test_a_host_that_gave_up_is_not_waited_for(
     client: Path, parameters: dict[str, str], closed: int, clock: Clock
 ) -> None:
     parameters[PARAMETER] = '{"instance": "i-1", "state": "failed", "detail": "neither blank"}'
-    error = failure(wanted(closed, client, seconds=600))
+    error = failure(props_of(closed, client, seconds=600))
     assert "failed: neither blank" in error.observed
     assert clock.now == 0
 
@@ -206,7 +206,7 @@ def test_a_host_that_gave_up_is_not_waited_for(
 def test_silence_is_a_time_out(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_ready, "ANSWER_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        error = failure(wanted(silent.getsockname()[1], client))
+        error = failure(props_of(silent.getsockname()[1], client))
     assert "timed out" in error.observed or "no whole answer within 0.5 s" in error.observed
 
 
@@ -216,7 +216,7 @@ def test_an_engine_that_drips_its_answer_takes_no_longer_than_the_update_allows(
     monkeypatch.setattr(engine_ready, "LEAST_SECONDS", 1.5)
     record = b"\x16\x03\x03\x40\x00"  # the head of a TLS record that never ends
     with dripping(record + b"\x02") as port:
-        error = failure(wanted(port, client, seconds=0))
+        error = failure(props_of(port, client, seconds=0))
     # on a busy machine no byte may come for as long, which is a time-out of its own
     assert "does not answer" in error.observed
     assert "no whole answer within 1.5 s" in error.observed or "timed out" in error.observed
@@ -235,13 +235,13 @@ def test_an_engine_that_says_no_id_is_not_ready(
 ) -> None:
     parameters[PARAMETER] = PREPARED
     with engine(authority, tmp_path, answers={**ANSWERS, "info": about}) as port:
-        error = failure(wanted(port, client))
+        error = failure(props_of(port, client))
     assert "describe" in error.observed and "after 6 s" in error.observed
 
 
 def test_another_authority_s_engine_is_refused(client: Path, tmp_path: Path) -> None:
     with engine(new_engines_authority("other", NOW), tmp_path) as port:
-        error = failure(wanted(port, client))
+        error = failure(props_of(port, client))
     assert "certificate verify failed" in error.observed
     assert "ca.pem" in error.remedy
 
@@ -250,7 +250,7 @@ def test_a_certificate_for_another_name_is_refused(
     authority: IssuedCertificate, client: Path, tmp_path: Path
 ) -> None:
     with engine(authority, tmp_path, name="10.0.0.9") as port:
-        error = failure(wanted(port, client))
+        error = failure(props_of(port, client))
     assert "127.0.0.1" in error.observed
 
 
@@ -258,18 +258,18 @@ def test_an_update_that_is_cancelled_ends_the_wait(client: Path, closed: int, cl
     operation = Operation("urn::a", log=lambda line: None)
     clock.meanwhile = [operation.cancelled.set]
     with pytest.raises(Interrupted):
-        DockerEngineReadyKind().create(operation, wanted(closed, client, seconds=600))
+        DockerEngineReadyKind().create(operation, props_of(closed, client, seconds=600))
     assert clock.now == 3
 
 
 @pytest.mark.parametrize("key", ["engine", "instance", "boot"])
 def test_a_replaced_or_restarted_host_is_waited_for_again(key: str, client: Path) -> None:
-    props = wanted(1, client)
+    props = props_of(1, client)
     kind = Called(DockerEngineReadyKind(), {})
     assert not kind.differs(props, props)
     assert kind.differs(props, {**props, key: "another"})
 
 
 def test_another_checkout_waits_again(client: Path, tmp_path: Path) -> None:
-    props = wanted(1, tmp_path / "none")
+    props = props_of(1, tmp_path / "none")
     assert Called(DockerEngineReadyKind(), {}).differs(props, props)
