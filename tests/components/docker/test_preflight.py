@@ -335,9 +335,7 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
     assert engine.calls == ["pull apache/kafka:4.1.1"], "no container was looked at"
 
 
-def test_the_hosts_without_the_image_are_known_before(
-    engine: EngineDouble,
-) -> None:
+def test_the_hosts_without_the_image_are_known_before(engine: EngineDouble) -> None:
     target = target_stack(hosts=HOSTS)
     assert images.absent(Engines(), target) == []
     engine.image_names.clear()

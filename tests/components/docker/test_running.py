@@ -90,9 +90,7 @@ def test_clients_are_counted_by_where_they_come_from(connect: Connect) -> None:
     assert clients(connect, tables, after=BEFORE) == []
 
 
-def test_nodes_and_what_runs_in_their_containers_are_no_clients(
-    connect: Connect,
-) -> None:
+def test_nodes_and_what_runs_in_their_containers_are_no_clients(connect: Connect) -> None:
     tables: dict[int, str | Exception] = {
         1: row((address(1), 19092), (address(2), 40000))
         + row(("127.0.0.1", 19092), ("127.0.0.1", 50000))
@@ -102,9 +100,7 @@ def test_nodes_and_what_runs_in_their_containers_are_no_clients(
     assert clients(connect, tables) == []
 
 
-def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(
-    connect: Connect,
-) -> None:
+def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(connect: Connect) -> None:
     """Its host's address stands in place of its own, and it calls a published port."""
     tables: dict[int, str | Exception] = {
         2: row((address(2), 9092), ("192.0.2.9", 40000)),
@@ -130,9 +126,7 @@ def test_connections_that_cannot_be_listed_are_unknown(
     assert clients(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
 
 
-def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(
-    connect: Connect,
-) -> None:
+def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(connect: Connect) -> None:
     fewer = target_stack(listeners=[REPL, HOST], brokers=1)
     tables: dict[int, str | Exception] = {2: row((address(2), 19092), ("172.18.0.77", 40000))}
     assert clients(connect, tables, after=fewer) == []
@@ -173,9 +167,7 @@ def change(connect: Connect, before: TargetStack, after: TargetStack, **changes:
     return "\n".join(links(after, *containers))
 
 
-def test_a_renamed_inter_broker_listener_is_refused_with_the_way(
-    connect: Connect,
-) -> None:
+def test_a_renamed_inter_broker_listener_is_refused_with_the_way(connect: Connect) -> None:
     message = change(connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED))
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in message
     assert message.endswith(

@@ -250,9 +250,7 @@ def test_an_empty_broker_may_be_removed(monkeypatch: pytest.MonkeyPatch) -> None
     assert removal_problems(monkeypatch, "__cluster_metadata-0\nmeta.properties\n")[0] == []
 
 
-def test_a_running_broker_that_stays_reports_the_replicas(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_running_broker_that_stays_reports_the_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     before, target = target_stack(brokers=5), target_stack(brokers=3)
     objects = everything(before)
     first, second, *rest = objects.containers
