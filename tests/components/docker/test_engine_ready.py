@@ -69,7 +69,7 @@ class Host:
         port: int = 0,
         answers: Mapping[str, Any] = ANSWERS,
     ) -> Iterator[int]:
-        """The host's engine, with a certificate of ``authority`` ; its port."""
+        """The host's engine, with a certificate of ``authority`` or its own; its port."""
         authority = authority or self.authority
         issued = for_engine(authority, "a", [name], NOW)
         pair = issued.key + issued.certificate
