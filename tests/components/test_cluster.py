@@ -23,7 +23,7 @@ from tests.components.aws.registered import (
 from tests.components.constructed import constructed
 from tests.components.engine_double import Engine
 from tests.components.local import test_brokers as local
-from tests.components.plain_inputs import plain_inputs, secret_inputs, visible
+from tests.components.plain_inputs import secret_inputs, visible
 from tests.config.aws_documents import (
     ARCHIVE,
     EXTERNAL,
@@ -145,10 +145,10 @@ def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> N
     assert said in error.message
 
 
-def in_program(*names: str, **settings: Any) -> tuple[local.Engine, Any]:
+def in_program(*names: str, **settings: Any) -> tuple[Engine, Any]:
     """A program with local clusters of these names; the settings of each may depend on it."""
     answers = local.Answers()
-    engine = local.Engine(answers)
+    engine = Engine(answers)
     mocks.set_mocks(answers, "program", "dev", preview=False, monitor=engine)
     found: dict[str, Any] = {}
 
@@ -181,12 +181,12 @@ def test_two_clusters_share_a_program() -> None:
     }
     urns = Counter((it.type, it.name) for it in engine.seen)
     assert max(urns.values()) == 1
-    assert {it.name for it in engine.of(local.NODE)} == {"dev-a-broker-1", "dev-b-broker-1"}
+    assert engine.of(local.NODE).keys() == {"dev-a-broker-1", "dev-b-broker-1"}
 
 
 def test_the_cluster_called_like_the_stack_has_the_names_of_earlier_releases() -> None:
     engine, _ = in_program("dev", dev=on_port(19000))
-    assert [it.name for it in engine.of(local.NODE)] == ["broker-1"]
+    assert list(engine.of(local.NODE)) == ["broker-1"]
     for kind in ("LocalCluster", "index:Validation", "ProvedChange"):
         (one,) = [it for it in engine.seen if it.type.endswith(kind) and it.request.aliases]
         assert any(alias.spec.noParent for alias in one.request.aliases), kind
@@ -194,12 +194,11 @@ def test_the_cluster_called_like_the_stack_has_the_names_of_earlier_releases() -
 
 def test_a_plan_is_remembered_before_a_node_has_it_and_once_it_is_proved() -> None:
     engine, _ = in_program("dev", dev=on_port(19000))
-    (begun,) = engine.of("earshot:index:BegunChange")
-    (proved,) = engine.of("earshot:index:ProvedChange")
-    (node,) = engine.of(local.NODE)
-    assert any("BegunChange" in urn for urn in node.dependencies)
-    assert any("Validation" in urn for urn in proved.dependencies)
-    assert plain_inputs(begun)["begun"] == plain_inputs(proved)["begun"]
+    begun = engine.one("earshot:index:BegunChange")
+    proved = engine.one("earshot:index:ProvedChange")
+    assert any("BegunChange" in urn for urn in engine.one(local.NODE).request.dependencies)
+    assert any("Validation" in urn for urn in proved.request.dependencies)
+    assert begun.inputs["begun"] == proved.inputs["begun"]
 
 
 def test_an_output_as_an_input_is_waited_for() -> None:

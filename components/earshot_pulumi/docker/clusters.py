@@ -53,16 +53,16 @@ class HostedCluster:
 
     @property
     def id(self) -> str:
-        return next((it.cluster_id for it in self.nodes), "")
+        return next((node.cluster_id for node in self.nodes), "")
 
     def on(self, *hosts: str) -> tuple[ClusterNode, ...]:
         """The nodes on hosts with these names."""
-        return tuple(it for it in self.nodes if it.address.host in hosts)
+        return tuple(node for node in self.nodes if node.address.host in hosts)
 
     def has_majority(self, without: Sequence[ClusterNode] = ()) -> bool:
-        """Whether enough voters run for a quorum, ``without`` some nodes."""
-        voters = [it for it in self.nodes if it.address.voter]
-        running = [it for it in voters if not it.problem and it not in without]
+        """True if enough voters run for a quorum, ``without`` some nodes."""
+        voters = [node for node in self.nodes if node.address.voter]
+        running = [node for node in voters if not node.problem and node not in without]
         return len(running) * 2 > len(voters)
 
     @classmethod
@@ -89,14 +89,14 @@ def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
 
 
 def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
-    what = f"Docker host {host.name}"
-    with asking(what, host):
-        listed = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
-    for item in listed:
-        description = engines.inspect(what, host, item["Id"])
-        own = (description or {}).get("Config", {}).get("Labels") or {}
-        if description is not None and labels.DEPLOYMENT in own:
-            yield _node(host, description, own)
+    subject = f"Docker host {host.name}"
+    with asking(subject, host):
+        containers = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
+    for container in containers:
+        description = engines.inspect(subject, host, container["Id"])
+        node_labels = (description or {}).get("Config", {}).get("Labels") or {}
+        if description is not None and labels.DEPLOYMENT in node_labels:
+            yield _node(host, description, node_labels)
 
 
 def _node(
@@ -137,7 +137,7 @@ def _endpoint(values: Mapping[str, str]) -> InnerListener:
     try:
         entries = parse_entries(values.get("listeners", ""))
     except AddressError:
-        entries = []  # no settings of earshot's
+        entries = []  # not settings that earshot wrote
     listeners = [
         InnerListener(
             reached_at(address.host),

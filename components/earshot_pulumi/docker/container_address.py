@@ -121,25 +121,25 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             self._open[key] = self._stack.enter_context(connect(where))
         return self._open[key]
 
-    def inspect(self, what: str, where: HasEngine, id: str) -> dict[str, Any] | None:
+    def inspect(self, subject: str, where: HasEngine, id: str) -> dict[str, Any] | None:
         """The engine's description of the container ``id``, or None if there is none.
 
-        Raises EarshotError about ``what`` if the engine fails.
+        Raises EarshotError about ``subject`` if the engine fails.
         """
-        with contextlib.suppress(NotFound), asking(what, where):
+        with contextlib.suppress(NotFound), asking(subject, where):
             container: dict[str, Any] = self.of(where).api.inspect_container(id)
             return container
         return None
 
-    def seconds_up(self, what: str, where: HasEngine, container: Mapping[str, Any]) -> float:
+    def seconds_up(self, subject: str, where: HasEngine, container: Mapping[str, Any]) -> float:
         """How long an inspected container has run, by the clock of its engine.
 
-        Raises EarshotError about ``what`` if the engine fails.
+        Raises EarshotError about ``subject`` if the engine fails.
         """
-        with asking(what, where):
-            now = str(self.of(where).api.info()["SystemTime"])
+        with asking(subject, where):
+            clock = str(self.of(where).api.info()["SystemTime"])
         since = datetime.fromisoformat(container["State"]["StartedAt"])
-        return (datetime.fromisoformat(now) - since).total_seconds()
+        return (datetime.fromisoformat(clock) - since).total_seconds()
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
@@ -186,15 +186,15 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
 
 
 @contextlib.contextmanager
-def asking(what: str, where: HasEngine) -> Iterator[None]:
-    """Turns failures of an engine into an EarshotError about ``what``; NotFound passes."""
+def asking(subject: str, where: HasEngine) -> Iterator[None]:
+    """Turns failures of an engine into an EarshotError about ``subject``; NotFound passes."""
     try:
         yield
     except NotFound:
         raise
     except (DockerException, OSError) as reason:
         raise EarshotError(
-            what,
+            subject,
             observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
             remedy="see that the engine runs, then run the same command again",
         ) from None

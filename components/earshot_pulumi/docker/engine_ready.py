@@ -70,10 +70,10 @@ class DockerEngineReadyKind(AwsKind):
     def _late(
         self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
     ) -> EarshotError:
-        own = f"; the host itself reports: {report}" if report else "; the host reports nothing"
+        detail = f"; the host itself reports: {report}" if report else "; the host reports nothing"
         return EarshotError(
             f"Docker host {props['name']} ({props['instance']}): engine at {props['engine']}",
-            observed=f"{error.observed} after {seconds} s{own}",
+            observed=f"{error.observed} after {seconds} s{detail}",
             remedy=_remedy(error, report),
         )
 

@@ -38,15 +38,16 @@ class DockerHostImagesKind(AwsKind):
                 image for image in news["images"] if not has_image(engines, host, image)
             ]:
                 report = report_of(self.settings(operation), news)
-                reported, now = report.detail if report else "", time.monotonic()
+                reported, time_now = report.detail if report else "", time.monotonic()
                 if reported != problem:
-                    problem, since = reported, now
-                if now - begin >= news["seconds"] or (problem and now - since >= PATIENCE):
-                    raise _missing(news, absent, problem, int(now - begin))
-                if now - last_log >= LOG_SECONDS:
+                    problem, since = reported, time_now
+                elapsed = time_now - begin
+                if elapsed >= news["seconds"] or (problem and time_now - since >= PATIENCE):
+                    raise _missing(news, absent, problem, int(elapsed))
+                if time_now - last_log >= LOG_SECONDS:
                     text = f"Docker host {host.name} pulls {', '.join(absent)}"
                     operation.log(f"{text}: {problem}" if problem else text)
-                    last_log = now
+                    last_log = time_now
                 operation.wait(POLL_SECONDS)
         return news
 
@@ -56,10 +57,10 @@ class DockerHostImages(InternalResource):
 
 
 def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:
-    own = f"; the host reports: {problem}" if problem else "; the host reports no problem"
+    report = f"; the host reports: {problem}" if problem else "; the host reports no problem"
     return EarshotError(
         f"image {', '.join(absent)} on Docker host {props['name']}",
-        observed=f"is not there after {seconds} s{own}",
+        observed=f"is not there after {seconds} s{report}",
         remedy="see that the repository has the image for the host's architecture, that a "
         "repository of another account admits this one, and that the host's subnet reaches ECR "
         "and S3 (`journalctl -u docker-pull` there: aws ssm start-session --target "

@@ -69,7 +69,9 @@ def _taker(
     listening: Iterable[tuple[Bound, str]],
     published: Iterable[PublishedPort],
 ) -> str | None:
-    by_docker = [_bound(other) for other in published if other.protocol == "tcp"]
+    by_docker = [
+        _bound(published_port) for published_port in published if published_port.protocol == "tcp"
+    ]
     bound = _bound(port)
     for taken_bound, who in listening:
         if sockets.clash(bound, taken_bound) and not any(
@@ -84,10 +86,10 @@ def _bound(port: PublishedPort) -> Bound:
     return Bound(port.host_ip or ANY_IPV4, port.host_port or 0, ipv6_only=True)
 
 
-def _same(one: Bound, other: Bound) -> bool:
+def _same(first: Bound, second: Bound) -> bool:
     wildcards = {ANY_IPV4, ANY_IPV6}
-    return one.port == other.port and (
-        one.host == other.host or {one.host, other.host} <= wildcards
+    return first.port == second.port and (
+        first.host == second.host or {first.host, second.host} <= wildcards
     )
 
 

@@ -1,4 +1,4 @@
-"""A Docker host's turn as a resource: no host changes while brokers on another one are not back."""
+"""A Docker host's turn as a resource: no host changes while brokers on another one are down."""
 
 import contextlib
 from collections.abc import Iterable
@@ -32,59 +32,59 @@ class DockerHostTurnKind(CheckedKind):
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterable[str]:
         if olds and news["answered"] and olds["arch"] != news["arch"]:
-            yield _other_architecture(news["host"], olds["arch"], news["arch"])
+            yield _changed_architecture(news["host"], olds["arch"], news["arch"])
         if not _waits(olds, news):
             return
-        own, others = _hosts(news)
+        host, other_hosts = _hosts(news)
         with Engines() as engines:
-            nodes, down = _look(engines, others)
+            nodes, down = _look(engines, other_hosts)
             with contextlib.suppress(EarshotError):  # it may change because it does not answer
-                nodes += nodes_on(engines, own)
+                nodes += nodes_on(engines, host)
         if down:
-            yield _refusal(own.name, down)
+            yield _refusal(host.name, down)
         for cluster in HostedCluster.all_of(nodes):
-            if note := _note(own.name, cluster):
+            if note := _note(host.name, cluster):
                 operation.log(note)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if news["hosts"]:
-            own, others = _hosts(news)
+            host, other_hosts = _hosts(news)
             with Engines() as engines:
-                nodes, down = _look(engines, others)
+                nodes, down = _look(engines, other_hosts)
                 if down:  # since the check
-                    raise EarshotError("nothing was changed", observed=_refusal(own.name, down))
+                    raise EarshotError("nothing was changed", observed=_refusal(host.name, down))
                 with contextlib.suppress(EarshotError):
-                    nodes += nodes_on(engines, own)
+                    nodes += nodes_on(engines, host)
                 for cluster in HostedCluster.all_of(nodes):
-                    _wait(engines, own.name, cluster, news["seconds"], operation)
+                    _wait(engines, host.name, cluster, news["seconds"], operation)
         # a change that is taken back changes the host too
         return {**news, "granted": uuid4().hex}
 
 
 class DockerHostTurn(InternalResource):
-    """Made once its host may be touched."""
+    """Created once its host may be changed."""
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, {**props, "granted": None}, opts)
 
 
 def _waits(olds: Properties, news: Properties) -> bool:
-    wanted = news["wanted"]
-    if not news["hosts"] or wanted is UNKNOWN or wanted == olds.get("wanted"):
+    settings = news["wanted"]
+    if not news["hosts"] or settings is UNKNOWN or settings == olds.get("wanted"):
         return False
-    if any(UNKNOWN in it.values() for it in news["hosts"]):
+    if any(UNKNOWN in host.values() for host in news["hosts"]):
         return False
-    own, _ = _hosts(news)
+    host, _ = _hosts(news)
     # the first preview of another checkout: the update gets the certificate
-    return (here(own.cert_path) / "key.pem").is_file()
+    return (here(host.cert_path) / "key.pem").is_file()
 
 
 def _hosts(props: Properties) -> tuple[HostEngine, list[HostEngine]]:
-    """The host, and the others."""
-    hosts = [read(HostEngine, it) for it in props["hosts"]]
-    hosts = [HostEngine(it.name, it.engine, str(here(it.cert_path))) for it in hosts]
-    (own,) = (it for it in hosts if it.name == props["host"])
-    return own, [it for it in hosts if it is not own]
+    """The host, and the other hosts."""
+    read_hosts = (read(HostEngine, host) for host in props["hosts"])
+    hosts = [HostEngine(host.name, host.engine, str(here(host.cert_path))) for host in read_hosts]
+    (changing,) = (host for host in hosts if host.name == props["host"])
+    return changing, [host for host in hosts if host is not changing]
 
 
 def _look(
@@ -110,17 +110,19 @@ def _look(
 def _wait(
     engines: Engines, host: str, cluster: HostedCluster, seconds: float, operation: Operation
 ) -> None:
-    """Returns once all nodes of ``cluster`` on other hosts than ``host`` are in sync, or at once
-    where it has no quorum: then nothing can be in sync. Raises EarshotError."""
-    others = [it for it in cluster.nodes if it.address.host != host]
-    if not others or not cluster.has_majority():
+    """Returns once all nodes of ``cluster`` on other hosts than ``host`` are in sync.
+
+    Returns at once if the cluster has no quorum: then no node can be in sync. Raises EarshotError.
+    """
+    nodes = [node for node in cluster.nodes if node.address.host != host]
+    if not nodes or not cluster.has_majority():
         return
-    asked = [it.address for it in others if it.address.can_be_asked]
+    brokers = [node.address for node in nodes if node.address.can_be_asked]
     try:
         wait_for(
             engines,
-            [(it.address, it.id) for it in others],
-            asked,
+            [(node.address, node.id) for node in nodes],
+            brokers,
             cluster.id,
             deadline=seconds,
             progress=operation.log,
@@ -135,7 +137,9 @@ def _wait(
 
 
 def _refusal(host: str, down: dict[str, list[str]]) -> str:
-    details = "".join(f"\n  - {name}: {'; '.join(it)}" for name, it in sorted(down.items()))
+    details = "".join(
+        f"\n  - {name}: {'; '.join(reasons)}" for name, reasons in sorted(down.items())
+    )
     return (
         f"Docker host {host} would be restarted or replaced while {listed(sorted(down))} is down:"
         f"{details}\n"
@@ -146,24 +150,24 @@ def _refusal(host: str, down: dict[str, list[str]]) -> str:
 
 def _note(host: str, cluster: HostedCluster) -> str:
     """What ``cluster`` cannot do while ``host`` is away; empty if it can do without the host."""
-    own = cluster.on(host)
-    brokers = [it.number for it in own if it.address.broker]
-    loses_quorum = cluster.has_majority() and not cluster.has_majority(own)
+    nodes = cluster.on(host)
+    brokers = [node.number for node in nodes if node.address.broker]
+    loses_quorum = cluster.has_majority() and not cluster.has_majority(nodes)
     lost = ["has no quorum"] if loses_quorum else []
     if len(brokers) > 1:
         lost.append("takes no records for partitions with too few replicas elsewhere")
-    if not own or not lost:
+    if not nodes or not lost:
         return ""
     return (
-        f"Docker host {host} holds {numbered('node', [it.number for it in own])} of "
+        f"Docker host {host} holds {numbered('node', [node.number for node in nodes])} of "
         f"{cluster.stack}. While it is away, the cluster {' and '.join(lost)}. With a host for "
         "each of at least three brokers, it would serve all the time"
     )
 
 
-def _other_architecture(host: str, old: str, new: str) -> str:
+def _changed_architecture(host: str, former: str, target: str) -> str:
     return (
-        f"Docker host {host} would change from {old} to {new}, and its volume holds images and "
-        f"containers for {old}. Keep an instance type of {old}; or add a host with another name, "
-        "and move the brokers there"
+        f"Docker host {host} would change from {former} to {target}, and its volume holds images "
+        f"and containers for {former}. Keep an instance type of {former}; or add a host with "
+        "another name, and move the brokers there"
     )

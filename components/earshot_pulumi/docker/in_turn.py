@@ -111,6 +111,6 @@ def check_others(
     gone = sorted(
         next(iter(containers)) for containers in objects.values() if not any(containers.values())
     )
-    if listed := ", ".join(gone):
-        again = f"run the same command again: it starts {listed} first"
-        raise not_stopped(f"container {name}", "down already", f"container {listed}", again)
+    if names := ", ".join(gone):
+        remedy = f"run the same command again: it starts {names} first"
+        raise not_stopped(f"container {name}", "down already", f"container {names}", remedy)

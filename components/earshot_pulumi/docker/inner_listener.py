@@ -210,8 +210,8 @@ def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | 
     The files of this machine may be those of a later update, which the broker does not have yet.
     """
     try:
-        listed = client.api.inspect_container(container)["Config"]["Env"] or ()
-        variables = dict(variable.split("=", 1) for variable in listed)
+        environment = client.api.inspect_container(container)["Config"]["Env"] or ()
+        variables = dict(variable.split("=", 1) for variable in environment)
         trusted, own = (_file(client, container, variables[name]) for name in _LOCATIONS)
     except (DockerException, OSError, KeyError, ValueError, tarfile.TarError):
         return None

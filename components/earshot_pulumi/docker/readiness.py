@@ -283,5 +283,5 @@ def log_of(
 
 def _last_lines(log: str, lines: int = LINES) -> str:
     """The last ``lines`` of ``log`` without stack frames, indented."""
-    shown = without_frames(log)[-lines:]
-    return "\n".join(f"    {line}" for line in shown) or "    (it wrote none)"
+    last_lines = without_frames(log)[-lines:]
+    return "\n".join(f"    {line}" for line in last_lines) or "    (it wrote none)"

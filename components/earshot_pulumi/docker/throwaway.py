@@ -80,11 +80,9 @@ def fill(
         owner = (_own_id(container, "-u"), _own_id(container, "-g"))
         content = {name: text.encode() for name, text in files.items()}
         container.put_archive(str(place.parent), folder_archive(place.name, content, 0o400, owner))
-        _, listed = container.exec_run(["ls", "-A", folder])
-        others = [
-            name for name in listed.decode(errors="replace").splitlines() if name not in files
-        ]
-        if stale := [str(place / name) for name in others if not keep(name)]:
+        _, listing = container.exec_run(["ls", "-A", folder])
+        names = listing.decode(errors="replace").splitlines()
+        if stale := [str(place / name) for name in names if name not in files and not keep(name)]:
             container.exec_run(["rm", "-f", "--", *stale])
 
 

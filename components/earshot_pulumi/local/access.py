@@ -38,8 +38,8 @@ def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, An
     properties. Empty for a plaintext listener. Raises EarshotError for properties without an
     equivalent in librdkafka.
     """
-    if own := own_access(values):
-        return own
+    if settings := own_access(values):
+        return settings
     links = Links.of_settings(values)
     protocol = links.protocols.get(links.inter_broker, Protocol.PLAINTEXT)
     if protocol == Protocol.PLAINTEXT:
@@ -93,16 +93,16 @@ def _credentials(
         return translate(client)
     if protocol.sasl:
         file = folder / VALIDATOR_FILE
-        own = translate(read_client_file(file, str(file)))
+        settings = translate(read_client_file(file, str(file)))
         # the broker may use an earlier authority than the stack's newest
-        own["ssl.ca.location"] = stores["ssl.truststore.location"]
+        settings["ssl.ca.location"] = stores["ssl.truststore.location"]
     else:
-        own = {
+        settings = {
             "ssl.ca.location": stores["ssl.truststore.location"],
             "ssl.certificate.location": stores["ssl.keystore.location"],
             "ssl.key.location": stores["ssl.keystore.location"],
         }
-    return own | {"ssl.endpoint.identification.algorithm": "none"}
+    return settings | {"ssl.endpoint.identification.algorithm": "none"}
 
 
 def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
@@ -119,15 +119,15 @@ def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
         if listener.protocol is not Protocol.PLAINTEXT
     ]
     with_login = [listener for listener in secured if listener.protocol.sasl]
-    listed = ", ".join(f"{listener.name} ({listener.protocol})" for listener in with_login)
+    listeners = ", ".join(f"{listener.name} ({listener.protocol})" for listener in with_login)
     if with_login and not client:
         yield (
-            f"{KEY}: is missing, and {listed} ask for credentials: neither a broker's start nor "
+            f"{KEY}: is missing, and {listeners} ask for credentials: neither a broker's start nor "
             "these listeners could be proved. Let the key name a file of Kafka's client "
             "properties, and stay until they are gone"
         )
     elif with_login and "sasl.mechanism" not in client:
-        yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listed} ask for one"
+        yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listeners} ask for one"
     elif client:
         for listener in secured:
             try:  # opens no connection

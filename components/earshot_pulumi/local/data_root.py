@@ -43,16 +43,16 @@ def obstacles(root: Path, directories: Iterable[Path]) -> Iterator[str]:
 
 def _obstacle(directory: Path) -> str:
     """Why ``directory`` cannot be written, by its nearest existing parent; empty if it can."""
-    there = directory
-    while not os.path.lexists(there):
-        there = there.parent
-    if not there.is_dir():
-        return f"{there} is a file where a directory belongs. Move it away"
-    if not os.access(there, os.W_OK | os.X_OK):
-        if is_read_only(there):
-            text, what = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)
+    existing = directory
+    while not os.path.lexists(existing):
+        existing = existing.parent
+    if not existing.is_dir():
+        return f"{existing} is a file where a directory belongs. Move it away"
+    if not os.access(existing, os.W_OK | os.X_OK):
+        if is_read_only(existing):
+            text, remedy = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)
         else:
-            text = f"belongs to {owner(there)}, and this user ({user()}) may not write there"
-            what = right_to_write(there)
-        return f"{there} {text}. {what[0].upper()}{what[1:]}"
+            text = f"belongs to {owner(existing)}, and this user ({user()}) may not write there"
+            remedy = right_to_write(existing)
+        return f"{existing} {text}. {remedy[0].upper()}{remedy[1:]}"
     return ""

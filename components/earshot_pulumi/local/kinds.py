@@ -87,12 +87,12 @@ class LocalNodeKind(InternalKind):
         return {**olds, **_identity(record)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        original, own = Path(olds["root"]), _root(olds)
+        original, current = Path(olds["root"]), _root(olds)
         with contextlib.suppress(EarshotError):
-            if original != own and process_of(_node(original, olds)) is not None:
+            if original != current and process_of(_node(original, olds)) is not None:
                 # do not stop it: this checkout is a copy, and the process is the original's
                 operation.log(f"node {int(olds['node_id'])} in {original} runs on")
-        process.stop(_directory(olds), restart.grace(own))
+        process.stop(_directory(olds), restart.grace(current))
 
 
 class LocalReadinessKind(InternalKind):

@@ -37,12 +37,12 @@ def with_own_files(directory: Path, properties: str) -> str:
     settings = read_properties(properties)
     values, notes = dict(settings.values), dict(settings.notes)
 
-    def own(path: str) -> str:
+    def copy_of(path: str) -> str:
         return _copied(directory, path)
 
     for key, value in settings.values.items():
-        if (new := _replaced(key, value, own)) != value:
-            values[key], notes[_WRITTEN + key] = new, value
+        if (replaced := _replaced(key, value, copy_of)) != value:
+            values[key], notes[_WRITTEN + key] = replaced, value
     return (
         write_properties(NodeSettings(values, notes)) if values != settings.values else properties
     )
@@ -67,26 +67,26 @@ def keep(directory: Path) -> None:
         text = path.read_text(encoding="latin-1")
     except OSError:
         return
-    if (new := with_own_files(directory, text)) != text:
+    if (copied := with_own_files(directory, text)) != text:
         with writing(directory.name.replace("-", " "), directory):
-            cache.write(path, new, mode=0o600)
+            cache.write(path, copied, mode=0o600)
 
 
 def prune(directory: Path) -> None:
     """Remove the copies that `server.properties` in ``directory`` does not name."""
     with contextlib.suppress(OSError):
-        named = (directory / PROPERTIES).read_text(encoding="latin-1")
+        settings = (directory / PROPERTIES).read_text(encoding="latin-1")
         for path in (directory / FOLDER).iterdir():
-            if path.name not in named:
+            if path.name not in settings:
                 path.unlink()
 
 
-def _replaced(key: str, value: str, own: Callable[[str], str]) -> str:
-    """``value`` of the property ``key``, with ``own`` applied to each path in it."""
+def _replaced(key: str, value: str, copy_of: Callable[[str], str]) -> str:
+    """``value`` of the property ``key``, with ``copy_of`` applied to each path in it."""
     if key.endswith(_LOCATION):
-        return own(value)
+        return copy_of(value)
     if key.endswith(_LOGIN):
-        return _QUOTED.sub(lambda path: f'"{own(path[1])}"', value)
+        return _QUOTED.sub(lambda path: f'"{copy_of(path[1])}"', value)
     return value
 
 

@@ -74,7 +74,9 @@ def reconstruct(root: Path) -> QuorumMemory | None:
     voter_ids = {
         node: ", ".join(sorted(addresses_by_id)) for node, addresses_by_id in voters.items()
     }
-    own = {id: address for node in nodes for id, address in voters[node].items() if id == node.id}
+    own_addresses = {
+        id: address for node in nodes for id, address in voters[node].items() if id == node.id
+    }
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
     versions = [version for node in nodes if (version := node.server.notes.get("kafka_version"))]
     if not versions:
@@ -83,7 +85,7 @@ def reconstruct(root: Path) -> QuorumMemory | None:
         cluster_id=cluster_id,
         # each voter's own address counts, as a change of addresses may be incomplete
         voters={
-            id: own.get(id, at)
+            id: own_addresses.get(id, at)
             for addresses_by_id in voters.values()
             for id, at in addresses_by_id.items()
         },
@@ -108,8 +110,8 @@ def _formatted(root: Path) -> list[Path]:
     return [path for path in paths if path.parts[-3].removeprefix("node-").isdigit()]
 
 
-def _agreed(root: Path, reported: dict[_Node, str], what: str) -> str:
-    """The value of ``what`` on which the nodes agree; empty values do not count.
+def _agreed(root: Path, reported: dict[_Node, str], setting: str) -> str:
+    """The value of ``setting`` on which the nodes agree; empty values do not count.
 
     Raises EarshotError.
     """
@@ -117,12 +119,12 @@ def _agreed(root: Path, reported: dict[_Node, str], what: str) -> str:
     if len(values) == 1:
         return values[0]
     if not values:
-        raise _refusal(root, f"no node's files tell the {what}")
+        raise _refusal(root, f"no node's files tell the {setting}")
     values_by_node = (
         f"{node.directory.name}: {value}" for node, value in reported.items() if value
     )
     raise _refusal(
-        root, f"the nodes contradict each other about the {what} ({'; '.join(values_by_node)})"
+        root, f"the nodes contradict each other about the {setting} ({'; '.join(values_by_node)})"
     )
 
 

@@ -288,14 +288,14 @@ def _is_full(directory: Path) -> bool:
 
 def last_log_lines(directory: Path, lines: int = 12) -> str:
     """The last ``lines`` of the broker's log and of the JVM's output, without stack frames."""
-    shown: list[str] = []
+    log_lines: list[str] = []
     for name in (KAFKA_LOG, JVM_LOG):
         try:
             text = (directory / name).read_text(errors="replace")
         except OSError:
             continue
-        shown += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
-    return "\n".join(shown) or "  (it wrote no log)"
+        log_lines += [f"  {name}: {line}" for line in without_frames(text)[-lines:]]
+    return "\n".join(log_lines) or "  (it wrote no log)"
 
 
 def _format(launch: Launch, classes: str, cluster_id: str) -> None:

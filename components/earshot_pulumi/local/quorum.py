@@ -64,14 +64,14 @@ def remember(root: Path, memory: QuorumMemory) -> None:
 
 def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
     """Writes and returns the memory for ``plan``, with a new cluster id on the first start."""
-    old = recall(root)
+    former = recall(root)
     memory = QuorumMemory(
-        cluster_id=old.cluster_id if old else new_cluster_id(),
+        cluster_id=former.cluster_id if former else new_cluster_id(),
         voters=on_disk.addresses(voters(plan)),
         # the plan's version may never run
-        kafka_version=old.kafka_version if old else plan.kafka_version,
+        kafka_version=former.kafka_version if former else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
-        serving=old.serving if old else False,
+        serving=former.serving if former else False,
     )
     remember(root, memory)
     return memory

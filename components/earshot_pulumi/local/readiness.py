@@ -106,10 +106,10 @@ class LocalDriver(ListeningNode):
         for directory in sorted(self._root.glob("node-*")):
             if directory != self._directory and running(directory) is not None:
                 values = _started_with(directory)
-                others = of_clients(values, self._client, self._root / FOLDER)
-                if listener in others:
+                accesses = of_clients(values, self._client, self._root / FOLDER)
+                if listener in accesses:
                     is_there = _listens(directory, listener)
-                    yield login_failure(others[listener]) if is_there else NOT_LISTENING
+                    yield login_failure(accesses[listener]) if is_there else NOT_LISTENING
 
     def reset_passwords(self) -> None:
         from earshot.certificates.store import Store

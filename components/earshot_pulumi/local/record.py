@@ -55,8 +55,8 @@ class Record:
             process = psutil.Process(self.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return None
-            here = runs_from(process, directory)
-            return process if here is not False and self._is(process, here) else None
+            runs_here = runs_from(process, directory)
+            return process if runs_here is not False and self._is(process, runs_here) else None
         except psutil.Error:
             return None
 

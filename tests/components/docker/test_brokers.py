@@ -7,19 +7,18 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.docker import host_resources as module
-from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.brokers import MOST_TELLERS, DockerBrokers
 from earshot_pulumi.docker.identity import TO_BE_MADE
 from earshot_pulumi.gate import PROVIDER_TYPE
 from pulumi.runtime import mocks
 
 from earshot.config.docker import DockerSpec
-from earshot.config.document import read_spec
 from earshot.placement.docker import DockerPlan, plan_docker
 from earshot.project import Project
 from tests.certificates.handed_over import FILES, hand_over
 from tests.components import engine_double
 from tests.components.deployments import deployment_of
+from tests.components.docker.stacks import OWN_ID, spec_of
 from tests.components.plain_inputs import secret_inputs, visible
 from tests.doubles import gate_provider
 from toolchain.paths import ROOT
@@ -35,7 +34,6 @@ PREFLIGHT = "earshot:index:EnginePreflight"
 CERTIFICATES = "earshot:index:Certificates"
 KEYS = "earshot:index:DockerKeys"
 USERS = "earshot:index:DockerUsers"
-OWN_ID = "5L6g3nShT-eMCtK-X86swQ"
 GATE = "earshot:gate:AdvertisedListeners"
 
 QUORUM = {"mode": "separate", "count": 3}
@@ -85,42 +83,40 @@ class Engine(engine_double.Engine):
     def chain(self) -> list[str]:
         """Containers and readinesses, in the order of registration."""
         short = {CONTAINER: "run", READY: "ready"}
-        return [f"{short[it.type]} {it.name}" for it in self.seen if it.type in short]
+        return [
+            f"{short[resource.type]} {resource.name}"
+            for resource in self.seen
+            if resource.type in short
+        ]
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     # hooks are the engine's to call, and no engine is here
     monkeypatch.setattr(module, "clearing", lambda *_: pulumi.ResourceHookBinding())
-    found = Engine()
-    mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=found)
-    return found
+    engine = Engine()
+    mocks.set_mocks(_Answers(), project="earshot", stack="s", preview=False, monitor=engine)
+    return engine
 
 
 def deployed(unsettled: Collection[int] = (), **settings: Any) -> DockerPlan:
     """Registers the cluster of these settings; its plan."""
-    spec = read_spec({"placement": "docker", **settings}, "test")
-    assert isinstance(spec, DockerSpec)
+    spec = spec_of(**settings)
     planned = plan_docker(spec, "s")
 
     def run() -> pulumi.Output[str]:
-        made = DockerBrokers(deployment_of("s"), spec, planned, unsettled=unsettled)
-        return made.ready.urn
+        return DockerBrokers(deployment_of("s"), spec, planned, unsettled=unsettled).ready.urn
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return planned
 
 
-def own_labels(inputs: dict[str, Any]) -> dict[str, str]:
-    return {item["label"]: item["value"] for item in inputs["labels"]}
-
-
 def test_containers_get_what_the_gate_was_shown(engine: Engine) -> None:
     planned = deployed()
-    shown = engine.of(GATE)["s"].inputs["containers"]
+    on_gate = engine.of(GATE)["s"].inputs["containers"]
     for id, container in planned.containers.items():
         inputs = engine.of(CONTAINER)[f"broker-{id}"].inputs
-        assert container.inputs(TO_BE_MADE) == shown[str(id)], "all but the cluster's id"
+        assert container.inputs(TO_BE_MADE) == on_gate[str(id)], "all but the cluster's id"
         checked = container.inputs(OWN_ID)
         assert (inputs["image"], checked.pop("image")) == ("sha256:abc", "apache/kafka:4.1.1")
         assert sorted(checked.pop("envs")) == inputs["envs"]
@@ -132,26 +128,26 @@ def test_the_first_preview_shows_the_gate_all_but_the_id(monkeypatch: pytest.Mon
     engine = Engine(preview=True)
     mocks.set_mocks(_Answers(True), project="earshot", stack="s", preview=True, monitor=engine)
     planned = deployed()
-    shown = engine.of(GATE)["s"].inputs
-    assert shown["containers"] == {
+    on_gate = engine.of(GATE)["s"].inputs
+    assert on_gate["containers"] == {
         str(id): container.inputs(TO_BE_MADE) for id, container in planned.containers.items()
     }
-    asked = engine.of(PROVIDER_TYPE)["s"].inputs
-    assert {key: asked[key] for key in shown} == shown
+    checked = engine.of(PROVIDER_TYPE)["s"].inputs
+    assert {key: checked[key] for key in on_gate} == on_gate
     assert pulumi.contains_unknowns(engine.of(CONTAINER)["broker-1"].inputs["envs"])
 
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them(engine: Engine) -> None:
     deployed(extra={"num.io.threads": "4"})
-    (shown,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
-    assert secret_inputs(shown.request) == {"plan", "containers"}
+    (on_gate,), (on_engines,) = engine.of(GATE).values(), engine.of(PREFLIGHT).values()
+    assert secret_inputs(on_gate.request) == {"plan", "containers"}
     assert secret_inputs(on_engines.request) == {"plan"}
-    for item in engine.of(CONTAINER).values():
-        assert secret_inputs(item.request) == {"envs"}
-    for item in engine.of(STOP).values():
-        assert secret_inputs(item.request) == {"settings"}
+    for resource in engine.of(CONTAINER).values():
+        assert secret_inputs(resource.request) == {"envs"}
+    for resource in engine.of(STOP).values():
+        assert secret_inputs(resource.request) == {"settings"}
     for text in ("num.io.threads", "NUM_IO_THREADS"):
-        assert [it.urn for it in engine.seen if text in visible(it.request)] == []
+        assert [resource.urn for resource in engine.seen if text in visible(resource.request)] == []
 
 
 def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
@@ -159,10 +155,10 @@ def test_nothing_is_made_before_the_gate_and_the_ground(engine: Engine) -> None:
     (on_engines,) = engine.of(PREFLIGHT).values()
     (checked,) = engine.of(GATE).values()
     assert on_engines.inputs["gate"] == gate_provider.APPROVED
-    made = [it for it in engine.seen if it.type.startswith(("docker:", PROVIDER))]
+    made = [resource for resource in engine.seen if resource.type.startswith(("docker:", PROVIDER))]
     assert len(made) == 9, "provider, network, image; three volumes and containers"
-    assert all(it.is_below(checked) for it in [*made, on_engines])
-    assert all(it.depends_on(on_engines) for it in made if it.type != CONTAINER)
+    assert all(resource.is_below(checked) for resource in [*made, on_engines])
+    assert all(resource.depends_on(on_engines) for resource in made if resource.type != CONTAINER)
     assert engine.of(CONTAINER)["broker-1"].depends_on(on_engines)
 
 
@@ -178,9 +174,9 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
     assert containers["broker-2"].depends_on(ready["broker-1"])
     assert containers["broker-3"].depends_on(ready["broker-2"])
     assert ready["cluster"].depends_on(ready["broker-3"])
-    assert all(it.request.deleteBeforeReplace for it in containers.values())
+    assert all(resource.request.deleteBeforeReplace for resource in containers.values())
     whole = ready["cluster"].inputs
-    assert whole["whole"] and [it["container"] for it in whole["nodes"]] == [
+    assert whole["whole"] and [resource["container"] for resource in whole["nodes"]] == [
         f"id of broker-{id}" for id in (1, 2, 3)
     ]
     assert whole["incarnations"] == {str(id): f"incarnation of broker-{id}" for id in (1, 2, 3)}
@@ -188,7 +184,7 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
 
 def test_what_has_ended_comes_first(engine: Engine) -> None:
     deployed(unsettled={3})
-    assert [it.name for it in engine.seen if it.type == CONTAINER] == [
+    assert [resource.name for resource in engine.seen if resource.type == CONTAINER] == [
         "broker-3", "broker-1", "broker-2",
     ]  # fmt: skip
     assert engine.of(STOP)["broker-1"].depends_on(engine.of(READY)["broker-3"])
@@ -223,45 +219,15 @@ def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Eng
     (node,) = ready["nodes"]
     assert (node["place"]["broker"], node["place"]["voter"]) == (False, True)
     assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
-    assert [it["name"] for it in ready["tellers"]] == ["kafka-1"]
-    assert [int(it["node_id"]) for it in ready["voters"]] == [10001, 10002, 10003]
+    assert [resource["name"] for resource in ready["tellers"]] == ["kafka-1"]
+    assert [int(resource["node_id"]) for resource in ready["voters"]] == [10001, 10002, 10003]
 
 
 def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
     deployed(brokers=MOST_TELLERS + 2)
-    counts = {name: len(it.inputs["tellers"]) for name, it in engine.of(READY).items()}
+    counts = {name: len(resource.inputs["tellers"]) for name, resource in engine.of(READY).items()}
     assert counts.pop("cluster") == MOST_TELLERS + 2
     assert set(counts.values()) == {MOST_TELLERS}
-
-
-@pytest.mark.parametrize(("data", "kept"), [("keep", True), ("delete", False)])
-def test_volumes_stay_unless_told_otherwise(engine: Engine, data: str, kept: bool) -> None:
-    deployed(data=data)
-    for id in (1, 2, 3):
-        volume = engine.of(VOLUME)[f"broker-{id}"]
-        assert volume.request.retainOnDelete is kept
-        assert "labels" in volume.request.ignoreChanges, "or a new label would empty it"
-        assert volume.inputs["name"] == f"earshot-s-kafka-{id}"
-        assert own_labels(volume.inputs) == {
-            labels.STACK: "s",
-            labels.CLUSTER: OWN_ID,
-            labels.NODE: str(id),
-            labels.ROLES: "broker,controller",
-            labels.VOTERS: "1,2,3",
-            labels.KAFKA: "4.1.1",
-        }
-
-
-def test_the_engine_keeps_brokers_running_and_lets_them_go_gently(engine: Engine) -> None:
-    deployed(dns=["192.0.2.53"])
-    inputs = engine.of(CONTAINER)["broker-2"].inputs
-    wanted = {"restart": "unless-stopped", "mustRun": False, "dns": ["192.0.2.53"]}
-    wanted |= {"destroyGraceSeconds": 60, "stopTimeout": 60, "stopSignal": "SIGTERM"}
-    wanted |= {"logOpts": {"max-size": "50m", "max-file": "3"}}
-    assert wanted == {key: inputs[key] for key in wanted}
-    assert "/dev/tcp/127.0.0.1/19092" in inputs["healthcheck"]["tests"][-1]
-    own = own_labels(inputs)
-    assert (own[labels.STACK], own[labels.DEPLOYMENT], own[labels.NODE]) == ("s", "made-up", "2")
 
 
 def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
@@ -270,7 +236,7 @@ def test_each_host_has_its_provider_network_and_image(engine: Engine) -> None:
     assert providers["a"].inputs == {"host": "tcp://a.lan:2376", "certPath": "/keys/a"}
     assert providers["b"].inputs == {"host": "ssh://ops@b.lan"}
     assert set(engine.of(NETWORK)) == set(engine.of(IMAGE)) == {"a", "b"}
-    used = {name: it.request.provider for name, it in engine.of(CONTAINER).items()}
+    used = {name: resource.request.provider for name, resource in engine.of(CONTAINER).items()}
     for name, host in (("broker-1", "a"), ("broker-2", "b"), ("broker-3", "a")):
         assert providers[host].urn in used[name]
     door = engine.of(READY)["broker-2"].inputs["nodes"][0]["place"]
@@ -300,40 +266,12 @@ def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
 def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
     spec = Project(ROOT).read_cluster("docker")
     assert isinstance(spec, DockerSpec)
-    assert [item.name for item in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
+    assert [resource.name for resource in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
     deployed(**spec.model_dump(exclude={"placement"}, exclude_unset=True))
     assert list(engine.of(CONTAINER)) == ["broker-1", "broker-2", "broker-3"]
 
 
 SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
-
-
-def test_a_container_is_made_with_its_keys_and_anew_with_another_certificate(
-    engine: Engine,
-) -> None:
-    deployed(brokers=2, security=SECURITY)
-    issued = engine.of(CERTIFICATES)["s"]
-    assert issued.inputs["hosts"] == {f"node-{id}": [f"kafka-{id}", "localhost"] for id in (1, 2)}
-    (preflight,) = engine.of(PREFLIGHT).values()
-    assert issued.depends_on(preflight)
-    keys, volumes = engine.of(KEYS), engine.of(VOLUME)
-    for id in (1, 2):
-        container, own = engine.of(CONTAINER)[f"broker-{id}"], keys[f"broker-{id}"]
-        assert container.depends_on(own)
-        assert own.inputs["certificate"] == f"print of node-{id}"
-        assert own_labels(container.inputs)[labels.CERTIFICATE] == f"print of node-{id}"
-        volume = volumes[f"broker-{id}-keys"].inputs
-        assert own.inputs["volume"] == volume["name"] == f"earshot-s-kafka-{id}_keys"
-        assert own_labels(volume) == {labels.STACK: "s", labels.DEPLOYMENT: "made-up"}
-        assert not volumes[f"broker-{id}-keys"].request.retainOnDelete
-        assert container.inputs["volumes"] == [
-            {"volumeName": f"earshot-s-kafka-{id}", "containerPath": "/var/lib/kafka/data"},
-            {
-                "volumeName": f"earshot-s-kafka-{id}_keys",
-                "containerPath": "/etc/kafka/secrets",
-                "readOnly": True,
-            },
-        ]
 
 
 def test_certificates_of_others_are_shown_to_the_gate(
@@ -343,45 +281,16 @@ def test_certificates_of_others_are_shown_to_the_gate(
     monkeypatch.chdir(tmp_path)
     hand_over(tmp_path / "certs", {1: ["kafka-1", "localhost"]})
     deployed(brokers=1, security={"tls": {"from": FILES}})
-    shown, made = engine.of(GATE)["s"].inputs["certificates"], engine.of(CERTIFICATES)["s"].inputs
-    assert list(shown) == ["1"] and shown["1"]["names"] == {
+    on_gate, made = engine.of(GATE)["s"].inputs["certificates"], engine.of(CERTIFICATES)["s"].inputs
+    assert list(on_gate) == ["1"] and on_gate["1"]["names"] == {
         "dns": ["kafka-1", "localhost"], "addresses": [],
     }  # fmt: skip
     assert made["files"]["certificate"] == f"{tmp_path}/certs/{{node}}.pem"
 
 
-def test_users_are_made_from_a_container_once_all_brokers_serve(engine: Engine) -> None:
-    deployed(brokers=2, security=SECURITY, dns=["192.0.2.53"])
-    (users,) = engine.of(USERS).values()
-    assert users.depends_on(engine.of(READY)["cluster"])
-    assert users.inputs["brokers"] == {"1": "kafka-1:19092", "2": "kafka-2:19092"}
-    assert {(it["broker"], it["listener"], it["address"]) for it in users.inputs["logins"]} == {
-        (1, "HOST", "kafka-1:9092"),
-        (1, "EXTERNAL", "kafka-1:39092"),
-        (2, "HOST", "kafka-2:9092"),
-        (2, "EXTERNAL", "kafka-2:39092"),
-    }
-    assert {it["mechanism"] for it in users.inputs["logins"]} == {"SCRAM-SHA-512"}
-    assert [it["name"] for it in users.inputs["places"]] == ["kafka-1", "kafka-2"]
-    ready = engine.of(READY)["broker-1"].inputs["users"]
-    assert ready["logins"] == users.inputs["logins"] and "users" not in ready
-    assert users.inputs["users"] == {"app": ["app-"]}
-    assert users.inputs["passwords"] == {"app": "digest"}
-    where = users.inputs["standpoint"]
-    assert (where["network"], where["kind"], where["dns"]) == (
-        "earshot-s", "container", ["192.0.2.53"],
-    )  # fmt: skip
-
-
-def test_a_cluster_without_security_has_no_keys_and_no_users(engine: Engine) -> None:
-    deployed(brokers=1)
-    assert not engine.of(CERTIFICATES) and not engine.of(KEYS) and not engine.of(USERS)
-    assert list(engine.of(VOLUME)) == ["broker-1"]
-
-
-@pytest.mark.parametrize(("security", "said"), [(SECURITY, 1), (None, 0)])
+@pytest.mark.parametrize(("security", "warnings"), [(SECURITY, 1), (None, 0)])
 def test_keys_on_their_way_in_clear_are_named(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, security: object, said: int
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, security: object, warnings: int
 ) -> None:
     warned: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda text, _resource: warned.append(text))
@@ -390,4 +299,4 @@ def test_keys_on_their_way_in_clear_are_named(
         "keys and passwords reach the engine at tcp://a:2375 in clear: let it take TLS "
         "(`hosts[].cert_path`), or name it by ssh://"
     )
-    assert warned == said * [text]
+    assert warned == warnings * [text]

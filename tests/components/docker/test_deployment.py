@@ -47,18 +47,20 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
     runs = plan_docker(spec_of(INTERNAL, HOST), "s")
     memory.complete(tmp_path, runs.plan, 0)
     before = AppliedPlan(runs.plan, deployment._ports(runs))
-    held = RecordedChanges(covered=(before,), begun=(before,))
+    recorded = RecordedChanges(covered=(before,), begun=(before,))
     monkeypatch.setattr(
-        deployment, "recorded_changes", lambda folder, name, _: held if folder == tmp_path else None
+        deployment,
+        "recorded_changes",
+        lambda folder, name, _: recorded if folder == tmp_path else None,
     )
     at = ClusterContext("s", pulumi.ResourceOptions(), tmp_path)
-    made: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     bootstrap: dict[str, str] = {}
 
     def run() -> pulumi.Output[None]:
-        made.update(deployment.deploy(at, spec_of(REPL, HOST)))
-        found: pulumi.Output[None] = made["bootstrap"].apply(bootstrap.update)
-        return found
+        outputs.update(deployment.deploy(at, spec_of(REPL, HOST)))
+        applied: pulumi.Output[None] = outputs["bootstrap"].apply(bootstrap.update)
+        return applied
 
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
 
@@ -80,9 +82,12 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
         )
         assert f"INTERNAL://kafka-{id}:19092" in listeners
         assert f"REPL://kafka-{id}:19192" in listeners
-    asked = engine.of(PREFLIGHT)["s"].inputs
-    assert asked["last"]["inter_broker"] == "REPL" and asked["plan"]["inter_broker"] == "INTERNAL"
-    assert asked["remove"] == "unused"
+    preflight = engine.of(PREFLIGHT)["s"].inputs
+    assert (
+        preflight["last"]["inter_broker"] == "REPL"
+        and preflight["plan"]["inter_broker"] == "INTERNAL"
+    )
+    assert preflight["remove"] == "unused"
 
 
 def test_an_old_listener_has_the_port_of_what_was_proved() -> None:

@@ -34,13 +34,6 @@ RESPONSE = NUMBER + bytes(range(256)) * 200
 """More than one record of TLS holds."""
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "kafka"
-
-
 def issued(root: Path) -> Store:
     store = Store(root / "security")
     nodes = {"node-1": ("kafka-1",)}

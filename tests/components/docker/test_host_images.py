@@ -16,18 +16,19 @@ from earshot.errors import EarshotError
 from tests.components.called import Called
 from tests.raised import raised
 
+KIND = Called(DockerHostImagesKind())
 REPORT = "/earshot/s-m/docker/a/report"
 
 
 class World:
-    """An engine that has the image after some looks, and what the host reports."""
+    """An engine that lacks the image for some looks, and the report of its host."""
 
     def __init__(self) -> None:
         self.looks = 0
-        self.there_after = 0
+        self.missing_looks = 0
         self.parameters = {REPORT: '{"instance": "i-1", "state": "prepared", "detail": ""}'}
 
-    def say(self, detail: str, instance: str = "i-1") -> None:
+    def report(self, detail: str, instance: str = "i-1") -> None:
         self.parameters[REPORT] = (
             f'{{"instance": "{instance}", "state": "prepared", "detail": "{detail}"}}'
         )
@@ -39,7 +40,7 @@ class World:
         def inspect(name: str) -> None:
             assert name == EXAMPLE
             self.looks += 1
-            if self.looks <= self.there_after:
+            if self.looks <= self.missing_looks:
                 raise ImageNotFound(name)
 
         yield SimpleNamespace(api=SimpleNamespace(inspect_image=inspect))
@@ -47,54 +48,52 @@ class World:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World()
-    monkeypatch.setattr(
-        "earshot_pulumi.docker.container_address.connect", lambda it: made.connected(it)
-    )
-    monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: made.parameters)
+    world = World()
+    monkeypatch.setattr("earshot_pulumi.docker.container_address.connect", world.connected)
+    monkeypatch.setattr(engine_ready, "reader", lambda *_: lambda names: world.parameters)
     monkeypatch.setattr(engine_ready, "starts", lambda *_: lambda ids: {})
     monkeypatch.setattr(host_images, "here", Path)
     monkeypatch.setattr(host_images, "POLL_SECONDS", 0.01)
-    return made
+    return world
 
 
-def props(**changed: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"name": "a", "engine": "tcp://10.0.0.1:2376", "cert_path": "/client"}
-    given |= {"instance": "i-1", "images": [EXAMPLE], "parameter": "/earshot/s-m/docker/images"}
-    return {**given, "seconds": 5.0, "report": REPORT, "region": "eu-central-1", **changed}
+def props(**changes: Any) -> dict[str, Any]:
+    inputs: dict[str, Any] = {"name": "a", "engine": "tcp://10.0.0.1:2376", "cert_path": "/client"}
+    inputs |= {"instance": "i-1", "images": [EXAMPLE], "parameter": "/earshot/s-m/docker/images"}
+    return {**inputs, "seconds": 5.0, "report": REPORT, "region": "eu-central-1", **changes}
 
 
 def test_it_waits_until_all_images_are_there(world: World) -> None:
-    world.there_after = 3
-    assert Called(DockerHostImagesKind()).create(props()).outs["images"] == [EXAMPLE]
+    world.missing_looks = 3
+    assert KIND.create(props()).outs["images"] == [EXAMPLE]
     assert world.looks == 4
 
 
 def test_an_image_that_does_not_come_is_named_with_what_the_host_reports(world: World) -> None:
-    world.there_after = 10_000
-    world.say(f"cannot pull {EXAMPLE}: manifest unknown")
-    error = raised(EarshotError, Called(DockerHostImagesKind()).create, props(seconds=0.1))
-    said = str(error)
-    assert f"image {EXAMPLE} on Docker host a: is not there after 0 s" in said
-    assert "the host reports: cannot pull" in said and "manifest unknown" in said
-    assert "that a repository of another account admits this one" in said
+    world.missing_looks = 10_000
+    world.report(f"cannot pull {EXAMPLE}: manifest unknown")
+    error = raised(EarshotError, KIND.create, props(seconds=0.1))
+    text = str(error)
+    assert f"image {EXAMPLE} on Docker host a: is not there after 0 s" in text
+    assert "the host reports: cannot pull" in text and "manifest unknown" in text
+    assert "that a repository of another account admits this one" in text
 
 
 def test_a_problem_that_stays_is_not_waited_for_to_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_images, "PATIENCE", 0.05)
-    world.there_after = 10_000
-    world.say("cannot pull it: denied")
+    world.missing_looks = 10_000
+    world.report("cannot pull it: denied")
     with pytest.raises(EarshotError, match="denied"):
-        Called(DockerHostImagesKind()).create(props(seconds=900.0))
-    world.say("cannot pull it: denied", instance="i-0")
+        KIND.create(props(seconds=900.0))
+    world.report("cannot pull it: denied", instance="i-0")
     with pytest.raises(EarshotError, match="the host reports no problem"):
-        Called(DockerHostImagesKind()).create(props(seconds=0.2))
+        KIND.create(props(seconds=0.2))
 
 
 @pytest.mark.parametrize(
-    ("changed", "differs"),
+    ("changes", "differs"),
     [
         ({"images": [f"{EXAMPLE}-1"]}, True),
         ({"instance": "i-2"}, True),
@@ -103,6 +102,6 @@ def test_a_problem_that_stays_is_not_waited_for_to_the_end(
     ],
 )
 def test_other_images_and_another_instance_are_waited_for(
-    changed: dict[str, Any], differs: bool
+    changes: dict[str, Any], differs: bool
 ) -> None:
-    assert Called(DockerHostImagesKind()).differs(props(), props(**changed)) is differs
+    assert KIND.differs(props(), props(**changes)) is differs

@@ -23,27 +23,27 @@ ON_ANY_IPV6 = f"   0: {'0' * 32}:2384 {'0' * 32}:0000 0A\n"
 CONNECTED = "   1: 0100007F:2384 0100007F:C350 01\n"
 
 
-def found(
+def holders_of(
     monkeypatch: pytest.MonkeyPatch,
     reported: str,
-    wanted: PublishedPort = ANYWHERE,
+    port: PublishedPort = ANYWHERE,
     published: tuple[PublishedPort, ...] = (),
 ) -> list[str]:
-    """Who holds ``wanted`` where a container on the host's network tells ``told``."""
-    asked: list[Any] = []
+    """Who holds ``port``, if a container on the host's network prints ``reported``."""
+    commands: list[Any] = []
 
     def ask(_client: object, _image: str, command: list[str], *, network: str) -> str:
-        asked.append((command[-1], network))
+        commands.append((command[-1], network))
         return HEADER + reported
 
     monkeypatch.setattr(throwaway, "ask", ask)
-    holders = host_ports.holders(None, ELSEWHERE, "sha256:1", [wanted], published)
-    assert asked == [("9092", "host")]
-    return [str(it) for it in holders.values()]
+    holders = host_ports.holders(None, ELSEWHERE, "sha256:1", [port], published)
+    assert commands == [("9092", "host")]
+    return [str(holder) for holder in holders.values()]
 
 
 @pytest.mark.parametrize(
-    ("reported", "wanted", "taken"),
+    ("reported", "port", "taken"),
     [
         ("", ANYWHERE, False),
         (CONNECTED, ANYWHERE, False),
@@ -55,17 +55,20 @@ def found(
     ],
 )
 def test_sockets_are_compared_as_the_kernel_does(
-    monkeypatch: pytest.MonkeyPatch, reported: str, wanted: PublishedPort, taken: bool
+    monkeypatch: pytest.MonkeyPatch, reported: str, port: PublishedPort, taken: bool
 ) -> None:
     process = ["a process there (`ss -ltnp sport = :9092` names it)"]
-    assert found(monkeypatch, reported, wanted) == process * taken
+    assert holders_of(monkeypatch, reported, port) == process * taken
 
 
 def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, ON_LOOPBACK, LOOPBACK, (LOOPBACK,)) == []
+    assert holders_of(monkeypatch, ON_LOOPBACK, LOOPBACK, (LOOPBACK,)) == []
     everywhere = PublishedPort(9092, 9092, "")
-    assert found(monkeypatch, f"{ON_ANY_IPV6}### IPv4 9092\n", ANYWHERE, (everywhere,)) == []
-    assert len(found(monkeypatch, ON_LOOPBACK, ANYWHERE, (PublishedPort(9092, 9092, "::1"),))) == 1
+    assert holders_of(monkeypatch, f"{ON_ANY_IPV6}### IPv4 9092\n", ANYWHERE, (everywhere,)) == []
+    assert (
+        len(holders_of(monkeypatch, ON_LOOPBACK, ANYWHERE, (PublishedPort(9092, 9092, "::1"),)))
+        == 1
+    )
 
 
 def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +77,7 @@ def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -
     open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
     monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(it) for it in reported.values()] == ["pid 7 (nginx)"]
+    assert [str(holder) for holder in reported.values()] == ["pid 7 (nginx)"]
 
 
 def test_without_an_image_another_host_cannot_be_asked() -> None:
@@ -91,17 +94,17 @@ def test_a_socket_on_another_port_or_address_is_not_dockers(
         PublishedPort(9092, 9092, "127.0.0.1", "udp"),
         PublishedPort(9092, 9092, "0.0.0.0"),
     ):
-        assert len(found(monkeypatch, ON_LOOPBACK, LOOPBACK, (published,))) == 1
+        assert len(holders_of(monkeypatch, ON_LOOPBACK, LOOPBACK, (published,))) == 1
     on_any = "   0: 00000000:2384 00000000:0000 0A\n"
-    assert found(monkeypatch, on_any, LOOPBACK, (ANYWHERE,)) == []
-    assert len(found(monkeypatch, on_any, LOOPBACK, (LOOPBACK,))) == 1
+    assert holders_of(monkeypatch, on_any, LOOPBACK, (ANYWHERE,)) == []
+    assert len(holders_of(monkeypatch, on_any, LOOPBACK, (LOOPBACK,))) == 1
 
 
 def test_every_port_is_asked_for_once_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def ask(_client: object, image: str, command: list[str], *, network: str) -> str:
-        asked.append([image, *command[:2], *command[3:], network])
+        commands.append([image, *command[:2], *command[3:], network])
         return HEADER + ON_LOOPBACK + "   2: 00000000:2385 00000000:0000 0A\n"
 
     monkeypatch.setattr(throwaway, "ask", ask)
@@ -109,7 +112,7 @@ def test_every_port_is_asked_for_once_in_their_order(monkeypatch: pytest.MonkeyP
     reported = host_ports.holders(
         None, ELSEWHERE, "sha256:1", [free, second, LOOPBACK, ANYWHERE], []
     )
-    assert asked == [["sha256:1", "bash", "-c", "ports", "9092", "9093", "9094", "host"]]
+    assert commands == [["sha256:1", "bash", "-c", "ports", "9092", "9093", "9094", "host"]]
     assert {port: str(it) for port, it in reported.items()} == {
         second: "a process there (`ss -ltnp sport = :9093` names it)",
         LOOPBACK: "a process there (`ss -ltnp sport = :9092` names it)",
@@ -131,7 +134,7 @@ def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -
     open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
     monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(it) for it in reported.values()] == ["a process of another user"]
+    assert [str(holder) for holder in reported.values()] == ["a process of another user"]
 
 
 def test_an_engine_in_another_namespace_is_asked_in_a_container(

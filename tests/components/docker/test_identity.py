@@ -1,4 +1,4 @@
-"""Which cluster a stack is: kept once there, taken over where it is surely its own, else new."""
+"""Which cluster a stack is: its id is recorded, taken over from data that is its own, or new."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,83 +9,79 @@ from typing import Any
 import pytest
 from earshot_pulumi.docker import images, labels, on_engines, preflight, volume_data
 from earshot_pulumi.docker.container_address import Engines
-from earshot_pulumi.docker.identity import FILE
-from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, EngineVolume
+from earshot_pulumi.docker.identity import FILE, own_id, remember, remembered
+from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 
 from earshot.cluster_id import check_cluster_id, of_stack_name
 from tests.components.called import Called
-from tests.components.docker.test_on_engines import wanted
+from tests.components.docker.stacks import OTHER_ID as B
+from tests.components.docker.stacks import OWN_ID as A
+from tests.components.docker.stacks import everything, target_stack
 
-A, B = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
-
-
-def volume(node: int = 1, **changed: str) -> EngineVolume:
-    own = {labels.STACK: "s", labels.NODE: str(node), **changed}
-    return EngineVolume("local", f"earshot-s-kafka-{node}", own)
+STACK = target_stack(brokers=2)
 
 
-def of(id: str) -> EngineObjects:
-    """Data of the cluster ``id`` at both spots."""
-    return EngineObjects(
-        volumes=(volume(1, **{labels.CLUSTER: id}), volume(2, **{labels.CLUSTER: id}))
-    )
+class Ground:
+    """The checkout's folder, and the objects that the engines have, in place of engines."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.objects = EngineObjects()
+
+    def has_data_of(self, id: str) -> None:
+        """Both nodes have data of the cluster ``id``."""
+        self.objects = EngineObjects(volumes=everything(replace(STACK, cluster_id=id)).volumes)
+
+    def props(self, **changes: Any) -> dict[str, Any]:
+        own = {"state_dir": str(self.folder), "remove": "anyway", "deployment": "d", **changes}
+        return {**replace(STACK, cluster_id="").to_props(), **own}
+
+    def checked(self, olds: Mapping[str, Any], configured: str | None = None) -> tuple[str, str]:
+        """The id, and the reason why it must not be, if there is one."""
+        before = self.props(**olds) if olds else {}
+        news = self.props(configured=configured)
+        checked = Called(EnginePreflightKind()).check(before, news)
+        return checked.inputs["cluster_id"], "".join(checked.failures)
 
 
 @pytest.fixture
-def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, EngineObjects]:
-    """What the engines have, in place of engines."""
-    held = {"seen": EngineObjects()}
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    ground = Ground(tmp_path)
     no_containers = SimpleNamespace(list=lambda **_: [])
     monkeypatch.setattr(Engines, "of", lambda *_: SimpleNamespace(containers=no_containers))
-    monkeypatch.setattr(on_engines, "look", lambda *_: held["seen"])
+    monkeypatch.setattr(on_engines, "look", lambda *_: ground.objects)
     monkeypatch.setattr(on_engines, "problems", lambda *_: ())
     monkeypatch.setattr(images, "absent", lambda *_: [])
     monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
     monkeypatch.setattr(volume_data, "version_problems", lambda *_: ())
-    return held
+    return ground
 
 
-def props_of(folder: Path, **changes: Any) -> dict[str, Any]:
-    own = {"state_dir": str(folder), "remove": "anyway", "deployment": "d", **changes}
-    return {**replace(wanted(brokers=2), cluster_id="").to_props(), **own}
-
-
-def checked(folder: Path, olds: Mapping[str, Any], said: str | None = None) -> tuple[str, str]:
-    """The id and the reason why it must not be, if there is one."""
-    before = props_of(folder, **olds) if olds else {}
-    result = Called(EnginePreflightKind()).check(before, props_of(folder, configured=said))
-    return result.inputs["cluster_id"], "".join(result.failures)
-
-
-def test_a_new_stack_gets_an_id_of_its_own(there: dict[str, EngineObjects], tmp_path: Path) -> None:
-    first, second = checked(tmp_path, {}), checked(tmp_path, {})
+def test_a_new_stack_gets_an_id_of_its_own(ground: Ground) -> None:
+    first, second = ground.checked({}), ground.checked({})
     assert check_cluster_id(first[0]) != check_cluster_id(second[0])
     assert first[1] == second[1] == ""
 
 
-def test_it_is_kept_whatever_is_there(there: dict[str, EngineObjects], tmp_path: Path) -> None:
-    there["seen"] = of(B)
-    assert checked(tmp_path, {"cluster_id": A}) == (A, "")
-    assert checked(tmp_path, {"cluster_id": A}, said=A) == (A, "")
+def test_the_recorded_id_is_kept_whatever_the_engines_have(ground: Ground) -> None:
+    ground.has_data_of(B)
+    assert ground.checked({"cluster_id": A}) == (A, "")
+    assert ground.checked({"cluster_id": A}, configured=A) == (A, "")
 
 
-def test_the_stacks_file_decides_where_there_is_no_data_of_another(
-    there: dict[str, EngineObjects], tmp_path: Path
-) -> None:
-    assert checked(tmp_path, {}, said=B) == (B, "")
-    there["seen"] = of(B)
-    assert checked(tmp_path, {}, said=B) == (B, "")
+def test_the_stacks_file_decides_unless_data_is_of_another_cluster(ground: Ground) -> None:
+    assert ground.checked({}, configured=B) == (B, "")
+    ground.has_data_of(B)
+    assert ground.checked({}, configured=B) == (B, "")
     # an update that was refused has left an id, and no data
-    assert checked(tmp_path, {"cluster_id": A}, said=B) == (B, "")
-    assert f"data of cluster {B}" in checked(tmp_path, {}, said=A)[1]
+    assert ground.checked({"cluster_id": A}, configured=B) == (B, "")
+    assert f"data of cluster {B}" in ground.checked({}, configured=A)[1]
 
 
-def test_an_id_that_is_in_the_data_cannot_change(
-    there: dict[str, EngineObjects], tmp_path: Path
-) -> None:
-    there["seen"] = of(A)
-    id, reason = checked(tmp_path, {"cluster_id": A}, said=B)
+def test_an_id_that_is_in_the_data_cannot_change(ground: Ground) -> None:
+    ground.has_data_of(A)
+    id, reason = ground.checked({"cluster_id": A}, configured=B)
     assert id == A
     assert reason == (
         f"\n- `cluster_id: {B}` is not the id of this stack's cluster, which is {A} and is in the "
@@ -93,25 +89,21 @@ def test_an_id_that_is_in_the_data_cannot_change(
     )
 
 
-def test_a_checkout_goes_on_with_the_data_that_it_has_kept(
-    there: dict[str, EngineObjects], tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine"
-    Called(EnginePreflightKind()).create(props_of(mine, cluster_id=A))
-    assert (mine / FILE).read_text() == f"{A}\n"
-    assert checked(mine, {})[0] != A, "there is no data to go on with"
-    there["seen"] = of(A)
-    assert checked(mine, {}) == (A, "")
-    (mine / FILE).write_bytes(b"\xff")
-    assert "`cluster_id: " in checked(mine, {})[1]
+def test_a_checkout_continues_with_the_data_that_it_has_kept(ground: Ground) -> None:
+    Called(EnginePreflightKind()).create(ground.props(cluster_id=A))
+    assert (ground.folder / FILE).read_text() == f"{A}\n"
+    assert ground.checked({})[0] != A, "there is no data to go on with"
+    ground.has_data_of(A)
+    assert ground.checked({}) == (A, "")
+    (ground.folder / FILE).write_bytes(b"\xff")
+    assert "`cluster_id: " in ground.checked({})[1]
 
 
-def test_another_checkout_is_told_how_to_take_data_over(
-    there: dict[str, EngineObjects], tmp_path: Path
-) -> None:
+def test_another_checkout_is_told_how_to_take_data_over(ground: Ground) -> None:
+    ground.has_data_of(A)
     running = EngineContainer("local", "x", "kafka-1", "i", True, {labels.STACK: "s"})
-    there["seen"] = replace(of(A), containers=(running,))
-    assert checked(tmp_path, {})[1] == (
+    ground.objects = replace(ground.objects, containers=(running,))
+    assert ground.checked({})[1] == (
         "\n- earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local: data "
         f"of cluster {A}, which a stack called s has made, of this checkout or another; this one "
         f"is a new one. Containers of such a stack are there: kafka-1. To take it over, write "
@@ -121,21 +113,47 @@ def test_another_checkout_is_told_how_to_take_data_over(
     )
 
 
-@pytest.mark.parametrize("left", ["contract.json", "report.json"])
-def test_what_an_earlier_release_deployed_from_here_keeps_its_id(
-    there: dict[str, EngineObjects], tmp_path: Path, left: str
+@pytest.mark.parametrize("file", ["contract.json", "report.json"])
+def test_a_stack_that_an_earlier_release_deployed_from_here_keeps_its_id(
+    ground: Ground, file: str
 ) -> None:
     """Its `make down` leaves the data and the report, and no contract."""
-    there["seen"] = EngineObjects(volumes=(volume(1), volume(2)))
-    assert f"`cluster_id: {of_stack_name('s')}`" in checked(tmp_path, {})[1], "of whom is it?"
-    (tmp_path / left).write_text("{}")
-    assert checked(tmp_path, {}) == (of_stack_name("s"), "")
+    unmarked = [
+        replace(volume, labels={key: volume.labels[key] for key in (labels.STACK, labels.NODE)})
+        for volume in everything(STACK).volumes
+    ]
+    ground.objects = EngineObjects(volumes=tuple(unmarked))
+    assert f"`cluster_id: {of_stack_name('s')}`" in ground.checked({})[1], "of whom is it?"
+    (ground.folder / file).write_text("{}")
+    assert ground.checked({}) == (of_stack_name("s"), "")
 
 
-def test_an_id_that_no_data_holds_may_still_be_another(
-    there: dict[str, EngineObjects], tmp_path: Path
-) -> None:
-    there["seen"] = of(B)
-    id, reason = checked(tmp_path, {})
+def test_an_id_that_no_data_holds_may_still_be_another(ground: Ground) -> None:
+    ground.has_data_of(B)
+    id, reason = ground.checked({})
     assert id not in (A, B) and f"data of cluster {B}" in reason and "a new one" in reason
-    assert checked(tmp_path, {"cluster_id": A}, said=B) == (B, "")
+    assert ground.checked({"cluster_id": A}, configured=B) == (B, "")
+
+
+def test_an_id_is_remembered_in_a_new_folder(tmp_path: Path) -> None:
+    state = tmp_path / "stacks" / "s"
+    for id in ("first", "second"):
+        remember(state, id)
+        assert remembered(state) == own_id("s", state) == id
+        assert (state / FILE).read_text() == f"{id}\n"
+
+
+@pytest.mark.parametrize("content", [None, b"", b" \n", b"\xff\xfe"])
+def test_a_file_without_an_id_is_ignored(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / FILE).write_bytes(content)
+    assert remembered(tmp_path) is None
+    assert own_id("s", tmp_path) is None
+
+
+@pytest.mark.parametrize("file", ["contract.json", "report.json"])
+def test_an_earlier_release_s_id_follows_from_the_stack_s_name(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).touch()
+    assert own_id("s", tmp_path) == of_stack_name("s")
+    remember(tmp_path, "kept")
+    assert own_id("s", tmp_path) == "kept"

@@ -24,14 +24,14 @@ from tests.raised import raised
 
 
 class EngineDouble:
-    """Knows when each volume was made, and what was written into it."""
+    """Records the creation time of each volume, and the files written into it."""
 
     def __init__(self) -> None:
         self.volumes: dict[str, Any] = {"keys": "monday"}
         self.written: list[tuple[str, str, dict[str, str]]] = []
         self.variables: list[str] = []
         """Of the one container that has the volume."""
-        self.kept: list[str] = []
+        self.kept_names: list[str] = []
         self.api = SimpleNamespace(inspect_volume=self._inspect)
         self.containers = SimpleNamespace(list=self._containers)
 
@@ -40,10 +40,10 @@ class EngineDouble:
         return [SimpleNamespace(attrs={"Config": {"Env": self.variables}})]
 
     def _inspect(self, name: str) -> dict[str, str]:
-        found = self.volumes.get(name, NotFound(name))
-        if isinstance(found, Exception):
-            raise found
-        return {"CreatedAt": found}
+        creation = self.volumes.get(name, NotFound(name))
+        if isinstance(creation, Exception):
+            raise creation
+        return {"CreatedAt": creation}
 
     def fill(
         self,
@@ -55,7 +55,7 @@ class EngineDouble:
     ) -> None:
         assert image == "sha256:abc"
         self.written.append((volume, folder, dict(files)))
-        self.kept = [
+        self.kept_names = [
             name for name in ("node-1.pem", "old-node-1.pem", "older-ca.pem") if keep(name)
         ]
 
@@ -64,15 +64,14 @@ class EngineDouble:
 def engine(monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     double = EngineDouble()
     monkeypatch.setattr(Engines, "of", lambda self, host: double)
-    monkeypatch.setattr(throwaway, "fill", lambda client, *it, **more: client.fill(*it, **more))
+    monkeypatch.setattr(
+        throwaway, "fill", lambda client, *args, **kwargs: client.fill(*args, **kwargs)
+    )
     return double
 
 
 @pytest.fixture
-def props(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    root = tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+def props(root: Path) -> dict[str, Any]:
     (root / "security").mkdir(parents=True)
     (root / "security" / AUTHORITY).write_text("authority")
     (root / "security" / "node-1.pem").write_text("key and certificate")
@@ -87,27 +86,24 @@ def props(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     }
 
 
-def made(props: dict[str, Any]) -> dict[str, Any]:
-    outs = Called(DockerKeysKind()).create(props).outs
-    assert outs is not None
-    return outs
+KIND = Called(DockerKeysKind())
 
 
 def test_a_node_gets_its_own_key_store_and_the_authority(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
-    outs = made(props)
+    outs = KIND.create(props).outs
     files = {"print-ca.pem": "authority", "print-node-1.pem": "key and certificate"}
     assert engine.written == [("keys", "/secrets", files)]
     assert outs == {**props, "made": "monday", "files": sorted(files)}
-    assert Called(DockerKeysKind()).differs(outs, props) is False
+    assert KIND.differs(outs, props) is False
 
 
 def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
     (Path(props["root"]) / "security" / TRUSTED).write_text("both")
-    made(props)
+    KIND.create(props)
     names = {AUTHORITY: "both", TRUSTED: "both", "node-1.pem": "key and certificate"}
     files = {f"print-{name}": text for name, text in names.items()}
     assert engine.written == [("keys", "/secrets", files)]
@@ -116,33 +112,26 @@ def test_a_node_that_runs_with_the_other_name_of_what_it_trusts_may_start_again(
 def test_files_stay_with_which_a_container_runs_or_would_be_made_again(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
-    made(props)
-    assert engine.kept == []
+    KIND.create(props)
+    assert engine.kept_names == []
     engine.variables = ["A=b", "KAFKA_SSL_KEYSTORE_LOCATION=/secrets/old-node-1.pem"]
-    made(props)
-    assert engine.kept == ["old-node-1.pem"]
+    KIND.create(props)
+    assert engine.kept_names == ["old-node-1.pem"]
     folder = Path(props["root"]).parent / FOLDER
     folder.mkdir()
     before = {"Config": {"Env": ["KAFKA_SSL_TRUSTSTORE_LOCATION=/secrets/older-ca.pem"]}}
     (folder / "kafka-1.json").write_text(json.dumps(before))
     (folder / "kafka-2.json").write_text("[]")
-    made(props)
-    assert engine.kept == ["old-node-1.pem", "older-ca.pem"]
+    KIND.create(props)
+    assert engine.kept_names == ["old-node-1.pem", "older-ca.pem"]
 
 
 def test_files_of_an_earlier_release_are_written_again_by_their_new_names(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
-    outs = made(props)
+    outs = KIND.create(props).outs
     del outs["files"]
-    assert Called(DockerKeysKind()).differs(outs, props)
-
-
-def test_a_certificate_that_is_not_known_yet_is_another_one(
-    engine: EngineDouble, props: dict[str, Any]
-) -> None:
-    outs = made(props)
-    assert Called(DockerKeysKind()).differs(outs, {**props, "certificate": UNKNOWN})
+    assert KIND.differs(outs, props)
 
 
 def test_a_container_names_the_files_of_its_certificate() -> None:
@@ -153,34 +142,44 @@ def test_a_container_names_the_files_of_its_certificate() -> None:
     }
 
 
-@pytest.mark.parametrize("key", ["certificate", "image", "volume", "folder", "store"])
-def test_what_decides_the_files_writes_them_again(
-    engine: EngineDouble, props: dict[str, Any], key: str
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("certificate", "other"),
+        ("certificate", UNKNOWN),
+        ("image", "other"),
+        ("volume", "other"),
+        ("folder", "other"),
+        ("store", "other"),
+    ],
+)
+def test_inputs_that_decide_the_files_write_them_again(
+    engine: EngineDouble, props: dict[str, Any], key: str, value: object
 ) -> None:
-    assert Called(DockerKeysKind()).differs(made(props), {**props, key: "other"})
+    assert KIND.differs(KIND.create(props).outs, {**props, key: value})
 
 
-def test_a_volume_that_was_made_anew_is_filled_again(
+def test_a_volume_that_was_created_again_is_filled_again(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
-    outs = made(props)
+    outs = KIND.create(props).outs
     engine.volumes["keys"] = "tuesday"
-    assert Called(DockerKeysKind()).differs(outs, props)
-    assert Called(DockerKeysKind()).update(outs, props).outs == {
+    assert KIND.differs(outs, props)
+    assert KIND.update(outs, props).outs == {
         **props,
         "made": "tuesday",
         "files": outs["files"],
     }
     del engine.volumes["keys"]
-    assert Called(DockerKeysKind()).differs(outs, props)
+    assert KIND.differs(outs, props)
 
 
 def test_an_engine_that_does_not_tell_is_an_error(
     engine: EngineDouble, props: dict[str, Any]
 ) -> None:
-    outs = made(props)
+    outs = KIND.create(props).outs
     engine.volumes["keys"] = DockerException("stopped")
-    error = raised(EarshotError, Called(DockerKeysKind()).differs, outs, props)
+    error = raised(EarshotError, KIND.differs, outs, props)
     assert error.object == "volume keys"
     assert "fails (stopped)" in error.observed
 
@@ -188,7 +187,7 @@ def test_an_engine_that_does_not_tell_is_an_error(
 def test_a_key_store_that_is_lost_is_named(engine: EngineDouble, props: dict[str, Any]) -> None:
     (Path(props["root"]) / "security" / "node-1.pem").unlink()
     with pytest.raises(EarshotError, match=r"node-1\.pem: cannot be read"):
-        Called(DockerKeysKind()).create(props)
+        KIND.create(props)
     assert engine.written == []
 
 
@@ -201,7 +200,7 @@ def test_keys_that_cannot_be_written_are_named(
         )
 
     monkeypatch.setattr(engine, "fill", full)
-    assert str(raised(EarshotError, Called(DockerKeysKind()).create, props)).strip() == (
+    assert str(raised(EarshotError, KIND.create, props)).strip() == (
         "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
         "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
         "the same command again"
@@ -224,7 +223,7 @@ def test_a_container_that_was_never_started_lets_the_volume_go(
         return [SimpleNamespace(remove=functools.partial(remove, name)) for name in "ab"]
 
     monkeypatch.setattr(engine, "containers", SimpleNamespace(list=listed), raising=False)
-    Called(DockerKeysKind()).delete(props)
+    KIND.delete(props)
     assert removed == ["a", "b"]
 
 
@@ -235,4 +234,4 @@ def test_an_engine_that_is_gone_holds_no_removal_up(
         raise EarshotError("Docker engine", observed="does not answer")
 
     monkeypatch.setattr(Engines, "of", gone)
-    Called(DockerKeysKind()).delete(props)
+    KIND.delete(props)

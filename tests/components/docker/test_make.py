@@ -1,11 +1,14 @@
-"""What a docker stack needs before Pulumi runs: an engine that answers, a plugin that is there."""
+"""Steps of `make` around Pulumi: engines that answer, repairs before a refresh, removal of data."""
 
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from earshot_pulumi.docker import labels, make
+from earshot_pulumi.docker.identity import remember
 
 from earshot.config.docker import DockerSpec
 from earshot.config.docker_host import DockerHost
@@ -15,6 +18,9 @@ from earshot.placement import standpoint
 from earshot.placement.standpoint import CandidateEngine, Standpoint, to_json
 from earshot.project import Project
 from earshot.transition import memory
+from tests.components.docker.container_engine import NETWORK, ContainerEngine
+from tests.components.docker.stacks import OTHER_ID, OWN_ID, spec_of
+from tests.raised import raised
 from tests.transition.test_steps import BEFORE
 from toolchain import stack as stack_module
 from toolchain.stack import Stack, main
@@ -27,18 +33,17 @@ def spec(engine: str) -> DockerSpec:
     return DockerSpec(placement="docker", hosts=(DockerHost(engine=engine),))
 
 
-def test_no_engine_no_stack() -> None:
-    with pytest.raises(EarshotError, match="does not answer") as caught:
-        make.check(spec(NO_ENGINE))
-    assert "apt-get install docker.io" in str(caught.value)
+def test_a_stack_without_an_engine_is_refused_with_the_package_to_install() -> None:
+    text = str(raised(EarshotError, make.check, spec(NO_ENGINE)))
+    assert "does not answer" in text and "apt-get install docker.io" in text
 
 
 def test_an_engine_of_a_host_that_the_stack_made_is_asked_for_before_a_refresh(
     tmp_path: Path,
 ) -> None:
     zones = {"a": "eu-central-1a", "b": "eu-central-1b"}
-    made = {"aws": {"host_zones": zones, "deployers": {"here": "10.1.0.0/24"}}}
-    hosts = DockerSpec.model_validate({"placement": "docker", "hosts": made})
+    on_aws = {"aws": {"host_zones": zones, "deployers": {"here": "10.1.0.0/24"}}}
+    hosts = DockerSpec.model_validate({"placement": "docker", "hosts": on_aws})
     engines = (CandidateEngine(engine=NO_ENGINE),)
     vantage = Standpoint(name="internal", scope=Scope.INTERNAL, engines=engines)
     (tmp_path / standpoint.FILE).write_text(to_json((vantage,)))
@@ -91,19 +96,16 @@ def test_a_local_stack_needs_no_engine(checkout: Path) -> None:
 class Volume:
     """A double of a volume on an engine."""
 
-    def __init__(self, name: str, **more: str) -> None:
-        self.name, self.attrs = name, {"Labels": {labels.STACK: "mine", **more}}
+    def __init__(self, name: str, **marks: str) -> None:
+        self.name, self.attrs = name, {"Labels": {labels.STACK: "mine", **marks}}
         self.removed = False
 
     def remove(self) -> None:
         self.removed = True
 
 
-OWN, OTHER = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
-
-
 @pytest.mark.parametrize(
-    ("known", "removed"),
+    ("record", "removed"),
     [
         ("cluster-id", [False, True, False]),
         ("report.json", [True, False, False]),  # what `make down` of an earlier release leaves
@@ -114,17 +116,142 @@ def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    known: str | None,
+    record: str | None,
     removed: list[bool],
 ) -> None:
-    old = Volume("of-an-earlier-release")
-    ours = Volume("ours", **{labels.CLUSTER: OWN})
-    theirs = Volume("theirs", **{labels.CLUSTER: OTHER})
-    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: [old, ours, theirs]))
+    unmarked = Volume("of-an-earlier-release")
+    ours = Volume("ours", **{labels.CLUSTER: OWN_ID})
+    theirs = Volume("theirs", **{labels.CLUSTER: OTHER_ID})
+    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: [unmarked, ours, theirs]))
     monkeypatch.setattr(make, "connect", lambda host: nullcontext(client))
-    if known is not None:
-        (tmp_path / known).write_text(f"{OWN}\n")
+    if record is not None:
+        (tmp_path / record).write_text(f"{OWN_ID}\n")
     make.remove_data(spec(NO_ENGINE), "mine", tmp_path, print)
-    assert [it.removed for it in (old, ours, theirs)] == removed
+    assert [volume.removed for volume in (unmarked, ours, theirs)] == removed
     reported = capsys.readouterr()
-    assert f"Left volume theirs: its data is of cluster {OTHER}" in reported.out + reported.err
+    assert f"Left volume theirs: its data is of cluster {OTHER_ID}" in reported.out + reported.err
+
+
+@pytest.fixture
+def state(engine: ContainerEngine, tmp_path: Path) -> Path:
+    """The folder of stack `s`, whose containers are the engine's."""
+    remember(tmp_path, OWN_ID)
+    return tmp_path
+
+
+def repaired(state: Path, **settings: Any) -> list[str]:
+    lines: list[str] = []
+    make.repair(spec_of(**settings), "s", state, lines.append)
+    return lines
+
+
+def test_intact_containers_are_left_alone(engine: ContainerEngine, state: Path) -> None:
+    assert repaired(state) == [] == engine.calls
+
+
+def test_how_a_container_ended_is_reported_and_it_is_started(
+    engine: ContainerEngine, state: Path
+) -> None:
+    engine.kill("id-2")
+    engine.containers["id-2"]["State"]["OOMKilled"] = True
+    engine.containers["id-3"]["State"] |= {"Status": "created", "Running": False}
+    engine.log = b"[2026-01-01 00:00:00,000] ERROR Shutting down because of x (kafka.Kafka$)\n"
+    assert repaired(state) == [
+        (
+            "container kafka-2 on Docker host local ended with status 137 (out of memory): "
+            "Shutting down because of x (`docker logs kafka-2` has its log); starting it ..."
+        ),
+        "container kafka-3 on Docker host local was never started; starting it ...",
+    ]
+    assert engine.calls == ["start id-2", "start id-3"]
+
+
+def test_a_container_is_unpaused_and_connected(engine: ContainerEngine, state: Path) -> None:
+    engine.containers["id-1"]["State"]["Paused"] = True
+    engine.containers["id-2"]["NetworkSettings"]["Networks"].clear()
+    assert repaired(state) == [
+        "container kafka-1 on Docker host local is paused; unpausing it ...",
+        f"container kafka-2 on Docker host local is off its network {NETWORK}; connecting it ...",
+    ]
+    assert engine.calls == ["unpause id-1", f"connect id-2 {NETWORK} ['kafka-2']"]
+
+
+def test_a_loop_is_stopped_until_the_update_starts_it(
+    engine: ContainerEngine, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that seems to run while it is looked at."""
+    container = engine.containers["id-1"]
+    container |= {"RestartCount": 7}
+    container["State"] |= {"ExitCode": 1}
+    engine.clock = "2026-01-01T00:00:03.5Z"  # by which it started a moment ago
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            container["State"]["Restarting"] = True
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    (line,) = repaired(state)
+    assert line == (
+        "container kafka-1 on Docker host local is started again and again by its engine, and "
+        "ended with status 1: two (`docker logs kafka-1` has its log); stopping it until its turn "
+        "..."
+    )
+    assert engine.calls == ["stop id-1 0"] and len(naps) == 3
+
+
+def test_one_that_was_started_again_and_stays_up_is_no_loop(
+    engine: ContainerEngine, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.containers["id-1"]["RestartCount"] = 7
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waited"))
+    assert repaired(state) == [] == engine.calls
+
+
+def test_a_repair_that_fails_is_reported_and_the_others_go_on(
+    engine: ContainerEngine, state: Path
+) -> None:
+    engine.kill("id-1")
+    engine.kill("id-2", 143)
+    engine.refuses_to_start = True
+    engine.containers["id-3"]["State"]["Paused"] = True
+    lines = repaired(state)
+    assert [line.partition(" on ")[0] for line in lines] == [
+        "container kafka-1", "container kafka-1", "container kafka-2", "container kafka-2",
+        "container kafka-3",
+    ]  # fmt: skip
+    assert "cannot be started: port is already allocated; fix: " in lines[1]
+    assert engine.calls == ["unpause id-3"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"Labels": {labels.STACK: "s", labels.NODE: "1"}, "Env": ["CLUSTER_ID=another"]},
+        {"Labels": {labels.STACK: "t", labels.NODE: "1"}, "Env": [f"CLUSTER_ID={OWN_ID}"]},
+        {"Labels": {labels.STACK: "s", labels.NODE: "2"}, "Env": [f"CLUSTER_ID={OWN_ID}"]},
+        {"Labels": None, "Env": None},
+    ],
+)
+def test_containers_of_others_are_left_alone(
+    engine: ContainerEngine, state: Path, config: dict[str, Any]
+) -> None:
+    engine.containers["id-1"]["Config"] = config
+    engine.kill("id-1")
+    assert repaired(state) == [] == engine.calls
+
+
+def test_the_id_may_be_known_by_the_stack_file_alone(engine: ContainerEngine, state: Path) -> None:
+    (state / "cluster-id").unlink()
+    engine.kill("id-1")
+    assert repaired(state) == [] == engine.calls
+    assert len(repaired(state, cluster_id=OWN_ID)) == 1
+    assert engine.calls == ["start id-1"]
+
+
+def test_a_container_that_is_gone_is_made_by_the_update(
+    engine: ContainerEngine, state: Path
+) -> None:
+    engine.containers.pop("id-1")
+    assert repaired(state) == [] == engine.calls

@@ -1,5 +1,7 @@
-"""The preflight checks of a container, and what follows from their results."""
+"""The preflight: its checks of the engines, and of ports and settings in a container."""
 
+import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,43 +9,63 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker import host_ports, images, on_engines, preflight, running
+from docker.errors import DockerException, ImageNotFound, NotFound
+from earshot_pulumi.docker import (
+    host_ports,
+    identity,
+    images,
+    labels,
+    on_engines,
+    preflight,
+    running,
+    throwaway,
+    volume_data,
+)
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflightKind
 from earshot_pulumi.docker.throwaway import CommandFailed
 
 from earshot.errors import EarshotError
+from earshot.remote.leftovers import CLUSTER_LABEL
 from earshot.topology.container import PublishedPort
 from tests.components.called import Called
-from tests.components.docker.test_on_engines import MINE, container, wanted
+from tests.components.docker.conftest import Connect
+from tests.components.docker.stacks import MINE, OWN_ID, container, target_stack
 from tests.raised import raised
 
 HOSTS = [
-    {"name": "a", "engine": "tcp://a:2376", "external": "a.example"},
-    {"name": "b", "engine": "tcp://b:2376", "external": "b.example"},
+    {"name": "a", "engine": "tcp://a:1", "external": "a"},
+    {"name": "b", "engine": "tcp://b:1", "external": "b"},
 ]
+THIRD = {"name": "c", "engine": "tcp://c:1", "external": "c"}
 IMAGE = "apache/kafka:4.1.1"
 PUBLISHED_ONCE = [
     {"name": "INTERNAL", "port": 19092, "scopes": "internal"},
     {"name": "HOST", "port": 9092, "scopes": "host"},
 ]
+KIND = Called(EnginePreflightKind())
 
 
-class Asked:
-    """Stands for the engines and for what is asked in their containers."""
+def props(target: TargetStack, **changes: Any) -> dict[str, Any]:
+    own = {"cluster_id": OWN_ID, "deployment": MINE, "remove": "unused", "state_dir": "/s"}
+    return {**target.to_props(), **own, **changes}
+
+
+class Containers:
+    """A double of the containers in which the preflight asks for ports and settings."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings: list[tuple[str, str, list[int]]] = []
         self.ports: dict[str, list[int | None]] = {}
-        self.seen = EngineObjects()
+        self.objects = EngineObjects()
         self.refusals: dict[int, str] = {}
         self.holders: dict[int, str] = {}
         self.silent = False
         self.absent: list[str] = []
         """Hosts without the image."""
         monkeypatch.setattr(Engines, "of", lambda _, host: _engine(host.name))
-        monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.seen)
+        monkeypatch.setattr(on_engines, "look", lambda _engines, _hosts: self.objects)
         monkeypatch.setattr(on_engines, "problems", lambda *_: ())
         monkeypatch.setattr(running, "running", lambda *_: ())
         monkeypatch.setattr(images, "absent", lambda *_: self.absent)
@@ -51,20 +73,22 @@ class Asked:
         monkeypatch.setattr(preflight, "refusals", self._refusals)
         monkeypatch.setattr(host_ports, "holders", self._holders)
 
-    def _refusals(self, client: Any, image: str, given: Mapping[int, str]) -> dict[int, str]:
+    def _refusals(self, client: Any, image: str, properties: Mapping[int, str]) -> dict[int, str]:
         if self.silent:
             raise CommandFailed("a container of the image i", observed="it has no Java")
-        self.settings.append((client.name, image, sorted(given)))
-        return {id: it for id, it in self.refusals.items() if id in given}
+        self.settings.append((client.name, image, sorted(properties)))
+        return {id: text for id, text in self.refusals.items() if id in properties}
 
     def _holders(
-        self, client: Any, _host: Any, image: str | None, wanted: Sequence[PublishedPort], _: Any
+        self, client: Any, _host: Any, image: str | None, ports: Sequence[PublishedPort], _: Any
     ) -> dict[PublishedPort, str]:
         if image is None or self.silent:
             raise CommandFailed("its ports", observed="it has no image yet to ask them in")
-        self.ports[client.name] = [it.host_port for it in wanted]
+        self.ports[client.name] = [port.host_port for port in ports]
         return {
-            it: self.holders[it.host_port or 0] for it in wanted if it.host_port in self.holders
+            port: self.holders[port.host_port or 0]
+            for port in ports
+            if port.host_port in self.holders
         }
 
 
@@ -74,103 +98,384 @@ def _engine(name: str) -> Any:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    return Asked(monkeypatch)
+def containers(monkeypatch: pytest.MonkeyPatch) -> Containers:
+    return Containers(monkeypatch)
 
 
-def props(of: TargetStack) -> dict[str, Any]:
-    own = {"deployment": MINE, "remove": "anyway", "state_dir": "/s"}
-    return {**of.to_props(), **own}
+def problems(olds: dict[str, Any], news: dict[str, Any]) -> str:
+    return "".join(KIND.check(olds, news).failures)
 
 
-def said(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    failures = Called(EnginePreflightKind()).check(olds, news).failures
-    return "".join(failures)
-
-
-def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
-    asked.refusals = dict.fromkeys((1, 2, 3), "Invalid value abc for configuration num.io.threads")
-    assert said({}, props(wanted())) == (
+def test_a_refusal_of_kafka_is_reported_once_with_the_nodes(containers: Containers) -> None:
+    containers.refusals = dict.fromkeys(
+        (1, 2, 3), "Invalid value abc for configuration num.io.threads"
+    )
+    assert problems({}, props(target_stack())) == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2, 3: "
         "Invalid value abc for configuration num.io.threads. Correct them in the stack file"
     )
 
 
-def test_every_host_is_asked_about_its_own_nodes(asked: Asked) -> None:
-    two = wanted(hosts=HOSTS)
-    assert said({}, props(two)) == ""
-    assert sorted(asked.settings) == [("a", IMAGE, [1, 3]), ("b", IMAGE, [2])]
+def test_every_host_checks_the_settings_of_its_own_nodes(containers: Containers) -> None:
+    two = target_stack(hosts=HOSTS)
+    assert problems({}, props(two)) == ""
+    assert sorted(containers.settings) == [("a", IMAGE, [1, 3]), ("b", IMAGE, [2])]
 
 
-def test_only_what_has_changed_is_asked(asked: Asked) -> None:
-    now = props(wanted())
-    said(now, now)
-    assert asked.settings == []
-    said(now, props(wanted(extra={"num.io.threads": "9"})))
-    said(now, props(wanted(image="mirror.lan/kafka:4.1.1")))
-    said(now, props(wanted(heap="1g")))
-    assert [(image, ids) for _, image, ids in asked.settings] == [
+def test_only_changed_settings_are_checked(containers: Containers) -> None:
+    current = props(target_stack())
+    problems(current, current)
+    assert containers.settings == []
+    problems(current, props(target_stack(extra={"num.io.threads": "9"})))
+    problems(current, props(target_stack(image="mirror.lan/kafka:4.1.1")))
+    problems(current, props(target_stack(heap="1g")))
+    assert [(image, ids) for _, image, ids in containers.settings] == [
         (IMAGE, [1, 2, 3]),
         ("mirror.lan/kafka:4.1.1", [1, 2, 3]),
     ]
 
 
-def test_an_image_that_is_not_there_yet_is_asked_once_the_update_has_pulled_it(
-    asked: Asked, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_a_missing_image_is_used_once_the_update_has_pulled_it(
+    containers: Containers, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    asked.refusals, asked.absent = {2: "no"}, ["b"]
-    news = props(wanted(hosts=HOSTS)) | {"state_dir": str(tmp_path)}
-    checked = Called(EnginePreflightKind()).check({}, news)
+    containers.refusals, containers.absent = {2: "no"}, ["b"]
+    news = props(target_stack(hosts=HOSTS)) | {"state_dir": str(tmp_path)}
+    checked = KIND.check({}, news)
     assert checked.failures == []
-    assert asked.settings == [("a", IMAGE, [1, 3])]
+    assert containers.settings == [("a", IMAGE, [1, 3])]
     assert capsys.readouterr().out == ""
-    assert str(raised(EarshotError, Called(EnginePreflightKind()).create, checked.inputs)) == (
+    assert str(raised(EarshotError, KIND.create, checked.inputs)) == (
         "nothing was changed:\n- Kafka 4.1.1 refuses the settings of node 2: no. Correct them in "
         "the stack file"
     )
-    asked.refusals.clear()
-    assert Called(EnginePreflightKind()).create(checked.inputs).outs["absent"] == []
-    assert asked.settings[1:] == [("b", IMAGE, [2])] * 2
+    containers.refusals.clear()
+    assert KIND.create(checked.inputs).outs["absent"] == []
+    assert containers.settings[1:] == [("b", IMAGE, [2])] * 2
 
 
-def test_a_port_that_a_process_holds_is_told(asked: Asked) -> None:
-    now = wanted(brokers=1, listeners=PUBLISHED_ONCE)
-    (port,) = now.containers[1].ports
+def test_a_port_that_a_process_holds_is_reported(containers: Containers) -> None:
+    target = target_stack(brokers=1, listeners=PUBLISHED_ONCE)
+    (port,) = target.containers[1].ports
     assert port.host_port is not None
-    asked.holders = {port.host_port: "pid 7 (nginx)"}
-    assert said({}, props(now)) == (
+    containers.holders = {port.host_port: "pid 7 (nginx)"}
+    assert problems({}, props(target)) == (
         f"\n- port {port.host_port} of Docker host local, for node 1, is taken by pid 7 (nginx), "
         "which is no container. Free the port, or choose another `port` (or `published`) for the "
         "listener"
     )
 
 
-def test_ports_that_its_own_container_publishes_are_not_asked(asked: Asked) -> None:
-    now = wanted(brokers=2, listeners=PUBLISHED_ONCE)
-    (port,) = now.containers[2].ports
-    asked.seen = EngineObjects((container(now, 1), replace(container(now, 2), ports=())))
-    said({}, props(now))
-    assert asked.ports == {"local": [port.host_port]}
-    asked.seen, asked.ports = EngineObjects((container(now, 1), container(now, 2))), {}
-    said({}, props(now))
-    assert asked.ports == {}
-
-
-def test_what_cannot_be_asked_is_said_and_stops_nothing(
-    asked: Asked, capsys: pytest.CaptureFixture[str]
+def test_ports_that_a_node_s_own_container_publishes_are_not_checked(
+    containers: Containers,
 ) -> None:
-    asked.silent = True
-    assert said({}, props(wanted())) == ""
+    target = target_stack(brokers=2, listeners=PUBLISHED_ONCE)
+    (port,) = target.containers[2].ports
+    containers.objects = EngineObjects(
+        (container(target, 1), replace(container(target, 2), ports=()))
+    )
+    problems({}, props(target))
+    assert containers.ports == {"local": [port.host_port]}
+    containers.objects, containers.ports = (
+        EngineObjects((container(target, 1), container(target, 2))),
+        {},
+    )
+    problems({}, props(target))
+    assert containers.ports == {}
+
+
+def test_a_check_that_cannot_be_made_is_reported_and_stops_nothing(
+    containers: Containers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    containers.silent = True
+    assert problems({}, props(target_stack())) == ""
     assert capsys.readouterr().out == (
         "Docker host local: ports not looked at: it has no image yet to ask them in\n"
         "Docker host local: Kafka has not read the settings beforehand: it has no Java\n"
     )
 
 
-def test_kafka_reads_the_settings_of_the_last_step_before_the_first(asked: Asked) -> None:
-    step, last = wanted(brokers=2), wanted(brokers=3, extra={"num.io.threads": "abc"})
+def test_kafka_reads_the_settings_of_the_last_step_before_the_first(containers: Containers) -> None:
+    step, last = target_stack(brokers=2), target_stack(brokers=3, extra={"num.io.threads": "abc"})
     news = props(step) | {"last": last.plan.model_dump(mode="json")}
-    assert said(news, news) == ""
-    assert [ids for _, _, ids in asked.settings] == [[1, 2]], "the third has no container yet"
-    asked.refusals = {1: "Invalid value abc for configuration num.io.threads"}
-    assert "refuses the settings of node 1: Invalid value abc" in said(news, news)
+    assert problems(news, news) == ""
+    assert [ids for _, _, ids in containers.settings] == [[1, 2]], "the third has no container yet"
+    containers.refusals = {1: "Invalid value abc for configuration num.io.threads"}
+    assert "refuses the settings of node 1: Invalid value abc" in problems(news, news)
+
+
+class EngineDouble:
+    """Records what it is told to do with its containers, networks, volumes and images."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.fails = False
+        self.network_in_use = False
+        self.containers = SimpleNamespace(list=self._containers)
+        self.networks = SimpleNamespace(list=self._networks)
+        self.volumes = SimpleNamespace(list=self._volumes)
+        self.image_names = {"apache/kafka:4.1.1"}
+        self.registry: Exception | None = None
+        """Why nothing can be pulled."""
+        self.images = SimpleNamespace(pull=self._pull)
+        self.api = SimpleNamespace(inspect_image=self._inspect_image)
+
+    def _pull(self, image: str) -> None:
+        self.calls.append(f"pull {image}")
+        if self.registry:
+            raise self.registry
+
+    def _inspect_image(self, image: str) -> None:
+        if self.fails:
+            raise DockerException("stopped")
+        if image not in self.image_names:
+            raise ImageNotFound(image)
+
+    def _containers(
+        self, *, filters: dict[str, str], all: bool = False, ignore_removed: bool = False
+    ) -> list[Any]:
+        self.calls.append(f"containers {filters['label']} {all}")
+        if self.fails:
+            raise DockerException("stopped")
+        return [self._container(id) for id in ("1", "9", None)]
+
+    def _container(self, id: str | None) -> Any:
+        return SimpleNamespace(
+            labels={} if id is None else {labels.NODE: id},
+            stop=lambda timeout: self.calls.append(f"stop {id} {timeout}"),
+            remove=lambda force, v: self.calls.append(f"remove {id} {force} {v}"),
+        )
+
+    def _networks(self, *, filters: dict[str, str]) -> list[Any]:
+        self.calls.append(f"networks {filters['label']}")
+        return [SimpleNamespace(remove=self._remove_network, attrs={})]
+
+    def _remove_network(self) -> None:
+        self.calls.append("remove network")
+        if self.network_in_use:
+            raise DockerException("it has active endpoints")
+
+    def _volumes(self, *, filters: dict[str, str]) -> list[Any]:
+        self.calls.append(f"volumes {filters['label']}")
+        return [SimpleNamespace(remove=lambda: self.calls.append("remove volume"))]
+
+
+@pytest.fixture
+def engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
+    """The one engine to which every address leads."""
+    double = EngineDouble()
+    connect(double)
+    monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
+    monkeypatch.setattr(identity, "remember", lambda *_: None)
+    return double
+
+
+LABEL = f"earshot.deployment={MINE}"
+
+
+def test_nodes_that_the_plan_no_longer_has_are_stopped_on_every_host(engine: EngineDouble) -> None:
+    before, news = props(target_stack(hosts=[*HOSTS, THIRD])), props(target_stack(hosts=HOSTS))
+    outcome = KIND.update(before, news)
+    assert outcome.outs == news | {"absent": []}
+    assert engine.calls == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
+    engine.calls.clear()
+    engine.fails = True
+    KIND.update(news, news)
+    assert engine.calls == [f"containers {LABEL} False"] * 2, "a failure of it stops nothing"
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+def test_leftovers_of_an_interrupted_run_are_removed(engine: EngineDouble, in_use: bool) -> None:
+    engine.network_in_use = in_use
+    of_runs = f"{CLUSTER_LABEL}={target_stack().stack}"
+    KIND.delete(props(target_stack()))
+    assert engine.calls == [
+        f"containers {of_runs} True",
+        f"networks {of_runs}",
+        f"containers {LABEL} True",
+        *(f"remove {id} True True" for id in ("1", "9", None)),
+        f"networks {LABEL}",
+        "remove network",
+        f"volumes {LABEL}",
+        "remove volume",
+    ]
+
+
+def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
+    olds = props(target_stack(), gate="a")
+    differs = KIND.differs
+    assert differs(olds, {**olds, "gate": "b", "absent": []}) is False
+    assert differs(olds, {**olds, "stack": "t"}) is True
+    assert differs(olds, {**olds, "absent": ["local"]}) is True
+    assert KIND.create(olds).id == MINE
+
+
+def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
+    engine: EngineDouble,
+) -> None:
+    before, news = props(target_stack(hosts=HOSTS)), props(target_stack(hosts=HOSTS), absent=["b"])
+    outcome = KIND.update(before, news)
+    assert engine.calls[0] == "pull apache/kafka:4.1.1"
+    assert sum("pull" in call for call in engine.calls) == 1
+    assert outcome.outs == news | {"absent": []}
+    engine.calls.clear()
+    engine.registry = NotFound("404", explanation="manifest unknown")
+    error = raised(EarshotError, KIND.update, before, news)
+    assert str(error).splitlines() == [
+        (
+            "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
+            "(manifest unknown); nothing was changed"
+        ),
+        (
+            "  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
+            "registry, or log in to it on this machine (docker login); or bring the image over "
+            "from elsewhere: docker save "
+            "apache/kafka:4.1.1 | docker --host tcp://b:1 load"
+        ),
+    ]
+    assert engine.calls == ["pull apache/kafka:4.1.1"], "no container was looked at"
+
+
+def test_the_hosts_without_the_image_are_known_before(engine: EngineDouble) -> None:
+    target = target_stack(hosts=HOSTS)
+    assert images.absent(Engines(), target) == []
+    engine.image_names.clear()
+    assert images.absent(Engines(), target) == ["a", "b"]
+    engine.fails = True
+    with pytest.raises(EarshotError, match="Docker host a: its engine at tcp://a:1 fails"):
+        images.absent(Engines(), target)
+
+
+def test_every_check_gets_the_objects_on_the_engines(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[Any] = []
+
+    def reported(name: str) -> Any:
+        def problems(*arguments: Any) -> list[str]:
+            checks.append((name, arguments))
+            return [name]
+
+        return problems
+
+    monkeypatch.setattr(
+        on_engines, "look", lambda _, hosts: EngineObjects() if list(hosts) else None
+    )
+    monkeypatch.setattr(on_engines, "problems", reported("on_engines"))
+    for module, kinds in ((running, ("link", "client")), (volume_data, ("version", "removal"))):
+        for kind in kinds:
+            monkeypatch.setattr(module, f"{kind}_problems", reported(kind))
+    engine.image_names.clear()
+    olds, news = (
+        props(target_stack(hosts=hosts), remove="unused") for hosts in ([*HOSTS, THIRD], HOSTS)
+    )
+    names = ("on_engines", "link", "client", "version", "removal")
+    text = "\n" + "\n".join(f"- {name}" for name in names)
+    (failure,) = KIND.check(olds, news).failures
+    assert failure == text
+    before, hosts = checks[3][1][3], checks[4][1][3]
+    assert before == TargetStack.from_props(olds)
+    assert [host.name for host in hosts] == ["a", "b", "c"]
+    checks.clear()
+    result = KIND.check({}, props(target_stack(hosts=HOSTS)))
+    assert result.inputs is not None and len(result.inputs["deployment"]) == 12
+    assert result.inputs["absent"] == ["a", "b"]
+    assert checks[3][1][3] is None and len(checks[4][1][3]) == 2
+    checks.clear()
+    for remove, count in (("anyway", 0), ("2020-01-01", 0), ("9999-12-31", 1)):
+        KIND.check(olds, {**news, "remove": remove})
+        assert [name for name, _ in checks].count("client") == count
+        checks.clear()
+
+
+def test_a_removed_host_need_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def of(_self: Engines, host: Any) -> object:
+        if host.name == "c":
+            raise EarshotError("Docker host c", observed="does not answer")
+        return SimpleNamespace()
+
+    def look(_engines: Engines, hosts: Any) -> EngineObjects:
+        asked.extend(host.name for host in hosts)
+        return EngineObjects()
+
+    monkeypatch.setattr(Engines, "of", of)
+    monkeypatch.setattr(on_engines, "look", look)
+    monkeypatch.setattr(images, "absent", lambda *_: [])
+    monkeypatch.setattr(preflight, "_image_problems", lambda *_: [])
+    olds, news = props(target_stack(hosts=[*HOSTS, THIRD])), props(target_stack(hosts=HOSTS))
+    assert not KIND.check(olds, news).failures
+    assert asked == ["a", "b"]
+    (failure,) = KIND.check(news, olds).failures
+    assert failure == "\n- Docker host c: does not answer"
+
+
+CLIENT: Any = None
+JAVA = """\
+#!/bin/sh
+for last; do :; done
+! grep -q refused "$last" ||
+    echo "org.apache.kafka.common.config.ConfigException: $(cat "$last")" >&2
+"""
+
+
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables that an image itself has; what is asked of it runs on this machine."""
+    (tmp_path / "libs").mkdir()
+    (tmp_path / "java").write_text(JAVA)
+    (tmp_path / "java").chmod(0o755)
+    variables = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+
+    def ask(
+        _client: object, _image: str, command: list[str], environment: Mapping[str, str]
+    ) -> str:
+        *words, script = command
+        script = script.replace("/opt/kafka/", f"{tmp_path}/")
+        return subprocess.run(
+            [*words, script],
+            env=variables | dict(environment),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    monkeypatch.setattr(throwaway, "ask", ask)
+    return variables
+
+
+def test_each_node_s_refusal_is_told_by_its_id(image: dict[str, str]) -> None:
+    settings = {1: "a=1\n", 2: "refused=2\n", 10: "refused=10\n", 101: "b=1\n", 3: "c=1\n"}
+    assert preflight.refusals(CLIENT, "i", settings) == {2: "refused=2", 10: "refused=10"}
+
+
+@pytest.mark.parametrize("archives", [["storage.jsa"], ["kafka.jsa"], ["kafka.jsa", "storage.jsa"]])
+def test_java_starts_with_the_archive_of_classes_that_the_image_has(
+    image: dict[str, str], tmp_path: Path, archives: list[str]
+) -> None:
+    for name in archives:
+        (tmp_path / name).touch()
+    assert f"-XX:SharedArchiveFile={tmp_path / archives[-1]} " in started_with(tmp_path)
+
+
+def test_without_an_archive_java_gets_no_option_that_an_old_one_does_not_know(
+    image: dict[str, str], tmp_path: Path
+) -> None:
+    words = started_with(tmp_path).split()
+    assert [word for word in words if word.startswith("-X")] == [
+        "-Xmx96m",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+    ]
+
+
+def started_with(folder: Path) -> str:
+    """The words that Java gets."""
+    (folder / "java").write_text(f'#!/bin/sh\necho "$@" >{folder}/words\n')
+    assert preflight.refusals(CLIENT, "i", {1: "a=1\n"}) == {}
+    return (folder / "words").read_text()
+
+
+def test_the_image_s_own_variables_are_no_settings(image: dict[str, str]) -> None:
+    image |= {"NODE_ID": "refused", "NODE_VERSION": "refused", "NODE_9": "refused"}
+    assert preflight.refusals(CLIENT, "i", {1: "a=1\n"}) == {}

@@ -40,6 +40,7 @@ TWO_HOSTS: dict[str, Any] = {
 }
 SECURED: dict[str, Any] = {
     "brokers": 1,
+    "dns": ["192.0.2.53"],
     "hosts": [{"external": "kafka.example.com"}],
     "security": {"users": [{"name": "app", "prefixes": ["app-"]}]},
 }
@@ -52,22 +53,22 @@ def registered_now(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     # hooks are the engine's to call, and no engine is here
     with mock.patch.object(module, "clearing", lambda *_: pulumi.ResourceHookBinding()):
         deployed(**settings)
-    found = shown(engine.seen)
-    for name, item in found.items():
+    registrations = shown(engine.seen)
+    for name, registration in registrations.items():
         if "DockerStopPreflight" in name:
-            item["inputs"]["settings"] = "a digest of the container's"
-    return found
+            registration["inputs"]["settings"] = "a digest of the container's"
+    return registrations
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_everything_is_registered_as_expected(case: str) -> None:
-    expected, found = yaml.safe_load(FILE.read_text())[case], registered_now(CASES[case])
-    assert sorted(found) == sorted(expected)
-    for name, item in found.items():
-        assert item == expected[name], name
+    expected, registered = yaml.safe_load(FILE.read_text())[case], registered_now(CASES[case])
+    assert sorted(registered) == sorted(expected)
+    for name, registration in registered.items():
+        assert registration == expected[name], name
 
 
 if __name__ == "__main__":
     asyncio.set_event_loop(asyncio.new_event_loop())
-    now = {case: registered_now(settings) for case, settings in CASES.items()}
-    print(yaml.dump(now, Dumper=yaml.SafeDumper, width=100), end="")
+    registered = {case: registered_now(settings) for case, settings in CASES.items()}
+    print(yaml.dump(registered, Dumper=yaml.SafeDumper, width=100), end="")

@@ -18,8 +18,8 @@ class FakeEngine:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.given: dict[str, Any] = {}
-        self.left: list[str] = []
+        self.options: dict[str, Any] = {}
+        self.remaining: list[str] = []
         self.containers = SimpleNamespace(create=self._create)
         self.images = SimpleNamespace(get=self._image)
 
@@ -27,25 +27,25 @@ class FakeEngine:
         if name != "kafka":
             raise ImageNotFound(f"No such image: {name}")
 
-    def _create(self, image: str, **given: Any) -> Any:
+    def _create(self, image: str, **options: Any) -> Any:
         self._image(image)
-        self.given = given
-        self.left.append("container")
+        self.options = options
+        self.remaining.append("container")
         return SimpleNamespace(start=self._start, exec_run=self._exec, remove=self._remove)
 
     def _start(self) -> None:
-        self.left.append("running")
+        self.remaining.append("running")
 
-    def _exec(self, command: list[str], **given: Any) -> Any:
-        assert self.left == ["container", "running"]
-        self.given |= given | {"command": command}
+    def _exec(self, command: list[str], **options: Any) -> Any:
+        assert self.remaining == ["container", "running"]
+        self.options |= options | {"command": command}
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
     def _remove(self, force: bool, v: bool) -> None:
         assert force and v
-        self.left.clear()
+        self.remaining.clear()
 
 
 def ask(engine: Any, image: str = "kafka") -> str:
@@ -55,8 +55,8 @@ def ask(engine: Any, image: str = "kafka") -> str:
 def test_the_container_has_no_network_and_ends_by_itself() -> None:
     engine = FakeEngine((0, (b"found\n", None)))
     assert ask(engine) == "found\n"
-    assert engine.left == []
-    assert engine.given == {
+    assert engine.remaining == []
+    assert engine.options == {
         "entrypoint": ["sleep", "120"],
         "command": ["look"],
         "labels": {labels.THROWAWAY: "yes"},
@@ -70,7 +70,7 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "observed"),
     [
         ((3, (b"", b"it has\n no Java\n")), "it has no Java"),
         ((1, (None, None)), "look ended with status 1"),
@@ -78,17 +78,17 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
         (OSError("gone"), "gone"),
     ],
 )
-def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, said: str) -> None:
+def test_what_cannot_be_asked_is_said_and_leaves_nothing(answer: Any, observed: str) -> None:
     engine = FakeEngine(answer)
-    assert raised(CommandFailed, ask, engine).observed == said
-    assert engine.left == []
+    assert raised(CommandFailed, ask, engine).observed == observed
+    assert engine.remaining == []
 
 
 def test_an_interrupt_leaves_nothing() -> None:
     engine = FakeEngine(KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         ask(engine)
-    assert engine.left == []
+    assert engine.remaining == []
 
 
 def test_the_first_image_that_is_there_is_asked() -> None:
@@ -118,8 +118,8 @@ class FilledEngine(FakeEngine):
         self.put: list[tuple[str, list[tuple[str, str, int, int]]]] = []
         self.commands: list[list[str]] = []
 
-    def _create(self, image: str, **given: Any) -> Any:
-        container = super()._create(image, **given)
+    def _create(self, image: str, **options: Any) -> Any:
+        container = super()._create(image, **options)
         container.put_archive = self._put
         return container
 
@@ -130,11 +130,11 @@ class FilledEngine(FakeEngine):
             members = [(it.name, oct(it.mode), it.uid, it.gid) for it in archive.getmembers()]
         self.put.append((path, members))
 
-    def _exec(self, command: list[str], **given: Any) -> Any:
+    def _exec(self, command: list[str], **options: Any) -> Any:
         self.commands.append(command)
         if command[0] == "ls":
             return 0, b"node-1.pem\nold.pem\nolder.pem\n"
-        return super()._exec(command, **given)
+        return super()._exec(command, **options)
 
 
 def fill(engine: FilledEngine) -> None:
@@ -149,15 +149,15 @@ def test_files_in_a_volume_are_for_the_images_user_and_in_no_description() -> No
     assert engine.put == [
         ("/etc", [("secrets", "0o700", 1000, 1000), ("secrets/node-1.pem", "0o400", 1000, 1000)])
     ]
-    assert engine.given["volumes"] == {"keys": {"bind": "/etc/secrets", "mode": "rw"}}
-    assert "SECRET" not in str(engine.given)
-    assert engine.left == []
+    assert engine.options["volumes"] == {"keys": {"bind": "/etc/secrets", "mode": "rw"}}
+    assert "SECRET" not in str(engine.options)
+    assert engine.remaining == []
 
 
 def test_a_command_whose_output_the_engine_has_lost_is_run_again() -> None:
     class ForgetfulEngine(FilledEngine):
-        def _exec(self, command: list[str], **given: Any) -> Any:
-            answer = super()._exec(command, **given)
+        def _exec(self, command: list[str], **options: Any) -> Any:
+            answer = super()._exec(command, **options)
             return (0, b"") if self.commands == [["id", "-u"]] else answer
 
     engine = ForgetfulEngine((0, b"1000\n"))
@@ -173,13 +173,13 @@ def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "said"),
+    ("engine", "observed"),
     [
         (FilledEngine((127, b"id: not found")), "it does not tell its user: id: not found"),
         (FilledEngine((0, b"")), "it does not tell its user: `id` printed nothing"),
         (FilledEngine((0, b"1000\n"), refuses=True), "read-only"),
     ],
 )
-def test_a_volume_that_cannot_be_filled_is_said(engine: FilledEngine, said: str) -> None:
-    assert raised(CommandFailed, fill, engine).observed == said
-    assert engine.left == []
+def test_a_volume_that_cannot_be_filled_is_said(engine: FilledEngine, observed: str) -> None:
+    assert raised(CommandFailed, fill, engine).observed == observed
+    assert engine.remaining == []

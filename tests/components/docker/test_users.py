@@ -1,9 +1,10 @@
-"""How users of a cluster of containers are made: by whom, from where, by which order."""
+"""Users of a cluster of containers: the order to create them, and the container that runs it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from earshot_pulumi.certificates import CertificatesKind
@@ -18,8 +19,10 @@ from earshot.listeners.terms import Mechanism, Scope
 from earshot.placement.standpoint import CandidateEngine, Kind, Standpoint
 from earshot.users.access import Login
 from earshot.users.order import UsersOrder
+from earshot.validation.deadline import Deadline
 from earshot.validation.wire import ExchangeError
 from tests.components.called import Called
+from tests.raised import raised
 
 LOGIN = {
     "broker": 1,
@@ -36,17 +39,14 @@ STANDPOINT = Standpoint(
 )
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+Orders = list[tuple[Standpoint, str, UsersOrder]]
+KIND = Called(DockerUsersKind())
 
 
 @pytest.fixture
-def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, UsersOrder]]:
-    """What was carried out, where and for which cluster."""
-    found: list[tuple[Standpoint, str, UsersOrder]] = []
+def orders(monkeypatch: pytest.MonkeyPatch) -> Orders:
+    """The orders that were carried out: the standpoint, the cluster and the order."""
+    orders: Orders = []
 
     @contextmanager
     def session(standpoint: Standpoint, cluster: str, _say: Any) -> Iterator[Standpoint]:
@@ -54,11 +54,11 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Standpoint, str, Users
         yield standpoint
 
     def carry_out(where: Standpoint, cluster: str, order: UsersOrder, _end: Any, _say: Any) -> None:
-        found.append((where, cluster, order))
+        orders.append((where, cluster, order))
 
     monkeypatch.setattr(users, "docker_session", session)
     monkeypatch.setattr(users, "carry_out_on", carry_out)
-    return found
+    return orders
 
 
 def props_of(root: Path) -> dict[str, Any]:
@@ -74,7 +74,6 @@ def props_of(root: Path) -> dict[str, Any]:
             "renew_days": 30.0,
         }
     )
-    assert issued.outs is not None
     return {
         "root": str(root),
         "stack": "s",
@@ -90,10 +89,10 @@ def props_of(root: Path) -> dict[str, Any]:
 
 
 def test_a_node_makes_users_in_a_container_on_the_brokers_network(
-    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
+    root: Path, orders: Orders
 ) -> None:
     props = props_of(root)
-    outs = Called(DockerUsersKind()).create(props).outs
+    outs = KIND.create(props).outs
     ((where, cluster, order),) = orders
     assert (where, cluster) == (STANDPOINT, "s")
     store = Store(root / "security")
@@ -133,7 +132,7 @@ def place(id: int) -> ContainerAddress:
 )
 def test_users_that_a_broker_does_not_know_are_made_again(
     root: Path,
-    orders: list[tuple[Standpoint, str, UsersOrder]],
+    orders: Orders,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     answer: Exception | None,
@@ -147,21 +146,80 @@ def test_users_that_a_broker_does_not_know_are_made_again(
     monkeypatch.setattr(inner_listener, "log_in", log_in)
     monkeypatch.setattr(Engines, "of", lambda *_: object())
     props = props_of(root)
-    assert Called(DockerUsersKind()).differs(props, props) is differs
+    assert KIND.differs(props, props) is differs
     if differs:
-        Called(DockerUsersKind()).update(props, props)
+        KIND.update(props, props)
         assert orders[0][2].passwords.keys() == {"validator", "app"}
         assert "kafka-1: HOST: invalid credentials" in capsys.readouterr().out
 
 
-def test_a_broker_that_has_lost_its_users_is_waited_for_alone(
-    root: Path, orders: list[tuple[Standpoint, str, UsersOrder]]
-) -> None:
+def test_a_broker_that_has_lost_its_users_is_waited_for_alone(root: Path, orders: Orders) -> None:
     props = props_of(root)
-    Called(DockerUsersKind()).create(props)
+    KIND.create(props)
     props["logins"] = [LOGIN, {**LOGIN, "broker": 2, "address": "kafka-2:9092"}]
-    known = {it: props[it] for it in props if it != "users"}
-    DockerUsersKind().reset_passwords(known, 2, print)
+    kept = {key: props[key] for key in props if key != "users"}
+    DockerUsersKind().reset_passwords(kept, 2, print)
     order = orders[1][2]
-    assert [it.address for it in order.logins] == ["kafka-2:9092"]
+    assert [login.address for login in order.logins] == ["kafka-2:9092"]
     assert order.passwords == orders[0][2].passwords and not order.gone
+
+
+SECRET = "not to be shown"
+ORDER = UsersOrder(
+    bootstrap="kafka-1:19092", access={"ssl.key.pem": SECRET}, mechanisms=(Mechanism.SCRAM_SHA_512,)
+)
+Run = tuple[list[str], Mapping[str, bytes], Sequence[str]]
+"""A container's command, files and program."""
+
+
+def run_of(monkeypatch: pytest.MonkeyPatch, code: int, output: list[str], fails: str = "") -> Run:
+    """The run of the container, which prints ``output`` and ends with ``code``, or ``fails``."""
+    runs: list[Run] = []
+
+    @contextmanager
+    def ended(
+        session: object,
+        cluster: str,
+        command: list[str],
+        files: Mapping[str, bytes],
+        end: Deadline,
+        say: object,
+        program: Sequence[str],
+    ) -> Iterator[tuple[Any, list[str]]]:
+        assert (session, cluster) == ("session", "dev")
+        runs.append((command, files, program))
+        if fails:
+            raise EarshotError("the container", observed=fails)
+        yield SimpleNamespace(attrs={"State": {"ExitCode": code}}), output
+
+    monkeypatch.setattr(users, "ended", ended)
+    users.carry_out_on(cast(Any, "session"), "dev", ORDER, Deadline(1), print)
+    return runs[0]
+
+
+def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    command, files, program = run_of(monkeypatch, 0, [])
+    assert command == ["/opt/earshot/run/order.json"]
+    assert program == ("python", "-m", "earshot.users")
+    assert {name: UsersOrder.model_validate_json(text) for name, text in files.items()} == {
+        "order.json": ORDER
+    }
+
+
+def test_a_program_that_fails_is_reported_with_its_last_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = raised(EarshotError, run_of, monkeypatch, 2, ["kafka-1:19092: answers nobody"])
+    assert str(error) == (
+        "users and permissions: are not settled (status 2):\n    kafka-1:19092: answers nobody"
+    )
+
+
+def test_a_container_that_does_not_end_is_reported_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = raised(EarshotError, run_of, monkeypatch, 0, [], fails="did not end within 180 s")
+    assert str(error) == (
+        "users and permissions: are not settled (the container: did not end within 180 s)\n"
+        "  fix: see that the engine runs, and the brokers' logs, then run the same command again"
+    )

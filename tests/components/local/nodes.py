@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from earshot_pulumi.local.quorum import node_directory
 from earshot_pulumi.local.record import Record
 
 SLEEP = "import time; time.sleep(60)"
@@ -52,6 +53,23 @@ def process(
     finally:
         child.kill()
         child.wait()
+
+
+@contextlib.contextmanager
+def recorded_node(directory: Path, code: str = SLEEP) -> Iterator[subprocess.Popen[bytes]]:
+    """A `node` with its record."""
+    with node(directory, code) as child:
+        recorded(directory, Record.of(child.pid, "d"))
+        yield child
+
+
+@contextlib.contextmanager
+def running_nodes(root: Path, ids: Iterable[int]) -> Iterator[None]:
+    """The nodes with these ids run below ``root``, with their records."""
+    with contextlib.ExitStack() as stack:
+        for id in ids:
+            stack.enter_context(recorded_node(node_directory(root, id)))
+        yield
 
 
 def recorded(directory: Path, record: Record) -> Record:

@@ -1,23 +1,32 @@
-"""What is settled before the first broker is stopped; Kafka's answers are given here."""
+"""Checks before the first broker is stopped: settings, versions, links, clients of listeners.
 
-from collections.abc import Iterator, Mapping
+Kafka's parser is a double; clients use real sockets of processes that stand for brokers.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import pytest
 from earshot_pulumi.local import changes, quorum
-from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
 from earshot.jvm.broker_settings import ParserAnswer
 from earshot.jvm.java import Java
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
-from tests.components.local.nodes import node, recorded
+from earshot.transition.steps import transition
+from tests.components.local.nodes import recorded_node
 from tests.components.local.test_quorum import PORTS, planned
 from tests.components.test_node_data import record
+from tests.e2e.ports import consecutive_ports
 from tests.raised import raised
+from tests.transition import pairs
 
 
 @dataclass
@@ -28,7 +37,7 @@ class KafkaDouble:
     verified: list[str] = field(default_factory=list)
     published: set[str] = field(default_factory=lambda: {"4.1.1", "4.3.1", "3.9.2"})
     answer: ParserAnswer | EarshotError = field(default_factory=lambda: ParserAnswer({}, 27))
-    asked: list[Mapping[int, str]] = field(default_factory=list)
+    requests: list[Mapping[int, str]] = field(default_factory=list)
 
     def jars(self, version: str, *, fetching: bool = True) -> tuple[Path, ...]:
         self.verified.append(version)
@@ -39,7 +48,7 @@ class KafkaDouble:
         return ()
 
     def ask(self, java: Java, jars: object, properties: Mapping[int, str]) -> ParserAnswer:
-        self.asked.append(properties)
+        self.requests.append(properties)
         if isinstance(self.answer, EarshotError):
             raise self.answer
         return self.answer
@@ -66,11 +75,11 @@ def run(tmp_path: Path) -> Iterator[list[ClusterPlan]]:
 
         class Started(list[ClusterPlan]):
             def append(self, plan: ClusterPlan) -> None:
-                for item in plan.nodes:
-                    directory = quorum.node_directory(tmp_path, item.id)
-                    child = cleanup.enter_context(node(directory))
-                    recorded(directory, Record.of(child.pid, "d"))
-                    (directory / "server.properties").write_text(server_properties(plan, item))
+                for planned_node in plan.nodes:
+                    directory = quorum.node_directory(tmp_path, planned_node.id)
+                    cleanup.enter_context(recorded_node(directory))
+                    text = server_properties(plan, planned_node)
+                    (directory / "server.properties").write_text(text)
 
         yield Started()
 
@@ -79,9 +88,10 @@ def problems(root: Path, plan: ClusterPlan) -> list[str]:
     return list(changes.problems(root, plan))
 
 
-def asked(*plans: ClusterPlan) -> dict[int, str]:
-    """The question about all settings of ``plans``, in their order."""
-    return dict(enumerate(server_properties(it, item) for it in plans for item in it.nodes))
+def request(*plans: ClusterPlan) -> dict[int, str]:
+    """The request about all settings of ``plans``, in their order."""
+    texts = [server_properties(plan, node) for plan in plans for node in plan.nodes]
+    return dict(enumerate(texts))
 
 
 def test_an_unchanged_plan_asks_nothing(
@@ -91,7 +101,7 @@ def test_an_unchanged_plan_asks_nothing(
     assert problems(tmp_path, planned()) == []
     assert kafka.verified == []
     changes.prepare(tmp_path, planned())
-    assert kafka.asked == []
+    assert kafka.requests == []
 
 
 def test_listeners_of_nodes_whose_settings_are_lost_are_not_checked(
@@ -121,7 +131,7 @@ def test_where_nothing_runs_nothing_is_asked(tmp_path: Path, kafka: KafkaDouble)
     plan = planned(extra={"num.io.threads": "abc"})
     assert problems(tmp_path, plan) == []
     changes.prepare(tmp_path, plan)
-    assert kafka.asked == []
+    assert kafka.requests == []
 
 
 def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
@@ -131,17 +141,17 @@ def test_a_setting_that_kafka_refuses_is_told_once_for_all_nodes(
     plan = planned(extra={"num.io.threads": "abc"})
     text = "Invalid value abc for configuration num.io.threads: Not a number of type INT"
     kafka.answer = ParserAnswer({0: text, 1: text, 2: "requirement failed: x."}, 27)
-    found = [
+    messages = [
         f"Kafka 4.1.1 refuses the settings of node 1, 2: {text}. Correct them in the stack file",
         (
             "Kafka 4.1.1 refuses the settings of node 3: requirement failed: x. "
             "Correct them in the stack file"
         ),
     ]
-    assert problems(tmp_path, plan) == found
+    assert problems(tmp_path, plan) == messages
     error = raised(EarshotError, changes.prepare, tmp_path, plan)
-    assert str(error) == f"nothing was changed:\n- {found[0]}\n- {found[1]}"
-    assert kafka.asked == [asked(plan)]
+    assert str(error) == f"nothing was changed:\n- {messages[0]}\n- {messages[1]}"
+    assert kafka.requests == [request(plan)]
 
 
 def test_a_parser_that_cannot_be_asked_is_no_consent(
@@ -149,8 +159,8 @@ def test_a_parser_that_cannot_be_asked_is_no_consent(
 ) -> None:
     run.append(planned())
     kafka.answer = EarshotError("the check", observed="no answer within 60 s", remedy="again")
-    found = problems(tmp_path, planned(extra={"num.io.threads": "4"}))
-    assert found == ["the check: no answer within 60 s; fix: again"]
+    messages = problems(tmp_path, planned(extra={"num.io.threads": "4"}))
+    assert messages == ["the check: no answer within 60 s; fix: again"]
 
 
 def test_a_version_that_is_not_there_stops_nothing_and_is_not_fetched_by_a_preview(
@@ -164,7 +174,7 @@ def test_a_version_that_is_not_there_stops_nothing_and_is_not_fetched_by_a_previ
         changes.prepare(tmp_path, plan)
     changes.prepare(tmp_path, planned(kafka_version="4.3.1"))
     assert kafka.cached == {"4.1.1", "4.3.1"}
-    assert len(kafka.asked) == 1
+    assert len(kafka.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -179,13 +189,13 @@ def test_an_older_kafka_is_refused_where_it_does_not_know_the_data_s_level(
     (folder / "meta.properties").touch()
     (folder / "bootstrap.checkpoint").write_bytes(record(level))
     kafka.answer = ParserAnswer({1: "not of interest: nothing runs"}, newest)
-    found = problems(tmp_path, planned(kafka_version="4.1.1"))
+    messages = problems(tmp_path, planned(kafka_version="4.1.1"))
     older = (
         "Kafka 4.1.1 is older than 4.9.9, which has written the data; a KRaft cluster "
         "goes forward only. Keep the version, or remove the data with "
         "`data: delete` and `pulumi destroy`"
     )
-    assert found == ([older] if refused else [])
+    assert messages == ([older] if refused else [])
 
 
 def test_an_older_kafka_is_refused_where_the_data_s_level_cannot_be_read(tmp_path: Path) -> None:
@@ -223,13 +233,13 @@ def test_what_a_later_step_would_be_refused_for_is_told_before_the_first(
     tmp_path: Path, run: list[ClusterPlan], kafka: KafkaDouble
 ) -> None:
     run.append(planned())
-    plan, wanted = planned(extra={"a": "1"}), planned(extra={"a": "2"})
+    plan, last = planned(extra={"a": "1"}), planned(extra={"a": "2"})
     kafka.answer = ParserAnswer({3: "a is wrong."}, 27)
     text = "Kafka 4.1.1 refuses the settings of node 1: a is wrong. Correct them in the stack file"
-    assert list(changes.problems(tmp_path, plan, wanted)) == [text]
-    assert kafka.asked == [asked(plan, wanted)]
+    assert list(changes.problems(tmp_path, plan, last)) == [text]
+    assert kafka.requests == [request(plan, last)]
     with pytest.raises(EarshotError):
-        changes.prepare(tmp_path, planned(), wanted)
+        changes.prepare(tmp_path, planned(), last)
 
 
 def test_the_version_of_a_node_is_the_one_it_was_started_with(tmp_path: Path) -> None:
@@ -237,3 +247,95 @@ def test_the_version_of_a_node_is_the_one_it_was_started_with(tmp_path: Path) ->
     plan = planned(kafka_version="4.3.1")
     (tmp_path / "server.properties").write_text(server_properties(plan, plan.nodes[0]))
     assert changes.version_of(tmp_path) == "4.3.1"
+
+
+LISTENS = """
+import socket, time
+servers = [socket.create_server(("127.0.0.1", port)) for port in ({ports})]
+accepted = [servers[0].accept() for _ in range(9)]
+"""
+NAME = psutil.Process().name()
+
+
+def plan_with(ports: list[int], *names: str) -> ClusterPlan:
+    listeners = [
+        {"name": name, "port": port, "scopes": ["internal"]}
+        for name, port in zip(names, ports, strict=True)
+    ]
+    return pairs.planned({"brokers": 1, "listeners": listeners})
+
+
+@pytest.fixture
+def ports() -> list[int]:
+    return consecutive_ports(1, 2)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, ports: list[int]) -> Iterator[ClusterPlan]:
+    """A node that listens for INTERNAL and REPL, and accepts clients of INTERNAL."""
+    planned = plan_with(ports, "INTERNAL", "REPL")
+    directory = quorum.node_directory(tmp_path, 1)
+    with recorded_node(directory, LISTENS.format(ports=", ".join(map(str, ports)))) as child:
+        (directory / "server.properties").write_text(server_properties(planned, planned.node(1)))
+        until(lambda: len(psutil.Process(child.pid).net_connections("tcp")) == len(ports))
+        yield planned
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_clients_of_a_listener_that_goes_are_counted_and_named(
+    tmp_path: Path, runs: ClusterPlan, ports: list[int]
+) -> None:
+    without = plan_with(ports[1:], "REPL")
+    assert list(changes.client_problems(tmp_path, without)) == []
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(socket.create_connection(("127.0.0.1", ports[0])))
+        until(lambda: "2 connections" in "".join(changes.client_problems(tmp_path, without)))
+        (text,) = changes.client_problems(tmp_path, without)
+        assert text == (
+            "listener INTERNAL would go, and has 2 connections of clients: 2 from 127.0.0.1 "
+            f"(pid {os.getpid()}, {NAME}). Let them use another listener (the contract marks "
+            "INTERNAL as leaving), then run the same command again; or set `remove: anyway` in "
+            "the stack's file, or a date from which on it goes"
+        )
+        assert list(changes.client_problems(tmp_path, runs)) == []
+        first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan
+        assert list(changes.client_problems(tmp_path, first)) == [], "nothing goes with this step"
+
+
+def test_another_protocol_takes_the_listener_from_its_clients(
+    tmp_path: Path, runs: ClusterPlan, ports: list[int]
+) -> None:
+    listeners = [
+        {"name": "INTERNAL", "port": ports[0], "scopes": ["internal"], "protocol": "SSL"},
+        {"name": "REPL", "port": ports[1], "scopes": ["internal"]},
+    ]
+    secured = pairs.planned({"brokers": 1, "listeners": listeners})
+    with socket.create_connection(("127.0.0.1", ports[0])):
+        until(lambda: bool(list(changes.client_problems(tmp_path, secured))))
+
+
+def test_nodes_of_the_cluster_and_nodes_of_lost_settings_are_left_out(
+    tmp_path: Path, runs: ClusterPlan, ports: list[int]
+) -> None:
+    two = pairs.planned(
+        {"brokers": 2, "listeners": [{"name": "REPL", "port": ports[1], "scopes": ["internal"]}]}
+    )
+    directory = quorum.node_directory(tmp_path, 2)
+    code = (
+        f"import socket, time; c = socket.create_connection(('127.0.0.1', {ports[0]})); "
+        "time.sleep(60)"
+    )
+    with recorded_node(directory, code) as child:
+        until(lambda: bool(psutil.Process(child.pid).net_connections("tcp")))
+        assert list(changes.client_problems(tmp_path, two)) == []
+    with socket.create_connection(("127.0.0.1", ports[0])):
+        until(lambda: bool(list(changes.client_problems(tmp_path, two))))
+        (quorum.node_directory(tmp_path, 1) / "server.properties").unlink()
+        assert list(changes.client_problems(tmp_path, two)) == []

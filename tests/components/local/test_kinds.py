@@ -33,8 +33,8 @@ def original(tmp_path: Path) -> Path:
 def props(project: Path, **more: Any) -> dict[str, Any]:
     """As a state holds them."""
     root = project / KAFKA
-    kept = {"root": str(root), "state_dir": str(root.parent), "data": "keep", "remove": "unused"}
-    return {**kept, "node_id": 1.0, **more}
+    common = {"root": str(root), "state_dir": str(root.parent), "data": "keep", "remove": "unused"}
+    return {**common, "node_id": 1.0, **more}
 
 
 def test_a_copy_leaves_the_node_of_the_original_alone(
@@ -42,12 +42,12 @@ def test_a_copy_leaves_the_node_of_the_original_alone(
 ) -> None:
     directory, copy = original / KAFKA / "node-1", original.with_name("copy")
     with node(directory) as child:
-        made = recorded(directory, Record.of(child.pid, "d"))
+        record = recorded(directory, Record.of(child.pid, "d"))
         shutil.copytree(original, copy)
         monkeypatch.chdir(copy)
         assert Called(LocalNodeKind()).read(props(original)) is None
         Called(LocalNodeKind()).delete(props(original))
-        assert running(directory) == made
+        assert running(directory) == record
         assert capsys.readouterr().out == f"node 1 in {original / KAFKA} runs on\n"
         monkeypatch.chdir(original)
         Called(LocalNodeKind()).delete(props(original))
@@ -57,11 +57,11 @@ def test_a_copy_leaves_the_node_of_the_original_alone(
 def test_a_moved_checkout_stops_its_node(original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = original.with_name("moved")
     with node(original / KAFKA / "node-1") as child:
-        made = recorded(original / KAFKA / "node-1", Record.of(child.pid, "d"))
+        record = recorded(original / KAFKA / "node-1", Record.of(child.pid, "d"))
         original.rename(moved)
         monkeypatch.chdir(moved)
         read = Called(LocalNodeKind()).read(props(original))
-        assert read is not None and read["incarnation"] == made.incarnation
+        assert read is not None and read["incarnation"] == record.incarnation
         Called(LocalNodeKind()).delete(props(original))
         assert running(moved / KAFKA / "node-1") is None
 
@@ -71,10 +71,10 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
 ) -> None:
     kafka = changes.Kafka("4.1.1", Java(Path("/java"), Path("/java/bin/java"), "17.0.1"), ())
     monkeypatch.setattr(changes, "find_kafka", lambda *_, **__: kafka)
-    seen: list[Launch | None] = []
+    launches: list[Launch | None] = []
 
     def restarted(_root: Path, wanted: Launch, previous: Launch | None, *_: Any) -> Record:
-        seen.append(previous)
+        launches.append(previous)
         return Record(1, 1.0, wanted.digest)
 
     monkeypatch.setattr(restart, "restart", restarted)
@@ -85,7 +85,7 @@ def test_in_a_moved_checkout_no_node_is_started_again_with_the_old_paths(
             original.rename(moved)
         monkeypatch.chdir(place)
         Called(LocalNodeKind()).update(olds, olds)
-    first, second = seen
+    first, second = launches
     assert first is not None and first.properties == "a=1\n"
     assert second is None, "it names the data where they were"
 
@@ -165,12 +165,12 @@ def test_a_memory_that_was_made_again_is_told(
     )
 
 
-@pytest.mark.parametrize(("remove", "found"), [("unused", "\n- in use"), ("anyway", "")])
+@pytest.mark.parametrize(("remove", "refusal"), [("unused", "\n- in use"), ("anyway", "")])
 def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
-    original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, found: str
+    original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, refusal: str
 ) -> None:
     monkeypatch.chdir(original)
     monkeypatch.setattr(changes, "client_problems", lambda *_: iter(["in use"]))
     plan = planned(brokers=1).model_dump(mode="json")
     checked = Called(LocalPreflightKind()).check({}, props(original, plan=plan, remove=remove))
-    assert "".join(checked.failures) == found
+    assert "".join(checked.failures) == refusal

@@ -26,20 +26,20 @@ def values(text: str) -> dict[str, str]:
 def test_a_file_that_changes_is_kept_as_it_was(node: Path) -> None:
     store = node.parent / "store.pem"
     store.write_text("one")
-    asked = written({"node.id": "1", "ssl.keystore.location": str(store), "log.dirs": "/data"})
-    first = with_own_files(node, asked)
+    settings = written({"node.id": "1", "ssl.keystore.location": str(store), "log.dirs": "/data"})
+    first = with_own_files(node, settings)
     store.write_text("two")
-    second = with_own_files(node, asked)
+    second = with_own_files(node, settings)
     names = [values(text)["ssl.keystore.location"] for text in (first, second)]
     assert [Path(name).read_text() for name in names] == ["one", "two"]
     assert all(Path(name).stat().st_mode & 0o777 == 0o600 for name in names)
     assert all(Path(name).parent == node / FOLDER for name in names)
-    assert as_written(first) == as_written(second) == asked
-    assert with_own_files(node, asked) == second
+    assert as_written(first) == as_written(second) == settings
+    assert with_own_files(node, settings) == second
 
 
 def test_settings_that_name_no_file_stay_as_they_are(node: Path) -> None:
-    asked = written(
+    settings = written(
         {
             "ssl.keystore.location": "/there/is/none.pem",
             "ssl.truststore.location": "",
@@ -47,18 +47,18 @@ def test_settings_that_name_no_file_stay_as_they_are(node: Path) -> None:
             "ssl.engine.location": str(node),
         }
     )
-    assert with_own_files(node, asked) == asked == as_written(asked)
+    assert with_own_files(node, settings) == settings == as_written(settings)
 
 
 def test_a_login_names_files_too(node: Path) -> None:
     tab = node.parent / "kafka.keytab"
     tab.write_bytes(b"\0key")
     login = f'Krb5LoginModule required keyTab="{tab}" principal="kafka/a@B";'
-    asked = written({"listener.name.a.gssapi.sasl.jaas.config": login})
-    made = with_own_files(node, asked)
+    settings = written({"listener.name.a.gssapi.sasl.jaas.config": login})
+    made = with_own_files(node, settings)
     (new,) = values(made).values()
     assert new != login and 'principal="kafka/a@B"' in new
-    assert as_written(made) == asked
+    assert as_written(made) == settings
 
 
 def test_a_path_is_taken_from_where_the_node_works(node: Path) -> None:
@@ -71,23 +71,23 @@ def test_a_node_of_an_earlier_release_gets_copies_of_what_it_runs_with(node: Pat
     keep(node)  # it was never started
     store = node.parent / "store.pem"
     store.write_text("one")
-    asked = written({"ssl.keystore.location": str(store)})
-    (node / PROPERTIES).write_text(asked)
+    settings = written({"ssl.keystore.location": str(store)})
+    (node / PROPERTIES).write_text(settings)
     keep(node)
     store.write_text("two")
     kept = (node / PROPERTIES).read_text()
     assert Path(values(kept)["ssl.keystore.location"]).read_text() == "one"
     keep(node)
     assert (node / PROPERTIES).read_text() == kept
-    assert as_written(kept) == asked
+    assert as_written(kept) == settings
 
 
 def test_only_what_the_node_runs_with_stays(node: Path) -> None:
     prune(node)
     store = node.parent / "store.pem"
-    asked = written({"ssl.keystore.location": str(store)})
+    settings = written({"ssl.keystore.location": str(store)})
     for content in ("one", "two"):
         store.write_text(content)
-        (node / PROPERTIES).write_text(with_own_files(node, asked))
+        (node / PROPERTIES).write_text(with_own_files(node, settings))
     prune(node)
     assert [path.read_text() for path in (node / FOLDER).iterdir()] == ["two"]

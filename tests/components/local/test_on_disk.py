@@ -51,15 +51,15 @@ def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [None, "", "{", '{"cluster_id": "x"}'])
 def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) -> None:
-    before = quorum.settle(tmp_path, planned())
+    former = quorum.settle(tmp_path, planned())
     for id in (1, 2, 3):
-        formatted(tmp_path, id, before.cluster_id)
+        formatted(tmp_path, id, former.cluster_id)
     file = tmp_path / "cluster.json"
     file.unlink() if text is None else file.write_text(text)
     assert quorum.recall(tmp_path) == QuorumMemory(
-        before.cluster_id, VOTERS, before.kafka_version, (1, 2, 3), serving=True
+        former.cluster_id, VOTERS, former.kafka_version, (1, 2, 3), serving=True
     )
-    assert quorum.settle(tmp_path, planned()).cluster_id == before.cluster_id
+    assert quorum.settle(tmp_path, planned()).cluster_id == former.cluster_id
     assert quorum.read_memory(tmp_path) is not None
 
 
@@ -75,25 +75,25 @@ def test_of_several_versions_the_newest_counts(tmp_path: Path) -> None:
     for id, version in ((1, "4.9.1"), (2, "4.10.0"), (3, "4.9.1")):
         plan = planned(kafka_version=version)
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    found = on_disk.reconstruct(tmp_path)
-    assert found is not None and found.kafka_version == "4.10.0"
+    memory = on_disk.reconstruct(tmp_path)
+    assert memory is not None and memory.kafka_version == "4.10.0"
 
 
 def test_a_voter_s_own_address_counts(tmp_path: Path) -> None:
     for id, port in ((1, 14001), (2, 14001), (3, CONTROLLERS)):
         plan = planned(controllers={"port": port})
         formatted(tmp_path, id, server=server_properties(plan, plan.node(id)))
-    found = on_disk.reconstruct(tmp_path)
-    assert found is not None
-    assert found.voters == VOTERS | {"1": "localhost:14001", "2": "localhost:14002"}
+    memory = on_disk.reconstruct(tmp_path)
+    assert memory is not None
+    assert memory.voters == VOTERS | {"1": "localhost:14001", "2": "localhost:14002"}
 
 
 def test_controllers_of_their_own_are_no_brokers(tmp_path: Path) -> None:
     plan = planned(brokers=1, controllers={"mode": "separate", "count": 1})
     for node in plan.nodes:
         formatted(tmp_path, node.id, server=server_properties(plan, node))
-    found = on_disk.reconstruct(tmp_path)
-    assert found is not None and found.brokers == (1,)
+    memory = on_disk.reconstruct(tmp_path)
+    assert memory is not None and memory.brokers == (1,)
 
 
 def test_two_clusters_are_refused(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_node_that_does_not_tell_its_roles_is_told_by_its_id(tmp_path: Path) -
     plan = planned()
     text = server_properties(plan, plan.node(1))
     formatted(tmp_path, 1, server=text)
-    found = on_disk.reconstruct(tmp_path)
-    assert found is not None and found.brokers == (1, 2, 10_000)
+    memory = on_disk.reconstruct(tmp_path)
+    assert memory is not None and memory.brokers == (1, 2, 10_000)
 
 
 def test_only_folders_of_nodes_count(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,28 +22,23 @@ from earshot_pulumi.local.record import Record, running
 from earshot import cache
 from earshot.errors import EarshotError
 from earshot.jvm.archive import QUICK_START, QUIET, start_options
-from tests.components.local.nodes import SLEEP, as_root, node, recorded
+from tests.components.local.nodes import SLEEP, as_root, node, recorded, recorded_node
 from tests.raised import raised
 
 
-def test_stop_ends_the_recorded_process(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        recorded(tmp_path, Record.of(child.pid, "d"))
+@pytest.mark.parametrize("start", [node, recorded_node])
+def test_stop_ends_a_process_with_or_without_a_record(
+    tmp_path: Path, start: Callable[[Path], AbstractContextManager[subprocess.Popen[bytes]]]
+) -> None:
+    with start(tmp_path) as child:
         assert process.stop(tmp_path) is True
         assert not psutil.pid_exists(child.pid)
         assert process.stop(tmp_path) is False
 
 
-def test_stop_ends_an_unrecorded_process(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        assert process.stop(tmp_path) is True
-        assert not psutil.pid_exists(child.pid)
-
-
 def test_stop_leaves_the_process_of_a_copied_record_alone(tmp_path: Path) -> None:
     original, copy = tmp_path / "node-1", tmp_path / "copy"
-    with node(original) as child:
-        recorded(original, Record.of(child.pid, "d"))
+    with recorded_node(original) as child:
         shutil.copytree(original, copy)
         assert process.stop(copy) is False
         assert child.poll() is None
@@ -90,9 +86,8 @@ def test_a_java_that_is_gone_is_one_clear_error(tmp_path: Path, formatted: bool)
     (directory / "log").mkdir(parents=True)
     if formatted:
         (directory / "log" / "meta.properties").touch()
-    with pytest.raises(EarshotError) as caught:
-        process.start(Launch(1, directory, "node.id=1\n", "256m", "4.1.1", java, ()), "id")
-    assert str(caught.value) == (
+    error = raised(EarshotError, process.start, launch(directory=directory, java=java), "id")
+    assert str(error) == (
         f"node 1: {java}: cannot be started (No such file or directory)\n  fix: see that "
         "Java is there and that this machine has memory left, then run the same command again"
     )
@@ -101,8 +96,7 @@ def test_a_java_that_is_gone_is_one_clear_error(tmp_path: Path, formatted: bool)
 @as_root
 def test_a_process_that_this_user_may_not_stop_is_one_clear_error(open_folder: Path) -> None:
     directory = open_folder / "node-1"
-    with node(directory) as child:
-        recorded(directory, Record.of(child.pid, "d"))
+    with recorded_node(directory) as child:
         asked = f"""
 import pathlib
 from earshot_pulumi.local import process
@@ -198,15 +192,19 @@ def launch(**changes: object) -> Launch:
 
 
 @pytest.mark.parametrize(
-    "change", [{"properties": "a=c"}, {"heap": "1g"}, {"kafka_version": "4.2.0"}]
+    ("change", "restart"),
+    [
+        ({"properties": "a=c"}, True),
+        ({"heap": "1g"}, True),
+        ({"kafka_version": "4.2.0"}, True),
+        ({"java": Path("/other")}, False),
+        ({"jars": (Path("/cache/a.jar"),)}, False),
+    ],
 )
-def test_what_needs_a_restart_changes_the_digest(change: dict[str, object]) -> None:
-    assert launch(**change).digest != launch().digest
-
-
-@pytest.mark.parametrize("change", [{"java": Path("/other")}, {"jars": (Path("/cache/a.jar"),)}])
-def test_a_moved_cache_needs_no_restart(change: dict[str, object]) -> None:
-    assert launch(**change).digest == launch().digest
+def test_only_changes_that_need_a_restart_change_the_digest(
+    change: dict[str, object], restart: bool
+) -> None:
+    assert (launch(**change).digest != launch().digest) is restart
 
 
 def test_a_file_where_the_directory_belongs_is_one_clear_error(tmp_path: Path) -> None:
@@ -236,9 +234,7 @@ def test_a_process_that_cannot_be_recorded_does_not_go_on(
 ) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "meta.properties").touch()
-    java = tmp_path / "java"
-    java.write_text("#!/bin/sh\nexec sleep 60\n")
-    java.chmod(0o755)
+    program = java(tmp_path, "#!/bin/sh\nexec sleep 60\n")
     write, pids = cache.write, []
 
     def full(path: Path, text: str, mode: int = 0o644) -> None:
@@ -249,7 +245,7 @@ def test_a_process_that_cannot_be_recorded_does_not_go_on(
 
     monkeypatch.setattr(cache, "write", full)
     with pytest.raises(EarshotError, match="No space left on device"):
-        process.start(launch(directory=tmp_path, java=java), "id")
+        process.start(launch(directory=tmp_path, java=program), "id")
     assert not psutil.pid_exists(*pids)
 
 
@@ -317,29 +313,29 @@ def test_a_node_is_formatted_once_and_runs_until_its_settings_change(
     first = launch(directory=directory, java=java(tmp_path), jars=jars)
     command = commands(first)
     try:
-        made = process.start(first, "id")
+        record = process.start(first, "id")
         runs = command(start_options(first.java, jars), "kafka.Kafka")
-        assert any("SharedArchiveFile" in it for it in runs), "what the first JVM has loaded"
+        assert any("SharedArchiveFile" in word for word in runs), "what the first JVM has loaded"
         formats, ran = calls(directory, 2)
-        (recorded,) = (it for it in formats if "ArchiveClassesAtExit" in it)
-        options = (recorded, *QUICK_START, *QUIET)
+        (archive,) = (word for word in formats if "ArchiveClassesAtExit" in word)
+        options = (archive, *QUICK_START, *QUIET)
         assert formats == command(options, "kafka.tools.StorageTool", "format", "-t", "id", "-c")
         assert ran == runs
-        assert made == running(directory) == Record.of(made.pid, first.digest)
-        assert os.getsid(made.pid) == made.pid, "the engine ends its own session's processes"
+        assert record == running(directory) == Record.of(record.pid, first.digest)
+        assert os.getsid(record.pid) == record.pid, "the engine ends its own session's processes"
         assert (directory / "server.properties").read_text() == "a=b"
         for name in ("log4j2.properties", "log4j.properties"):
             assert "server.log" in (directory / name).read_text()
-        assert process.start(first, "id") == made, "it runs so already"
+        assert process.start(first, "id") == record, "it runs so already"
         (directory / "log").mkdir()
         (directory / "log" / "meta.properties").touch()
         keys = "sasl.oauthbearer.jwks.endpoint.url=https://a/keys"
         other = process.start(replace(first, properties=keys), "id")
         allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/keys"
-        asks = command((*start_options(first.java, jars), allowed), "kafka.Kafka")
-        assert calls(directory, 3) == [formats, runs, asks]
-        assert not psutil.pid_exists(made.pid)
-        assert other == running(directory) != made
+        allows = command((*start_options(first.java, jars), allowed), "kafka.Kafka")
+        assert calls(directory, 3) == [formats, runs, allows]
+        assert not psutil.pid_exists(record.pid)
+        assert other == running(directory) != record
         while (directory / "console.log").read_text() != "ran\n" * 2:
             time.sleep(0.01)
     finally:
@@ -400,12 +396,11 @@ def test_a_storage_tool_that_does_not_end_is_one_clear_error(
 
 def test_what_tells_a_nodes_settings_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     """Kafka writes the values of its settings into its log."""
-    directory, java = tmp_path / "node-1", tmp_path / "java"
-    java.write_text("#!/bin/sh\ntouch server.log\necho ran\nexec sleep 60\n")
-    java.chmod(0o755)
+    directory = tmp_path / "node-1"
+    program = java(tmp_path, "#!/bin/sh\ntouch server.log\necho ran\nexec sleep 60\n")
     (directory / "log").mkdir(parents=True)
     (directory / "log" / "meta.properties").touch()
-    record = process.start(launch(directory=directory, java=java), "id")
+    record = process.start(launch(directory=directory, java=program), "id")
     try:
         while not (directory / "console.log").read_text():
             time.sleep(0.01)
@@ -435,6 +430,7 @@ def test_last_words_leave_stack_frames_out(tmp_path: Path) -> None:
 
 
 def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
+    assert process.last_log_lines(tmp_path) == "  (it wrote no log)"
     (tmp_path / "server.log").write_text("".join(f"{n}\n" for n in range(20)))
     (tmp_path / "console.log").write_text("".join(f"{n}\n" for n in range(30)))
     assert process.last_log_lines(tmp_path, 1) == "  server.log: 19\n  console.log: 29"
@@ -444,15 +440,11 @@ def test_last_words_are_the_last_of_each_log(tmp_path: Path) -> None:
     ]
 
 
-def test_a_node_without_logs_says_so(tmp_path: Path) -> None:
-    assert process.last_log_lines(tmp_path) == "  (it wrote no log)"
-
-
 def test_room_for_a_start_is_asked_for_and_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = launch(directory=tmp_path)
-    check_room(wanted)
+    planned = launch(directory=tmp_path)
+    check_room(planned)
     assert list(tmp_path.iterdir()) == []
 
     def full(**_: object) -> object:
@@ -460,7 +452,7 @@ def test_room_for_a_start_is_asked_for_and_given_back(
 
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(EarshotError, match=r"cannot be written .No space left on device") as caught:
-        check_room(wanted)
+        check_room(planned)
     assert caught.value.remedy.startswith("free space on that disk")
 
 
@@ -473,7 +465,7 @@ def test_java_is_run_with_the_options_of_a_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "observed"),
     [
         (
             "echo 'Error: Could not reserve enough space' >&2; exit 1",
@@ -484,13 +476,53 @@ def test_java_is_run_with_the_options_of_a_node(tmp_path: Path) -> None:
     ],
 )
 def test_a_java_that_does_not_run_is_one_clear_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, observed: str
 ) -> None:
     if "sleep" in script:
         monkeypatch.setattr(process, "FORMAT_SECONDS", 0.05)
     bad = java(tmp_path, f"#!/bin/sh\n{script}\n")
     assert str(raised(EarshotError, check_java, launch(directory=tmp_path, java=bad))) == (
-        f"node 1: {bad}: {said}\n"
+        f"node 1: {bad}: {observed}\n"
         "  fix: see that JAVA_HOME names a Java that runs and that this machine has memory left, "
         "then run the same command again"
+    )
+
+
+STARTED = 1_700_000_000.0
+LOG = """\
+[2026-11-22 09:10:00,000] INFO Registered `kafka:type=kafka.Log4jController` MBean (kafka.Some$)
+[2026-11-22 09:10:01,000] ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)
+org.apache.kafka.common.KafkaException: the first
+[2026-11-22 09:11:00,000] INFO Registered `kafka:type=kafka.Log4jController` MBean (kafka.Some$)
+[2026-11-22 09:11:01,000] ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)
+org.apache.kafka.common.KafkaException: the second
+[2026-11-22 09:11:02,000] INFO shutting down (kafka.server.ControllerServer)
+"""
+
+
+def written(directory: Path, name: str, text: str, time: float) -> None:
+    (directory / name).write_text(text)
+    os.utime(directory / name, (time, time))
+
+
+def test_kafka_s_reason_leads_and_the_logs_follow(tmp_path: Path) -> None:
+    recorded(tmp_path, Record(7, STARTED, "d"))
+    written(tmp_path, "server.log", LOG, STARTED + 2)
+    assert process.why_ended(tmp_path) == (
+        f"KafkaException: the second\n  logs: {tmp_path / 'server.log'}, console.log"
+    )
+
+
+def test_a_log_of_an_earlier_process_does_not_count(tmp_path: Path) -> None:
+    recorded(tmp_path, Record(7, STARTED, "d"))
+    written(tmp_path, "server.log", LOG, STARTED - 60)
+    written(tmp_path, "console.log", "Invalid maximum heap size: -Xmx1\n", STARTED + 1)
+    assert process.why_ended(tmp_path).startswith("Invalid maximum heap size: -Xmx1\n")
+
+
+def test_without_a_reason_the_last_lines_are_shown(tmp_path: Path) -> None:
+    written(tmp_path, "server.log", "one\ntwo\n", STARTED)
+    assert process.why_ended(tmp_path) == (
+        "its last lines:\n  server.log: one\n  server.log: two\n"
+        f"  logs: {tmp_path / 'server.log'}, console.log"
     )

@@ -1,7 +1,8 @@
-"""Waiting for nodes: what counts as up, and what is said where that never comes."""
+"""Waiting for nodes: when a node is up and serves clients, and the error if it never does."""
 
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +11,18 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 from earshot_pulumi.driver import BEHIND, CatchingUp
-from earshot_pulumi.local import quorum, readiness
-from earshot_pulumi.local.readiness import NO_ANSWER, wait_for
+from earshot_pulumi.local import quorum, readiness, users
+from earshot_pulumi.local.readiness import NO_ANSWER, LocalDriver, wait_for
 from earshot_pulumi.local.record import Record, read_record, start_ticks
 
+from earshot.certificates.store import Store
 from earshot.errors import EarshotError
+from earshot.listeners.model import ClusterPlan, SecurityPlan
+from earshot.listeners.render import server_properties
+from earshot.listeners.terms import Mechanism
+from earshot.validation.client import Failure
 from tests.components.local.nodes import node, recorded
+from tests.components.local.test_quorum import PORTS, planned
 from tests.raised import raised
 
 CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
@@ -130,7 +137,7 @@ def test_localhost_is_asked_at_the_address_that_the_node_binds(
         f"inter.broker.listener.name=A\nlisteners=A://{bound}:1\n"
         f"advertised.listeners=A://{advertised}:1\nlistener.security.protocol.map=A:PLAINTEXT\n",
     )
-    _ = readiness.LocalDriver(tmp_path, 1, CLUSTER, {}, print)._admin
+    _ = LocalDriver(tmp_path, 1, CLUSTER, {}, print)._admin
     assert asked == [{"broker.address.family": family} if family else {}]
 
 
@@ -165,7 +172,7 @@ def test_another_process_at_the_port_of_a_node_is_not_asked(
         with pytest.raises(EarshotError, match="node 1: no answer"):
             wait_for(tmp_path, [1], CLUSTER, deadline=0)
         if roles == "broker":
-            found = readiness.LocalDriver(tmp_path, 1, CLUSTER, {}, print)
+            found = LocalDriver(tmp_path, 1, CLUSTER, {}, print)
             assert found.unserved() == "B at " + outer.removeprefix("B://") + ": not listening yet"
         assert not asked
         recorded(directory, replace(made, pid=os.getpid(), ticks=start_ticks(os.getpid())))
@@ -180,7 +187,7 @@ def test_a_broker_that_only_lacks_time_is_told_as_such(
     monkeypatch.setattr(readiness, "running", lambda _: "its record")
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [2]))
-    monkeypatch.setattr(readiness.LocalDriver, "unserved", lambda _: "")
+    monkeypatch.setattr(LocalDriver, "unserved", lambda _: "")
     assert str(raised(CatchingUp, wait_for, tmp_path, [1], CLUSTER, deadline=0)) == (
         "node 1: not ready after 0 s\n"
         "node 1: not in sync with all of its replicas; the last lines of its log:\n"
@@ -196,10 +203,129 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
     started_with(quorum.node_directory(tmp_path, 1), BROKER)
     monkeypatch.setattr(readiness, "_admin", lambda *_: AdminDouble([1, 2], [1, 2], [1, 2]))
     problems = ["EXTERNAL at 127.0.0.1:1: Connection refused"] * 2
-    monkeypatch.setattr(
-        readiness.LocalDriver, "unserved", lambda _: problems.pop() if problems else ""
-    )
+    monkeypatch.setattr(LocalDriver, "unserved", lambda _: problems.pop() if problems else "")
     assert "node 1: EXTERNAL at 127.0.0.1:1: Connection refused; the last lines" in str(
         raised(EarshotError, wait_for, tmp_path, [1], CLUSTER, deadline=0)
     )
     wait_for(tmp_path, [1], CLUSTER)
+
+
+REFUSED = Failure("authentication", "invalid credentials")
+
+
+def plan_of(protocol: str, root: Path | None = None) -> ClusterPlan:
+    """INTERNAL in TLS, EXTERNAL with ``protocol``; secured where there is a ``root``."""
+    listeners = [
+        {"name": "INTERNAL", "port": PORTS["INTERNAL"], "scopes": "internal", "protocol": "SSL"},
+        {"name": "EXTERNAL", "port": PORTS["EXTERNAL"], "scopes": "host", "protocol": protocol},
+    ]
+    plan = planned(listeners=listeners)
+    if root is None:
+        return plan
+    security = SecurityPlan(folder=str(root / "security"), mechanism=Mechanism.SCRAM_SHA_512)
+    return plan.model_copy(update={"security": security})
+
+
+class Brokers:
+    """Answers of brokers by port, each in turn, the last one for good."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers: dict[str, list[Failure | None]] = {}
+        self.asked: list[Mapping[str, Any]] = []
+        monkeypatch.setattr(readiness, "login_failure", self._answer)
+        monkeypatch.setattr(readiness, "running", lambda _: object())
+        monkeypatch.setattr(readiness, "_listens", lambda *_: True)
+
+    def _answer(self, settings: Mapping[str, Any]) -> Failure | None:
+        self.asked.append(settings)
+        left = self.answers[settings["bootstrap.servers"]]
+        return left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    return Brokers(monkeypatch)
+
+
+@pytest.fixture
+def resets(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str]]:
+    """The stores whose users got their passwords again, and through which broker."""
+    resets: list[tuple[Path, str]] = []
+
+    def reset(store: Store, bootstrap: str, _settings: object) -> None:
+        resets.append((store.folder, bootstrap))
+
+    monkeypatch.setattr(users, "reset_passwords", reset)
+    return resets
+
+
+def started(root: Path, plan: ClusterPlan) -> dict[int, str]:
+    """Where each node's EXTERNAL is reached here, once all were started as ``plan`` says."""
+    addresses = {}
+    for planned_node in plan.nodes:
+        directory = quorum.node_directory(root, planned_node.id)
+        directory.mkdir(parents=True)
+        (directory / "server.properties").write_text(server_properties(plan, planned_node))
+        listener = planned_node.listener("EXTERNAL")
+        assert listener is not None
+        addresses[planned_node.id] = f"127.0.0.1:{listener.bind_port}"
+    return addresses
+
+
+def secured(root: Path) -> dict[int, str]:
+    Store(root / "security").folder.mkdir(parents=True)
+    (root / "security" / "validator.properties").write_text("sasl.mechanism=SCRAM-SHA-512\n")
+    return started(root, plan_of("SASL_SSL", root))
+
+
+def driver_of(root: Path) -> LocalDriver:
+    return LocalDriver(root, 1, "id", {}, print)
+
+
+def test_a_listener_that_serves_is_not_asked_again(tmp_path: Path, brokers: Brokers) -> None:
+    places = secured(tmp_path)
+    brokers.answers[places[1]] = [Failure("refused", "Connection refused"), None]
+    driver = driver_of(tmp_path)
+    assert driver.unserved() == f"EXTERNAL at {places[1]}: not listening yet"
+    assert (driver.unserved(), driver.unserved()) == ("", "")
+    (settings, _) = brokers.asked
+    assert settings["security.protocol"] == "SASL_SSL"
+    assert settings["sasl.mechanism"] == "SCRAM-SHA-512", "it logs in as the validator"
+
+
+def test_users_that_one_broker_has_lost_get_their_passwords_again_once(
+    tmp_path: Path, brokers: Brokers, resets: list[Any]
+) -> None:
+    """`test_driver.py` has the other cases, which are the same for all kinds of nodes."""
+    places = secured(tmp_path)
+    brokers.answers |= {key: [None] for key in places.values()}
+    brokers.answers[places[1]] = [REFUSED, None]
+    driver = driver_of(tmp_path)
+    assert "refuses a user that other brokers accept" in driver.unserved()
+    assert driver.unserved() == ""
+    assert resets == [(tmp_path / "security", f"localhost:{PORTS['INTERNAL']}")]
+
+
+def test_a_listener_of_a_secured_broker_whose_certificate_fails_is_not_ready(
+    tmp_path: Path, brokers: Brokers
+) -> None:
+    places = secured(tmp_path)
+    brokers.answers[places[1]] = [Failure("tls", "certificate verify failed")]
+    assert driver_of(tmp_path).unserved().endswith("certificate verify failed")
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [("refused", True), ("timeout", True), ("authentication", False), ("tls", False)],
+)
+def test_without_credentials_of_ours_any_answer_counts(
+    tmp_path: Path, brokers: Brokers, error: str, problem: bool
+) -> None:
+    """Whether the user's own are right is what the validation tells."""
+    places = started(tmp_path, plan_of("SASL_PLAINTEXT"))
+    brokers.answers[places[1]] = [Failure(error, "no")]
+    assert bool(driver_of(tmp_path).unserved()) is problem
+
+
+def test_a_node_whose_settings_are_not_known_has_no_listener_to_ask(tmp_path: Path) -> None:
+    assert driver_of(tmp_path).unserved() == ""

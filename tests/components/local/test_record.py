@@ -26,31 +26,34 @@ from earshot_pulumi.local.record import (
 )
 
 from earshot.errors import EarshotError
-from tests.components.local.nodes import NOBODY, SLEEP, as_root, node, process, recorded
+from tests.components.local.nodes import (
+    NOBODY,
+    SLEEP,
+    as_root,
+    node,
+    process,
+    recorded,
+    recorded_node,
+)
 from tests.raised import raised
 
 
-def old_form(made: Record) -> Record:
+def old_form(node_record: Record) -> Record:
     """As earshot wrote it before it knew of ticks, and as it does where there are none."""
-    return replace(made, ticks=None, boot=None)
+    return replace(node_record, ticks=None, boot=None)
 
 
-def test_a_living_process_is_recognised(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        made = recorded(tmp_path, Record.of(child.pid, "d"))
-        assert running(tmp_path) == made
-        assert made.ticks is not None and made.boot
-
-
-def test_a_clock_that_is_set_changes_nothing(
+def test_a_living_process_is_recognised_also_after_the_clock_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with node(tmp_path) as child:
-        made = recorded(tmp_path, Record.of(child.pid, "d"))
-        monkeypatch.setattr(psutil.Process, "create_time", lambda _: made.started + 3600)
-        assert running(tmp_path) == made
-        recorded(tmp_path, old_form(made))
-        assert running(tmp_path) == old_form(made)
+        node_record = recorded(tmp_path, Record.of(child.pid, "d"))
+        assert running(tmp_path) == node_record
+        assert node_record.ticks is not None and node_record.boot
+        monkeypatch.setattr(psutil.Process, "create_time", lambda _: node_record.started + 3600)
+        assert running(tmp_path) == node_record
+        recorded(tmp_path, old_form(node_record))
+        assert running(tmp_path) == old_form(node_record)
 
 
 def test_a_record_of_an_earlier_earshot_counts(tmp_path: Path) -> None:
@@ -74,23 +77,21 @@ def test_a_pid_that_was_given_to_another_process_is_not_ours(
 
 def test_a_pid_that_now_runs_something_else_is_not_ours(tmp_path: Path) -> None:
     with process([sys.executable, "-c", SLEEP], tmp_path) as child:
-        made = recorded(tmp_path, Record.of(child.pid, "d"))
+        node_record = recorded(tmp_path, Record.of(child.pid, "d"))
         assert running(tmp_path) is None
-        recorded(tmp_path, old_form(made))
+        recorded(tmp_path, old_form(node_record))
         assert running(tmp_path) is None
 
 
 def test_a_dead_process_does_not_run(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        recorded(tmp_path, Record.of(child.pid, "d"))
+    with recorded_node(tmp_path) as child:
         child.kill()
         child.wait()
         assert running(tmp_path) is None
 
 
 def test_a_zombie_does_not_run(tmp_path: Path) -> None:
-    with node(tmp_path) as child:
-        recorded(tmp_path, Record.of(child.pid, "d"))
+    with recorded_node(tmp_path) as child:
         child.kill()
         with contextlib.suppress(psutil.TimeoutExpired):
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -100,23 +101,23 @@ def test_a_zombie_does_not_run(tmp_path: Path) -> None:
 def test_a_copied_record_does_not_count(tmp_path: Path) -> None:
     original, copy = tmp_path / "node-1", tmp_path / "copy" / "node-1"
     with node(original) as child:
-        made = recorded(original, Record.of(child.pid, "d"))
+        node_record = recorded(original, Record.of(child.pid, "d"))
         shutil.copytree(original, copy)
         assert process_of(copy) is None
-        recorded(copy, old_form(made))
+        recorded(copy, old_form(node_record))
         assert process_of(copy) is None
-        assert running(original) == made
+        assert running(original) == node_record
 
 
 def test_a_moved_directory_takes_its_process_along(tmp_path: Path) -> None:
     before, after = tmp_path / "node-1", tmp_path / "moved"
     with node(before) as child:
-        made = recorded(before, Record.of(child.pid, "d"))
+        node_record = recorded(before, Record.of(child.pid, "d"))
         before.rename(after)
-        assert running(after) == made
-        recorded(after, old_form(made))
-        assert running(after) == old_form(made)
-        recorded(before, made)
+        assert running(after) == node_record
+        recorded(after, old_form(node_record))
+        assert running(after) == old_form(node_record)
+        recorded(before, node_record)
         assert process_of(before) is None, "what stands there now is another directory"
 
 
@@ -137,10 +138,10 @@ def test_a_jvm_that_clears_away_what_dead_ones_left_still_runs(tmp_path: Path) -
     with node(directory, code) as child:
         while Path(f"/proc/{child.pid}/cwd").resolve() != elsewhere:
             time.sleep(0.01)
-        made = recorded(directory, Record.of(child.pid, "d"))
-        assert running(directory) == made
-        recorded(directory, old_form(made))
-        assert running(directory) == old_form(made)
+        node_record = recorded(directory, Record.of(child.pid, "d"))
+        assert running(directory) == node_record
+        recorded(directory, old_form(node_record))
+        assert running(directory) == old_form(node_record)
         found = unrecorded(directory)
         assert found is not None and found.pid == child.pid
         copy = tmp_path / "copy"
@@ -178,7 +179,7 @@ def test_a_process_of_another_user_is_checked_by_its_command_line(open_folder: P
     """Where it works is not for others to see."""
     original, copy = open_folder / "node-1", open_folder / "copy"
     with node(original) as child:
-        made = recorded(original, Record.of(child.pid, "d"))
+        node_record = recorded(original, Record.of(child.pid, "d"))
         shutil.copytree(original, copy)
         asked = f"""
 import pathlib
@@ -189,7 +190,7 @@ print([running(pathlib.Path(path)) is not None for path in ({str(original)!r}, {
 """
         done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
         assert (done.stdout, done.stderr) == ("[True, False]\n", "")
-        assert made.pid == child.pid
+        assert node_record.pid == child.pid
 
 
 @pytest.mark.parametrize(
@@ -227,10 +228,6 @@ def test_a_record_that_this_user_may_not_read_is_an_error(
     )
 
 
-def test_the_incarnation_tells_two_processes_of_one_pid_apart() -> None:
-    assert Record(7, 1.25, "d").incarnation != Record(7, 2.25, "d").incarnation
-
-
 def test_a_record_of_the_first_process_with_a_whole_second_is_one(tmp_path: Path) -> None:
     (tmp_path / "process.json").write_text('{"pid": 1, "started": 2, "digest": "d"}')
     assert read_record(tmp_path) == Record(1, 2, "d")
@@ -249,10 +246,10 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
     def refused(one: psutil.Process) -> list[str]:
         raise psutil.AccessDenied(one.pid)
 
-    made = Record.of(os.getpid(), "d")
+    node_record = Record.of(os.getpid(), "d")
     monkeypatch.setattr(psutil.Process, "cmdline", refused)
     monkeypatch.setattr(record, "_working_directory", lambda _: None)
-    return recorded(tmp_path, made)
+    return recorded(tmp_path, node_record)
 
 
 def test_a_process_that_hides_itself_is_known_by_its_ticks(tmp_path: Path, hidden: Record) -> None:

@@ -44,9 +44,9 @@ class NodeDouble:
     """Whether Java does not run."""
     unstartable: tuple[str, ...] = ()
     """Heaps with which it cannot even be started."""
-    done: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    """The settings with which it was started, where those are not to be made anew."""
+    """The settings with which it was started, if they are not to be generated again."""
 
     def running(self, directory: Path) -> Record | None:
         return None if self.runs is None else Record(1, 1.0, self.runs.digest)
@@ -62,12 +62,12 @@ class NodeDouble:
             raise EarshotError("node 1: /java", observed="does not run with a heap of 512m")
 
     def stop(self, directory: Path, grace: float) -> bool:
-        self.done.append(f"stop {grace:.0f}")
+        self.calls.append(f"stop {grace:.0f}")
         self.runs = None
         return True
 
     def start(self, launch: Launch, cluster_id: str) -> Record:
-        self.done.append(f"start {launch.heap}")
+        self.calls.append(f"start {launch.heap}")
         if launch.heap in self.unstartable:
             raise EarshotError("node 1", observed="cannot be written (No space left on device)")
         self.runs = launch
@@ -82,7 +82,7 @@ class NodeDouble:
         *more: object,
     ) -> None:
         assert self.runs is not None and cluster_id == "id"
-        self.done.append(f"wait {nodes}")
+        self.calls.append(f"wait {nodes}")
         if self.runs.heap in self.fails:
             raise self.fails[self.runs.heap]
 
@@ -104,20 +104,20 @@ WAIT = "wait [1]"
 
 
 def changed(root: Path, node: NodeDouble, previous: Launch | None = None) -> Record:
-    before = previous or launch(root, "256m")
-    return restart.restart(root, launch(root, "512m"), before, "id", {}, lambda _: None)
+    former = previous or launch(root, "256m")
+    return restart.restart(root, launch(root, "512m"), former, "id", {}, lambda _: None)
 
 
 def test_a_node_is_stopped_started_and_waited_for(tmp_path: Path, node: NodeDouble) -> None:
     assert changed(tmp_path, node).pid == 2
-    assert node.done == ["stop 30", "start 512m", WAIT]
+    assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
 def test_without_a_quorum_there_is_no_wait(tmp_path: Path, node: NodeDouble) -> None:
     node.serving = False
     node.fails["512m"] = FAILURE
     changed(tmp_path, node)
-    assert node.done == ["stop 3", "start 512m"]
+    assert node.calls == ["stop 3", "start 512m"]
 
 
 def test_no_second_node_is_stopped_while_another_does_not_run(
@@ -129,23 +129,23 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
         "refuse writes\n"
         "  fix: run the same command again: it starts node 2, 3 first"
     )
-    assert node.done == []
+    assert node.calls == []
     node.ended, node.suspended = [], [12, 34]
     assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 was not stopped: suspended by a signal: process 12 34; with one more node down, "
         "brokers could refuse writes\n"
         "  fix: let it go on (`kill -CONT 12 34`), then run the same command again"
     )
-    assert node.done == []
+    assert node.calls == []
     node.runs = None  # this one is to be started, not to be stopped
     changed(tmp_path, node)
-    assert node.done == ["stop 30", "start 512m", WAIT]
+    assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
 def test_one_that_runs_so_already_is_left_alone(tmp_path: Path, node: NodeDouble) -> None:
     node.runs = launch(tmp_path, "512m")
     assert changed(tmp_path, node).pid == 1
-    assert node.done == [WAIT]
+    assert node.calls == [WAIT]
 
 
 def test_one_that_does_not_come_up_is_started_again_as_it_was(
@@ -158,7 +158,7 @@ def test_one_that_does_not_come_up_is_started_again_as_it_was(
         "  it was started again as it was and serves; the nodes after it did not change\n"
         "  fix: see there"
     )
-    assert node.done == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
+    assert node.calls == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
 
 
 def test_it_gets_the_files_back_with_which_it_ran(tmp_path: Path, node: NodeDouble) -> None:
@@ -186,17 +186,17 @@ def test_one_that_only_has_to_catch_up_is_left_to_the_next_wait(
 ) -> None:
     node.fails["512m"] = CatchingUp("broker 1", observed="is not in sync")
     assert changed(tmp_path, node).pid == 2
-    assert node.done == ["stop 30", "start 512m", WAIT]
+    assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
 def test_what_did_not_run_is_not_started_instead(tmp_path: Path, node: NodeDouble) -> None:
     node.fails["512m"] = FAILURE
     other = launch(tmp_path, "1g")
     assert raised(EarshotError, changed, tmp_path, node, previous=other) is FAILURE
-    node.runs, node.done = None, []
+    node.runs, node.calls = None, []
     with pytest.raises(EarshotError):
         changed(tmp_path, node)
-    assert node.done == ["stop 30", "start 512m", WAIT]
+    assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
 def test_a_controller_alone_is_waited_for(tmp_path: Path, node: NodeDouble) -> None:
@@ -205,23 +205,20 @@ def test_a_controller_alone_is_waited_for(tmp_path: Path, node: NodeDouble) -> N
     properties = server_properties(plan, controller)
     wanted = replace(launch(tmp_path, "512m"), id=controller.id, properties=properties)
     restart.restart(tmp_path, wanted, None, "id", {}, lambda _: None)
-    assert node.done[-1] == f"wait [{controller.id}]"
+    assert node.calls[-1] == f"wait [{controller.id}]"
 
 
-def test_no_node_is_stopped_that_could_not_be_started_on_a_full_disk(
-    tmp_path: Path, node: NodeDouble
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [("full", "No space left"), ("mute", "does not run with a heap of 512m")],
+)
+def test_no_node_is_stopped_that_could_not_be_started(
+    tmp_path: Path, node: NodeDouble, flag: str, message: str
 ) -> None:
-    node.full = True
-    with pytest.raises(EarshotError, match="No space left"):
+    setattr(node, flag, True)
+    with pytest.raises(EarshotError, match=message):
         changed(tmp_path, node)
-    assert node.done == []
-
-
-def test_no_node_is_stopped_for_a_java_that_does_not_run(tmp_path: Path, node: NodeDouble) -> None:
-    node.mute = True
-    with pytest.raises(EarshotError, match="does not run with a heap of 512m"):
-        changed(tmp_path, node)
-    assert node.done == []
+    assert node.calls == []
 
 
 def test_one_that_cannot_even_be_started_again_is_not_said_to_be(

@@ -1,0 +1,312 @@
+"""Data in volumes: what an older Kafka cannot read, and replicas of removed brokers."""
+
+import base64
+import io
+import tarfile
+from collections.abc import Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from earshot_pulumi.docker import inner_listener, labels, throwaway, volume_data
+from earshot_pulumi.docker.on_engines import EngineObjects, TargetStack
+from earshot_pulumi.docker.throwaway import CommandFailed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from earshot.validation.cluster_state import ClusterState, Partition
+from earshot.validation.wire import ExchangeError
+from tests.components.docker.stacks import container, everything, target_stack, volume
+
+ENGINES: Any = SimpleNamespace(of=lambda host: host.name)
+ENGINES_OF_ADDRESSES: Any = SimpleNamespace(of=lambda _: None)
+RECORD = b"\x01\x0c\x00\x11metadata.version%b\x00"
+
+
+def data(level: int | None) -> str:
+    """The output of a container for a volume that Kafka has formatted, with its feature level."""
+    buffer = io.BytesIO()
+    files = {"meta.properties": b"version=1\n"}
+    if level is not None:
+        files["bootstrap.checkpoint"] = RECORD % level.to_bytes(2, "big")
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def version_problems(
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    output: str | None,
+    made_for: str = "4.1.1",
+    before: TargetStack | None = None,
+) -> list[str]:
+    """The problems with one broker's volume that was created for Kafka ``made_for``.
+
+    ``output`` is that of the container that reads it; None if no container can.
+    """
+
+    def ask_any(_client: object, images: Iterable[str], *_: object, **__: object) -> str:
+        assert f"apache/kafka:{version}" in list(images)
+        if output is None:
+            raise CommandFailed("the volumes")
+        return output
+
+    monkeypatch.setattr(throwaway, "ask_any", ask_any)
+    objects = EngineObjects(
+        volumes=everything(target_stack(brokers=1, kafka_version=made_for)).volumes
+    )
+    target = target_stack(brokers=1, kafka_version=version)
+    return list(volume_data.version_problems(ENGINES, target, objects, before))
+
+
+OLDER = (
+    "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.1.1, and 4.0.2 is older"
+)
+ONWARD = (
+    "; a KRaft cluster goes forward only. Keep the version, or remove the data with "
+    "`data: delete` and `pulumi destroy`"
+)
+
+
+def test_data_that_an_older_kafka_cannot_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = " (its `metadata.version` is 27, and 4.0.2 reads up to 25)"
+    assert version_problems(monkeypatch, "4.0.2", data(27)) == [OLDER + levels + ONWARD]
+
+
+def test_a_version_that_has_written_nothing_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert version_problems(monkeypatch, "4.0.2", "") == []
+    assert version_problems(monkeypatch, "4.0.2", data(25)) == [], "another has formatted it"
+
+
+@pytest.mark.parametrize("output", [None, data(None)])
+def test_if_data_has_no_level_the_version_that_it_was_created_for_decides(
+    monkeypatch: pytest.MonkeyPatch, output: str | None
+) -> None:
+    assert version_problems(monkeypatch, "4.0.2", output) == [OLDER + ONWARD]
+    assert (
+        version_problems(monkeypatch, "4.0.2", output, "4.0.1", target_stack(kafka_version="4.1.1"))
+        == []
+    )
+
+
+def test_an_upgrade_can_be_reverted_until_the_level_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = target_stack(kafka_version="4.1.1")
+    assert version_problems(monkeypatch, "4.0.2", data(25), "4.0.1", before) == []
+    assert version_problems(monkeypatch, "4.0.2", data(27), "4.0.1", before) == [
+        "volume earshot-s-kafka-1 on Docker host local was upgraded: its `metadata.version` is 27, "
+        "and 4.0.2 reads up to 25" + ONWARD
+    ]
+
+
+@pytest.mark.parametrize("version", ["4.1.1", "4.1.0", "4.2.0"])
+def test_a_volume_is_looked_into_for_an_older_release_only(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    assert version_problems(monkeypatch, version, None) == []
+
+
+def test_volumes_of_other_stacks_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask_any(*_: object, **__: object) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr(throwaway, "ask_any", ask_any)
+    others = EngineObjects(volumes=everything(target_stack("other", kafka_version="4.1.1")).volumes)
+    target = target_stack(kafka_version="4.0.2")
+    assert list(volume_data.version_problems(ENGINES, target, others, None)) == []
+
+
+def test_an_archive_that_ends_early_is_read_as_far_as_it_goes() -> None:
+    packed = base64.b64decode(data(27))
+    assert volume_data.read(base64.b64encode(packed[: len(packed) - 12]).decode()) == (True, 27)
+
+
+@given(cut=st.integers(0, 200), suffix=st.binary(max_size=20))
+def test_any_output_of_a_container_is_read_without_an_error(cut: int, suffix: bytes) -> None:
+    packed = base64.b64decode(data(27))
+    written, level = volume_data.read(base64.b64encode(packed[:cut] + suffix).decode()[:-1])
+    assert written or level is None
+
+
+def test_how_a_volume_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[Any] = []
+
+    def ask_any(
+        client: object, images: Iterable[str], command: list[str], *, volumes: dict[str, str]
+    ) -> str:
+        requests.append((client, list(images), [*command[:2], *command[3:]], volumes))
+        return data(27)
+
+    monkeypatch.setattr(throwaway, "ask_any", ask_any)
+    old = target_stack(brokers=2, kafka_version="4.1.1")
+    objects = everything(old)
+    stranger = replace(objects.containers[0], image="not ours", labels={})
+    elsewhere = replace(objects.containers[0], image="not here", host="elsewhere")
+    objects = EngineObjects((*objects.containers, stranger, elsewhere), objects.volumes[:1])
+    target = target_stack(brokers=2, kafka_version="4.0.2")
+    assert len(list(volume_data.version_problems(ENGINES, target, objects, old))) == 1
+    images = ["apache/kafka:4.0.2", "sha256:1", "sha256:1", "apache/kafka:4.1.1"]
+    place = {"earshot-s-kafka-1": "/var/lib/kafka/data"}
+    assert requests == [("local", images, ["bash", "-c", "look", "/var/lib/kafka/data"], place)]
+
+
+def test_the_volumes_of_a_stack_are_each_checked_whatever_else_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
+    volumes = everything(target_stack(brokers=3, kafka_version="4.1.1")).volumes
+    alien = replace(volumes[0], name="somebody's")
+    other_stack = replace(volumes[1], labels={**volumes[1].labels, labels.STACK: "other"})
+    other_node = replace(volumes[0], labels={**volumes[0].labels, labels.NODE: "3"})
+    target = target_stack(brokers=3, kafka_version="4.0.2")
+    objects = EngineObjects(volumes=(alien, other_stack, other_node, volumes[2]))
+    (message,) = volume_data.version_problems(ENGINES, target, objects, None)
+    assert message.startswith("volume earshot-s-kafka-3 on Docker host local was written by")
+
+
+def test_for_a_volume_without_a_version_that_of_the_stack_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(throwaway, "ask_any", lambda *_, **__: data(27))
+    (created,) = everything(target_stack(brokers=1)).volumes
+    bare = replace(created, labels={k: v for k, v in created.labels.items() if k != labels.KAFKA})
+    target, objects = target_stack(brokers=1, kafka_version="4.0.2"), EngineObjects(volumes=(bare,))
+    assert list(volume_data.version_problems(ENGINES, target, objects, None)) == []
+    assert (
+        len(list(volume_data.version_problems(ENGINES, target, objects, target_stack(brokers=1))))
+        == 1
+    )
+
+
+def test_a_release_whose_levels_are_not_known_is_checked_by_its_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert version_problems(monkeypatch, "4.8.0", data(27), "4.9.0") == [
+        "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.9.0, and 4.8.0 is "
+        "older" + ONWARD
+    ]
+    assert (
+        version_problems(
+            monkeypatch, "4.8.0", data(27), "4.7.0", target_stack(kafka_version="4.9.0")
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "level"), [("3.9.2", 21), ("4.0.2", 25), ("4.1.1", 27), ("4.2.0", 29)]
+)
+def test_the_newest_level_that_each_release_reads(
+    monkeypatch: pytest.MonkeyPatch, version: str, level: int
+) -> None:
+    assert version_problems(monkeypatch, version, data(level), "4.3.0") == []
+    (message,) = version_problems(monkeypatch, version, data(level + 1), "4.3.0")
+    assert f"`metadata.version` is {level + 1}, and {version} reads up to {level})" in message
+
+
+def test_an_output_that_is_no_archive_has_no_level() -> None:
+    assert volume_data.read("") == (False, None)
+    for output in ("AAAA", "!", base64.b64encode(b"\x1f\x8b\x08").decode()):
+        assert volume_data.read(output) == (False, None)
+    assert volume_data.read(data(None)) == (True, None)
+
+
+def removal_problems(monkeypatch: pytest.MonkeyPatch, listing: str) -> tuple[list[str], list[str]]:
+    """The problems with the removal of broker 2, and the images that were tried."""
+    tried: list[str] = []
+
+    def ask_any(_client: object, images: Iterable[str], *_: object, **__: object) -> str:
+        tried.extend(images)
+        return listing
+
+    monkeypatch.setattr(throwaway, "ask_any", ask_any)
+    monkeypatch.setattr(volume_data, "_state", lambda *_: None)
+    objects = everything(target_stack(brokers=2, kafka_version="4.0.1"))
+    target = target_stack(brokers=1, kafka_version="4.1.1")
+    return list(volume_data.removal_problems(ENGINES, target, objects, target.hosts)), tried
+
+
+def test_replicas_in_the_volume_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,), tried = removal_problems(
+        monkeypatch, "a-0\na-1\n__cluster_metadata-0\nmeta.properties\n"
+    )
+    assert problem == (
+        "broker 2 would be removed and still holds 2 replica(s): a-0, a-1. Move them to the "
+        "brokers that stay (kafka-reassign-partitions), or keep the broker"
+    )
+    assert tried == [
+        "apache/kafka:4.1.1",
+        container(target_stack(brokers=2, kafka_version="4.0.1"), 2).image,
+    ]
+
+
+def test_an_empty_broker_may_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert removal_problems(monkeypatch, "__cluster_metadata-0\nmeta.properties\n")[0] == []
+
+
+def test_a_running_broker_that_stays_reports_the_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, target = target_stack(brokers=5), target_stack(brokers=3)
+    objects = everything(before)
+    first, second, *rest = objects.containers
+    running = replace(objects, containers=(replace(first, running=False), second, *rest))
+    asked: list[str] = []
+
+    def state(_client: object, container: str, _endpoint: object) -> ClusterState:
+        asked.append(container)
+        if len(asked) == 1:
+            raise ExchangeError("timeout", "not yet")
+        return ClusterState((3, 4), (Partition("t", 0, 3, (3, 5), (3, 5)),))
+
+    monkeypatch.setattr(inner_listener, "state", state)
+    messages = list(
+        volume_data.removal_problems(ENGINES_OF_ADDRESSES, target, running, target.hosts)
+    )
+    assert asked == ["id-2", "id-3"], "broker 1 does not run, and 2 does not answer"
+    assert messages == [
+        (
+            "broker 5 would be removed and still holds 1 replica(s): t-0. Move them to the brokers "
+            "that stay (kafka-reassign-partitions), or keep the broker"
+        )
+    ]
+
+
+def test_without_a_removed_broker_no_engine_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = target_stack(brokers=1)
+    assert list(volume_data.removal_problems(None, target, everything(target), target.hosts)) == []  # type: ignore[arg-type]
+
+
+def test_each_volume_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask_any(*_: object, **__: object) -> str:
+        raise CommandFailed("the volumes", observed="no image is there")
+
+    monkeypatch.setattr(throwaway, "ask_any", ask_any)
+    monkeypatch.setattr(volume_data, "_state", lambda *_: None)
+    target = target_stack(brokers=1)
+    messages = list(
+        volume_data.removal_problems(
+            ENGINES, target, everything(target_stack(brokers=3)), target.hosts
+        )
+    )
+    assert messages == [
+        f"broker {id} would be removed, and whether it is empty is not known: volume "
+        f"earshot-s-kafka-{id} on Docker host local: cannot be looked into: no image is there\n"
+        "  fix: see that the engine has the image apache/kafka:4.1.1, or remove the volume "
+        "if it is no longer needed"
+        for id in (2, 3)
+    ]
+
+
+def test_leftovers_of_others_are_no_brokers_of_the_stack() -> None:
+    before, target = target_stack(brokers=2), target_stack(brokers=1)
+    theirs = container(before, 2, labels={**container(before, 2).labels, labels.DEPLOYMENT: "x"})
+    foreign = volume(before, 2, labels={**volume(before, 2).labels, labels.STACK: "other"})
+    assert volume_data.removed(target, EngineObjects((theirs,), (foreign,))) == {}
+    assert volume_data.removed(target, EngineObjects((), (volume(before, 2),))) == {
+        2: [volume(before, 2)]
+    }
