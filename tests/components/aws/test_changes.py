@@ -1,7 +1,5 @@
 """What a stack on AWS may become, given what it was."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -15,14 +13,8 @@ from earshot_pulumi.unknown_inputs import Markers
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport, NodeState
-from tests.components.aws.registered import (
-    GATE,
-    INSTANCE,
-    PREFLIGHT,
-    VOLUME,
-    Answers,
-    registered,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers, registered
 from tests.components.called import Called
 from tests.config.aws_documents import INTERNAL, REGION, ZONES, read_aws
 
@@ -293,9 +285,9 @@ def test_if_the_writer_of_the_data_is_unknown_nothing_is_refused(
 def test_nothing_that_holds_data_is_touched_before() -> None:
     for answers in (Answers(), Answers(preview=True)):
         engine = registered(read_aws(**SEPARATE), answers)
-        first = engine.one(PREFLIGHT)
-        assert first.is_below(engine.one(GATE))
-        for kind in (INSTANCE, VOLUME):
+        first = engine.one(aws.PREFLIGHT)
+        assert first.is_below(engine.one(aws.GATE))
+        for kind in (aws.INSTANCE, aws.VOLUME):
             assert len(engine.of(kind)) == 6
             assert all(item.depends_on(first) for item in engine.of(kind).values())
         assert HeldStack.from_props(first.inputs) == held_stack(**SEPARATE)

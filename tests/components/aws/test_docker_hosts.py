@@ -1,7 +1,5 @@
 """Docker hosts as a component: what is registered, what comes back, what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,19 +10,8 @@ from earshot_pulumi.aws.docker_hosts import DockerHosts
 from pulumi.runtime import mocks
 
 from earshot.aws.ecr import EXAMPLE
-from tests.components.aws.registered import (
-    ATTACHMENT,
-    GROUP,
-    INGRESS,
-    INSTANCE,
-    INTERFACE,
-    PARAMETER,
-    POLICY,
-    SUBNET,
-    VOLUME,
-    VPC,
-    Answers,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers
 from tests.components.constructed import given_later
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import REGION, ZONES
@@ -80,15 +67,15 @@ def made(
 
 def test_hosts_of_a_new_vpc() -> None:
     engine, outputs = made(ARGS)
-    assert len(engine.of(VPC)) == 1
-    for type in (INSTANCE, INTERFACE, VOLUME, ATTACHMENT, READY):
+    assert len(engine.of(aws.VPC)) == 1
+    for type in (aws.INSTANCE, aws.INTERFACE, aws.VOLUME, aws.ATTACHMENT, READY):
         assert sorted(engine.of(type)) == ["stack-shop-a", "stack-shop-b"], type
-    for item in engine.of(INSTANCE).values():
+    for item in engine.of(aws.INSTANCE).values():
         options = item.inputs["metadataOptions"]
         assert (options["httpTokens"], options["httpPutResponseHopLimit"]) == ("required", 1)
         assert item.inputs["rootBlockDevice"]["encrypted"]
         assert item.request.deleteBeforeReplace
-    for item in engine.of(VOLUME).values():
+    for item in engine.of(aws.VOLUME).values():
         assert item.inputs["encrypted"]
         assert item.request.protect and item.request.retainOnDelete
     host, _ = outputs["hosts"]
@@ -103,7 +90,7 @@ def test_hosts_of_a_new_vpc() -> None:
 def test_the_engine_is_waited_for_with_the_volume_attached() -> None:
     engine, _ = made(ARGS)
     for name, item in engine.of(READY).items():
-        assert item.depends_on(engine.of(ATTACHMENT)[name])
+        assert item.depends_on(engine.of(aws.ATTACHMENT)[name])
         assert item.inputs["seconds"] == 900
         assert item.inputs["instance"] == f"id of {name}"
 
@@ -120,7 +107,7 @@ def test_hosts_change_one_after_the_other() -> None:
     first, second = "stack-shop-a", "stack-shop-b"
     assert turns[second].depends_on(ready[first])
     for name, turn in turns.items():
-        assert engine.of(INSTANCE)[name].depends_on(turn)
+        assert engine.of(aws.INSTANCE)[name].depends_on(turn)
         assert [it["name"] for it in turn.inputs["hosts"]] == ["a", "b"]
         assert all(it["engine"].endswith(":2376") for it in turn.inputs["hosts"])
         assert turn.inputs["seconds"] == 900
@@ -166,32 +153,34 @@ def test_hosts_of_clusters_that_are_down_may_change_at_once() -> None:
 def test_images_in_ecr_are_pulled_by_the_hosts_before_a_cluster_uses_them() -> None:
     engine, outputs = made({**ARGS, "images": [EXAMPLE]})
     (listed,) = (
-        it for it in engine.of(PARAMETER).values() if it.inputs["name"].endswith("docker/images")
+        it
+        for it in engine.of(aws.PARAMETER).values()
+        if it.inputs["name"].endswith("docker/images")
     )
     assert listed.inputs["insecureValue"] == EXAMPLE
     for name, pulled in engine.of(PULLED).items():
         assert pulled.inputs["images"] == [EXAMPLE]
         assert pulled.depends_on(listed) and pulled.depends_on(engine.of(READY)[name])
     assert sorted(engine.of(PULLED)) == ["stack-shop-a", "stack-shop-b"]
-    for policy in engine.of(POLICY).values():
+    for policy in engine.of(aws.POLICY).values():
         assert "repository/apache/kafka" in policy.inputs["policy"]
-    text = engine.of(INSTANCE)["stack-shop-a"].inputs["userData"]
+    text = engine.of(aws.INSTANCE)["stack-shop-a"].inputs["userData"]
     assert "ecr-login" in text and EXAMPLE not in text, "another image needs no other instance"
     assert outputs["hosts"][0]["name"] == "a"
 
     without, _ = made(ARGS)
     assert not without.of(PULLED)
-    assert "ecr:" not in without.of(POLICY)["stack-shop-a"].inputs["policy"]
+    assert "ecr:" not in without.of(aws.POLICY)["stack-shop-a"].inputs["policy"]
 
 
 def test_only_deployers_reach_the_engine() -> None:
     engine, _ = made(ARGS)
-    group = engine.one(GROUP)
+    group = engine.one(aws.GROUP)
     rules = {
         (it.inputs["fromPort"], it.inputs["toPort"]): set[str]()
-        for it in engine.of(INGRESS).values()
+        for it in engine.of(aws.INGRESS).values()
     }
-    for it in engine.of(INGRESS).values():
+    for it in engine.of(aws.INGRESS).values():
         source = it.inputs.get("cidrIpv4") or it.inputs["referencedSecurityGroupId"]
         rules[it.inputs["fromPort"], it.inputs["toPort"]].add(source)
     assert rules == {
@@ -202,16 +191,16 @@ def test_only_deployers_reach_the_engine() -> None:
 
 def test_no_key_is_in_user_data_or_in_the_role_s_reach_but_its_own() -> None:
     engine, _ = made(ARGS)
-    text = engine.of(INSTANCE)["stack-shop-a"].inputs["userData"]
+    text = engine.of(aws.INSTANCE)["stack-shop-a"].inputs["userData"]
     files = {it["path"]: it["content"] for it in yaml.safe_load(text)["write_files"]}
     assert "PRIVATE KEY" not in text
     assert files["/etc/docker/authority.pem"] == "PEM of the authority\n"
     assert "/earshot/stack-shop/docker/a/key" in files["/usr/local/sbin/docker-prepare"]
-    policy = engine.of(POLICY)["stack-shop-a"].inputs["policy"]
+    policy = engine.of(aws.POLICY)["stack-shop-a"].inputs["policy"]
     assert "docker/a/key" in policy
     assert "docker/b/key" not in policy and "authority" not in policy
     assert "/earshot/stack-shop/docker/a/report" in {
-        it.inputs["name"] for it in engine.of(PARAMETER).values()
+        it.inputs["name"] for it in engine.of(aws.PARAMETER).values()
     }
 
 
@@ -246,15 +235,15 @@ def test_zones_and_ranges_may_be_outputs() -> None:
     assert outputs["ids"] == {"a": "engine of a", "b": "engine of b"}
 
     shown, _ = made({**ARGS, "host_zones": given_later(None, known=False)}, preview=True)
-    assert not shown.of(INSTANCE), "a preview that does not know the hosts shows none"
+    assert not shown.of(aws.INSTANCE), "a preview that does not know the hosts shows none"
 
 
 def test_hosts_in_a_vpc_that_is_there() -> None:
     subnets = {zone: f"subnet-0123456{index}" for index, zone in enumerate(ZONES[:2])}
     given = {**ARGS, "vpc_id": pulumi.Output.from_input("vpc-01234567"), "subnets": subnets}
     engine, outputs = made(given)
-    assert not engine.of(VPC) and not engine.of(SUBNET)
-    found = [it.inputs["subnetId"] for it in engine.of(INTERFACE).values()]
+    assert not engine.of(aws.VPC) and not engine.of(aws.SUBNET)
+    found = [it.inputs["subnetId"] for it in engine.of(aws.INTERFACE).values()]
     assert found == list(subnets.values())
     assert outputs["vpc"] == "vpc-01234567"
 

@@ -1,7 +1,5 @@
 """Which cluster a stack on AWS is: a parameter of its own remembers, and attached volumes tell."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

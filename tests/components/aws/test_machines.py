@@ -1,7 +1,5 @@
 """What EC2 says of instances, on moto."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What is asked before an instance is touched, and what becomes of the answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

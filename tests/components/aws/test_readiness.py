@@ -1,7 +1,5 @@
 """When the wait for nodes waits: for the whole always, for one unless the cluster is new."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

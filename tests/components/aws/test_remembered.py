@@ -1,7 +1,5 @@
 """What is known of a stack's nodes from its state, and where its brokers stay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

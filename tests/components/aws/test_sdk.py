@@ -1,7 +1,5 @@
 """Files of pulumi_aws one by one: the same classes as from the whole package, without the rest."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,9 +1,6 @@
 """A secured cluster as it is registered: who may read which secret, and who is replaced for it."""
 
-from __future__ import annotations
-
 import json
-import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +17,6 @@ from tests.components.engine_double import Engine
 from tests.components.plain_inputs import visible
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
 
-LOG = logging.getLogger("earshot.tests.aws")
 CERTIFICATES = "earshot:index:AwsCertificates"
 SECRET = "earshot:index:AwsSecret"
 SEPARATE: dict[str, Any] = {"mode": "separate", "count": 1}
@@ -50,7 +46,6 @@ def secured(folder: Path, versions: Mapping[str, str] | None = None) -> Engine:
     """Two brokers, a controller and the validator, with those versions of what was issued."""
     return deployed(
         folder / "state",
-        LOG,
         Issued(versions or {}),
         brokers=2,
         cluster_id="5L6g3nShT-eMCtK-X86swQ",
@@ -142,7 +137,7 @@ def test_certificates_of_others_are_shown_to_the_gate_and_reach_their_node(folde
     host = "ip-10-0-0-11.eu-central-1.compute.internal"
     hand_over(folder / "certs", {1: [host]})
     named: dict[str, Any] = {"listeners": [INTERNAL], "security": {"tls": {"from": FILES}}}
-    engine = deployed(folder / "state", LOG, Issued({}), brokers=1, **named)
+    engine = deployed(folder / "state", Issued({}), brokers=1, **named)
     shown = engine.one(GATE_TYPE).inputs["certificates"]
     assert {id: it["names"]["dns"] for id, it in shown.items()} == {"1": [host]}
     assert readable(engine) == {"broker-1": {"node-1", "trusted", "users"}}
@@ -160,7 +155,7 @@ def test_listeners_are_proved_as_the_validator(folder: Path) -> None:
 
 def test_a_first_preview_knows_no_certificate_and_shows_all_resources(folder: Path) -> None:
     answers = Answers(preview=True)
-    engine = deployed(folder / "state", LOG, answers, brokers=1, listeners=[INTERNAL], security={})
+    engine = deployed(folder / "state", answers, brokers=1, listeners=[INTERNAL], security={})
     assert sorted(it.inputs["kind"] for it in engine.of(SECRET).values()) == [
         "authority",
         "node-1",

@@ -1,7 +1,5 @@
 """What a target's health is read as, and what is said where it cannot be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether a node may be touched: only while all others serve."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

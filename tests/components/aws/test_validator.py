@@ -4,10 +4,7 @@ FSBP stands for the controls of AWS Foundational Security Best Practices in Secu
 https://docs.aws.amazon.com/securityhub/latest/userguide/fsbp-standard.html
 """
 
-from __future__ import annotations
-
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +13,14 @@ import yaml
 
 from earshot.aws.roles import SESSION_MANAGER
 from earshot.config.aws_parts import ValidatorInstanceSpec
-from tests.components.aws.registered import (
-    ADDRESS,
-    ASSOCIATION,
-    GATE,
-    GROUP,
-    INGRESS,
-    INSTANCE,
-    INTERFACE,
-    POLICY,
-    ROLE,
-    Answers,
-    deployed,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers, deployed
 from tests.components.engine_double import Engine, Registered
 from tests.config.aws_documents import ONE_LISTENER, TWO_LISTENERS
 
 NAME = "mine-validator"
 BUCKET = f"arn:aws:s3:::{NAME}"
 OBJECT = "aws:s3/bucketObject:BucketObject"
-LOG = logging.getLogger("earshot.tests.aws")
 SHAPES: list[dict[str, Any]] = [
     {"validator": True},
     {"validator": {"every": 15, "keep_days": 7, "secrets": {"a.pem": "/kafka/a"}}, **ONE_LISTENER},
@@ -45,7 +30,7 @@ SHAPES: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module", params=range(len(SHAPES)))
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return deployed(tmp_path_factory.mktemp("state"), LOG, **SHAPES[request.param])
+    return deployed(tmp_path_factory.mktemp("state"), **SHAPES[request.param])
 
 
 def own(engine: Engine, type: str) -> Registered:
@@ -60,37 +45,37 @@ def bucket_part(engine: Engine, kind: str) -> dict[str, Any]:
 
 def test_it_is_in_a_private_subnet_without_ingress(engine: Engine) -> None:
     """FSBP EC2.9: no public address; EC2.18 and EC2.19 hold where there is no rule at all."""
-    interface, instance = own(engine, INTERFACE), own(engine, INSTANCE)
+    interface, instance = own(engine, aws.INTERFACE), own(engine, aws.INSTANCE)
     assert interface.inputs["subnetId"] == "id of mine-private-a"
     assert interface.inputs["securityGroups"] == [f"id of {NAME}"]
     assert instance.inputs["primaryNetworkInterface"] == {"networkInterfaceId": f"id of {NAME}"}
-    assert NAME not in engine.of(ADDRESS) and NAME not in engine.of(ASSOCIATION)
-    assert NAME in engine.of(GROUP)
-    assert not [it for it in engine.of(INGRESS).values() if "validator" in str(it.inputs)]
+    assert NAME not in engine.of(aws.ADDRESS) and NAME not in engine.of(aws.ASSOCIATION)
+    assert NAME in engine.of(aws.GROUP)
+    assert not [it for it in engine.of(aws.INGRESS).values() if "validator" in str(it.inputs)]
 
 
 def test_it_reaches_what_it_boots_from(engine: Engine) -> None:
     ways = engine.of("aws:ec2/route:Route")
-    assert own(engine, INTERFACE).depends_on(ways["mine-private-a"])
-    assert own(engine, INSTANCE).depends_on(own(engine, OBJECT))
+    assert own(engine, aws.INTERFACE).depends_on(ways["mine-private-a"])
+    assert own(engine, aws.INSTANCE).depends_on(own(engine, OBJECT))
 
 
 def test_it_is_made_as_any_instance_here_is(engine: Engine) -> None:
     """FSBP EC2.8 (tokens), EC2.3 (encryption); nothing before the names were checked."""
-    inputs = own(engine, INSTANCE).inputs
+    inputs = own(engine, aws.INSTANCE).inputs
     assert inputs["metadataOptions"]["httpTokens"] == "required"
     assert inputs["rootBlockDevice"]["encrypted"] and "keyName" not in inputs
     assert inputs["userDataReplaceOnChange"]
-    assert own(engine, INSTANCE).is_below(engine.one(GATE))
+    assert own(engine, aws.INSTANCE).is_below(engine.one(aws.GATE))
     assert "arm64" in inputs["ami"]
 
 
 def test_its_role_gets_orders_and_puts_reports(engine: Engine) -> None:
     """FSBP IAM.1 and IAM.21; actions of the IAM reference for S3 and Systems Manager."""
-    assert own(engine, INSTANCE).inputs["iamInstanceProfile"] == NAME
-    assert own(engine, ROLE).inputs["assumeRolePolicy"]
+    assert own(engine, aws.INSTANCE).inputs["iamInstanceProfile"] == NAME
+    assert own(engine, aws.ROLE).inputs["assumeRolePolicy"]
     bundle = own(engine, OBJECT).inputs["key"]
-    statements = json.loads(own(engine, POLICY).inputs["policy"])["Statement"]
+    statements = json.loads(own(engine, aws.POLICY).inputs["policy"])["Statement"]
     found = {item["Sid"]: (item["Action"], item["Resource"]) for item in statements}
     secrets, decrypt = found.pop("Secrets", None), found.pop("Decrypt", None)
     assert found == {
@@ -125,7 +110,7 @@ def test_old_reports_expire_and_nothing_else(engine: Engine) -> None:
 
 
 def test_its_user_data_fetch_the_very_bundle_that_was_carried_there(engine: Engine) -> None:
-    text = own(engine, INSTANCE).inputs["userData"]
+    text = own(engine, aws.INSTANCE).inputs["userData"]
     files = {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
     prepare = files["/usr/local/sbin/earshot-prepare"]
     key = own(engine, OBJECT).inputs["key"]
@@ -136,11 +121,11 @@ def test_its_user_data_fetch_the_very_bundle_that_was_carried_there(engine: Engi
 
 
 def test_a_preview_shows_it_with_what_is_known(tmp_path: Path) -> None:
-    engine = deployed(tmp_path, LOG, Answers(preview=True), validator=True)
-    assert own(engine, INSTANCE) and own(engine, OBJECT).inputs["key"].startswith("bundles/")
+    engine = deployed(tmp_path, Answers(preview=True), validator=True)
+    assert own(engine, aws.INSTANCE) and own(engine, OBJECT).inputs["key"].startswith("bundles/")
 
 
 def test_without_one_nothing_of_it_is_there(tmp_path: Path) -> None:
-    engine = deployed(tmp_path, LOG, flow_logs=False)
+    engine = deployed(tmp_path, flow_logs=False)
     assert not [it for it in engine.seen if "validator" in it.name]
     assert not [it for it in engine.seen if it.type.startswith("aws:s3/")]

@@ -1,21 +1,12 @@
 """Volumes of an earlier stack: which may be taken over, and that they stay nobody's resource."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from earshot.errors import EarshotError
-from tests.components.aws.registered import (
-    ATTACHMENT,
-    INSTANCE,
-    PARAMETER,
-    STACK,
-    VOLUME,
-    Answers,
-    registered,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers, registered
 from tests.config.aws_documents import ZONES, read_aws
 
 KEPT, OTHER = "5L6g3nShT-eMCtK-X86swQ", "7QhzWcGeQ9mTn0UP4nS3Rg"
@@ -25,7 +16,7 @@ ONE, TWO = "vol-0123456789abcdef1", "vol-0123456789abcdef2"
 def there(id: str, node: int, **changes: Any) -> dict[str, Any]:
     """As AWS describes a volume that stack `mine` has left."""
     tags = {
-        "earshot:stack": STACK,
+        "earshot:stack": aws.STACK,
         "earshot:node": str(node),
         "earshot:voters": "1,2,3",
         "earshot:cluster-id": KEPT,
@@ -43,12 +34,14 @@ def there(id: str, node: int, **changes: Any) -> dict[str, Any]:
 def test_volumes_are_marked_for_those_who_come_later() -> None:
     engine = registered(read_aws(controllers={"mode": "separate"}))
     for name, id in (("mine-broker-2", "2"), ("mine-controller-10001", "10001")):
-        assert engine.of(VOLUME)[name].inputs["tags"] == {
+        assert engine.of(aws.VOLUME)[name].inputs["tags"] == {
             "Name": name,
-            "earshot:stack": STACK,
+            "earshot:stack": aws.STACK,
             "earshot:node": id,
             "earshot:voters": "10001,10002,10003",
-            "earshot:cluster-id": engine.of(PARAMETER)["mine-cluster-id"].inputs["insecureValue"],
+            "earshot:cluster-id": engine.of(aws.PARAMETER)["mine-cluster-id"].inputs[
+                "insecureValue"
+            ],
         }
 
 
@@ -57,11 +50,11 @@ def test_a_volume_that_is_given_is_attached_and_not_made() -> None:
     engine = registered(
         read_aws(volumes={1: ONE, 2: TWO}, cluster_id=KEPT), Answers(volumes=volumes)
     )
-    assert list(engine.of(VOLUME)) == ["mine-broker-3"]
-    attached = {name: it.inputs["volumeId"] for name, it in engine.of(ATTACHMENT).items()}
+    assert list(engine.of(aws.VOLUME)) == ["mine-broker-3"]
+    attached = {name: it.inputs["volumeId"] for name, it in engine.of(aws.ATTACHMENT).items()}
     assert attached["mine-broker-1"] == ONE and attached["mine-broker-2"] == TWO
     for id, volume in ((1, ONE), (2, TWO)):
-        text = engine.of(INSTANCE)[f"mine-broker-{id}"].inputs["userData"]
+        text = engine.of(aws.INSTANCE)[f"mine-broker-{id}"].inputs["userData"]
         assert volume.replace("-", "") in text
 
 
@@ -126,7 +119,7 @@ def test_data_is_taken_over_by_saying_so() -> None:
         f"`cluster_id: {KEPT}`"
     )
     engine = registered(read_aws(volumes={1: ONE}, cluster_id=KEPT), Answers(volumes=volumes))
-    assert engine.of(PARAMETER)["mine-cluster-id"].inputs["insecureValue"] == KEPT
+    assert engine.of(aws.PARAMETER)["mine-cluster-id"].inputs["insecureValue"] == KEPT
 
 
 def test_idle_volumes_of_another_cluster_are_told_of_with_its_id(
