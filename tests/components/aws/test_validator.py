@@ -1,4 +1,4 @@
-"""The validator in the VPC as it is registered: where it stands, and the baseline, with sources.
+"""The validator in the VPC: its place, and the security baseline, with sources.
 
 FSBP stands for the controls of AWS Foundational Security Best Practices in Security Hub:
 https://docs.aws.amazon.com/securityhub/latest/userguide/fsbp-standard.html
@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from earshot.aws.roles import SESSION_MANAGER
 from earshot.config.aws_parts import ValidatorInstanceSpec
 from tests.components.aws import registered as aws
-from tests.components.aws.registered import Answers, deployed
+from tests.components.aws.registered import Answers, deployed, inputs
 from tests.components.engine_double import Engine, Registered
 from tests.config.aws_documents import ONE_LISTENER, TWO_LISTENERS
+from tests.user_data.properties import files_in
 
 NAME = "mine-validator"
 BUCKET = f"arn:aws:s3:::{NAME}"
@@ -38,36 +38,38 @@ def own(engine: Engine, type: str) -> Registered:
 
 
 def bucket_part(engine: Engine, kind: str) -> dict[str, Any]:
-    found = engine.one(f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}")
-    assert found.inputs["bucket"] == NAME
-    return found.inputs
+    part = engine.one(f"aws:s3/{kind[0].lower()}{kind[1:]}:{kind}").inputs
+    assert part["bucket"] == NAME
+    return part
 
 
 def test_it_is_in_a_private_subnet_without_ingress(engine: Engine) -> None:
-    """FSBP EC2.9: no public address; EC2.18 and EC2.19 hold where there is no rule at all."""
+    """FSBP EC2.9: no public address; EC2.18 and EC2.19 hold without any rule."""
     interface, instance = own(engine, aws.INTERFACE), own(engine, aws.INSTANCE)
     assert interface.inputs["subnetId"] == "id of mine-private-a"
     assert interface.inputs["securityGroups"] == [f"id of {NAME}"]
     assert instance.inputs["primaryNetworkInterface"] == {"networkInterfaceId": f"id of {NAME}"}
     assert NAME not in engine.of(aws.ADDRESS) and NAME not in engine.of(aws.ASSOCIATION)
     assert NAME in engine.of(aws.GROUP)
-    assert not [it for it in engine.of(aws.INGRESS).values() if "validator" in str(it.inputs)]
+    assert not [it for it in inputs(engine, aws.INGRESS).values() if "validator" in str(it)]
+    assert interface.depends_on(engine.of("aws:ec2/route:Route")["mine-private-a"]), "to boot"
 
 
-def test_it_reaches_what_it_boots_from(engine: Engine) -> None:
-    ways = engine.of("aws:ec2/route:Route")
-    assert own(engine, aws.INTERFACE).depends_on(ways["mine-private-a"])
-    assert own(engine, aws.INSTANCE).depends_on(own(engine, OBJECT))
-
-
-def test_it_is_made_as_any_instance_here_is(engine: Engine) -> None:
-    """FSBP EC2.8 (tokens), EC2.3 (encryption); nothing before the names were checked."""
-    inputs = own(engine, aws.INSTANCE).inputs
-    assert inputs["metadataOptions"]["httpTokens"] == "required"
-    assert inputs["rootBlockDevice"]["encrypted"] and "keyName" not in inputs
-    assert inputs["userDataReplaceOnChange"]
-    assert own(engine, aws.INSTANCE).is_below(engine.one(aws.GATE))
-    assert "arm64" in inputs["ami"]
+def test_it_is_an_instance_like_others_after_the_gate_and_its_bundle(engine: Engine) -> None:
+    """FSBP EC2.8 (tokens), EC2.3 (encryption)."""
+    instance, bundle = own(engine, aws.INSTANCE), own(engine, OBJECT)
+    assert instance.inputs["metadataOptions"]["httpTokens"] == "required"
+    assert instance.inputs["rootBlockDevice"]["encrypted"] and "keyName" not in instance.inputs
+    assert instance.inputs["userDataReplaceOnChange"]
+    assert instance.is_below(engine.one(aws.GATE)) and instance.depends_on(bundle)
+    assert "arm64" in instance.inputs["ami"]
+    files = files_in(instance.inputs["userData"])
+    prepare, key = files["/usr/local/sbin/earshot-prepare"], bundle.inputs["key"]
+    assert f"bundle=s3://{NAME}/{key}\n" in prepare
+    assert f"sha256={key.removeprefix('bundles/').removesuffix('.tar')}\n" in prepare
+    has_secret = "/kafka/a" in instance.inputs["userData"]
+    every = 15 if has_secret else ValidatorInstanceSpec().every
+    assert f"-mmin +{every}" in files["/usr/local/sbin/earshot-validate"]
 
 
 def test_its_role_gets_orders_and_puts_reports(engine: Engine) -> None:
@@ -76,9 +78,9 @@ def test_its_role_gets_orders_and_puts_reports(engine: Engine) -> None:
     assert own(engine, aws.ROLE).inputs["assumeRolePolicy"]
     bundle = own(engine, OBJECT).inputs["key"]
     statements = json.loads(own(engine, aws.POLICY).inputs["policy"])["Statement"]
-    found = {item["Sid"]: (item["Action"], item["Resource"]) for item in statements}
-    secrets, decrypt = found.pop("Secrets", None), found.pop("Decrypt", None)
-    assert found == {
+    granted = {it["Sid"]: (it["Action"], it["Resource"]) for it in statements}
+    secrets, decrypt = granted.pop("Secrets", None), granted.pop("Decrypt", None)
+    assert granted == {
         "Orders": (["s3:GetObject"], [f"{BUCKET}/order.json", f"{BUCKET}/{bundle}"]),
         "Reports": (["s3:PutObject"], [f"{BUCKET}/status.json", f"{BUCKET}/reports/*"]),
         "Sessions": (list(SESSION_MANAGER), ["*"]),
@@ -89,35 +91,22 @@ def test_its_role_gets_orders_and_puts_reports(engine: Engine) -> None:
         assert decrypt == (["kms:Decrypt"], ["*"])
 
 
-def test_its_bucket_is_private_encrypted_and_reached_over_tls(engine: Engine) -> None:
-    """FSBP S3.8 (no public access), S3.5 (TLS alone); the S3 guide on default encryption."""
+def test_its_bucket_is_private_encrypted_and_over_tls_and_old_reports_expire(
+    engine: Engine,
+) -> None:
+    """FSBP S3.8 (no public access), S3.5 (only TLS), S3.13 (a lifecycle, for reports only); the S3
+    guide on default encryption."""
     block = bucket_part(engine, "BucketPublicAccessBlock")
-    flags = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-    assert all(block[flag] for flag in flags)
+    assert [value for name, value in block.items() if name != "bucket"] == [True] * 4
     (rule,) = bucket_part(engine, "BucketServerSideEncryptionConfiguration")["rules"]
     assert rule["applyServerSideEncryptionByDefault"] == {"sseAlgorithm": "AES256"}
     (denied,) = json.loads(bucket_part(engine, "BucketPolicy")["policy"])["Statement"]
     assert (denied["Effect"], denied["Principal"], denied["Action"]) == ("Deny", "*", "s3:*")
     assert denied["Resource"] == [BUCKET, f"{BUCKET}/*"]
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
-
-
-def test_old_reports_expire_and_nothing_else(engine: Engine) -> None:
-    """FSBP S3.13 (a lifecycle); the order and the bundle lie elsewhere."""
     (rule,) = bucket_part(engine, "BucketLifecycleConfiguration")["rules"]
     assert rule["filter"] == {"prefix": "reports/"} and rule["status"] == "Enabled"
     assert int(rule["expiration"]["days"]) in (7, 30)
-
-
-def test_its_user_data_fetch_the_very_bundle_that_was_carried_there(engine: Engine) -> None:
-    text = own(engine, aws.INSTANCE).inputs["userData"]
-    files = {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
-    prepare = files["/usr/local/sbin/earshot-prepare"]
-    key = own(engine, OBJECT).inputs["key"]
-    assert f"bundle=s3://{NAME}/{key}\n" in prepare
-    assert f"sha256={key.removeprefix('bundles/').removesuffix('.tar')}\n" in prepare
-    every = ValidatorInstanceSpec().every if "/kafka/a" not in text else 15
-    assert f"-mmin +{every}" in files["/usr/local/sbin/earshot-validate"]
 
 
 def test_a_preview_shows_it_with_what_is_known(tmp_path: Path) -> None:
