@@ -154,7 +154,7 @@ class Reporter(Folder):
         self.tools.answer(TOPICS, "")
 
     def run(self, word: str = "in-sync", ends: int = 0) -> list[NodeReport]:
-        command = ["bash", self.script, word]
+        command = ["bash", str(self.script), word]
         assert subprocess.run(command, env=self.environment, timeout=60).returncode == ends
         lines = self._reports.read_text().splitlines()
         return [NodeReport.model_validate_json(line) for line in lines]

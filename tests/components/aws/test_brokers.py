@@ -121,8 +121,8 @@ def test_an_existing_vpc_stays_unchanged() -> None:
         "zones": ZONES[:2],
         "public_subnets": {ZONES[0]: "subnet-0000000a", ZONES[1]: "subnet-0000000b"},
     }
-    outputs = {"id": vpc["id"], "cidrBlock": vpc["cidr"]}
-    outputs |= {"enableDnsSupport": True, "enableDnsHostnames": False}
+    dns: dict[str, Any] = {"enableDnsSupport": True, "enableDnsHostnames": False}
+    outputs = {**dns, "id": vpc["id"], "cidrBlock": vpc["cidr"]}
     spec = read_aws(brokers=2, vpc=vpc, **TWO_LISTENERS)
     engine = registered(spec, Answers(vpc=outputs))
     assert not engine.of(aws.VPC) and not engine.of(aws.SUBNET)

@@ -205,7 +205,7 @@ def test_previews_and_outputs_as_inputs_lead_to_the_same_resources() -> None:
     engine, outputs = constructed_hosts(HostAnswers(preview=True))
     assert sorted(resource.urn for resource in engine.seen) == urns
     assert outputs == {}, "no host is known"
-    later = {key: given_later(ARGS[key]) for key in ("host_zones", "deployers")}
+    later: dict[str, Any] = {key: given_later(ARGS[key]) for key in ("host_zones", "deployers")}
     engine, outputs = constructed_hosts(**later)
     assert sorted(resource.urn for resource in engine.seen) == urns
     assert outputs["engine_ids"] == {"a": "engine of a", "b": "engine of b"}

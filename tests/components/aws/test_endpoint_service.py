@@ -115,7 +115,7 @@ def test_the_gate_takes_the_name_as_declared_whatever_resolves_here() -> None:
 
 def test_a_deploy_does_not_try_it_from_here() -> None:
     standpoints = {it.scope: it for it in aws_standpoints(read_aws(**LINKED))}
-    assert "its clients are in other VPCs" in standpoints["external"].leaves_out("EXTERNAL")
+    assert "its clients are in other VPCs" in standpoints[Scope.EXTERNAL].leaves_out("EXTERNAL")
 
 
 @pytest.mark.parametrize(
