@@ -21,8 +21,8 @@ def reported(read: Parameters, seconds: float = 5, **options: Any) -> list[str]:
     return list(problems(GOING, {1: "/p/1", 2: "/p/2"}, read, poll=0, seconds=seconds, **options))
 
 
-def look(one: str, two: str) -> dict[str, str]:
-    return {"/p/1": one, "/p/2": two}
+def look(first: str, second: str) -> dict[str, str]:
+    return {"/p/1": first, "/p/2": second}
 
 
 def counted(node: Any, at: int, **origins: int) -> str:
@@ -55,25 +55,24 @@ def test_clients_of_a_listener_that_stays_do_not_matter() -> None:
     assert reported(read) == []
 
 
+FAILED = report(TWO, NodeState.FAILED, detail="a full disk")
+
+
 @pytest.mark.parametrize(
-    ("first", "last", "reason"),
+    ("first", "last", "reason", "seconds"),
     [
-        (counted(TWO, 1), counted(TWO, 1), "no new report"),
-        ("", "", "no new report"),
-        ("nothing yet", "nothing yet", "no new report"),
-        (
-            counted(TWO, 1),
-            report(TWO, NodeState.FAILED, detail="a full disk"),
-            "it reports failed a full disk",
-        ),
-        (counted(TWO, 1), report(TWO, at=LATER), "it could not count connections"),
+        (counted(TWO, 1), counted(TWO, 1), "no new report", 0),
+        ("", "", "no new report", 0),
+        ("nothing yet", "nothing yet", "no new report", 0),
+        (counted(TWO, 1), FAILED, "it reports failed a full disk", 5),
+        (counted(TWO, 1), report(TWO, at=LATER), "it could not count connections", 5),
     ],
 )
 def test_clients_of_a_broker_without_a_new_count_are_unknown(
-    first: str, last: str, reason: str
+    first: str, last: str, reason: str, seconds: float
 ) -> None:
     looks = look(counted(ONE, 1), first), look(counted(ONE, 2, a_b=1), last)
-    used, unknown = reported(Parameters(*looks), seconds=0)
+    used, unknown = reported(Parameters(*looks), seconds=seconds)
     assert "has 1 connection of clients: 1 from a.b" in used
     assert unknown == f"{UNKNOWN} (node 2: {reason}){FIX}"
 
