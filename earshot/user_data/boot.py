@@ -124,7 +124,7 @@ class Boot(Frozen):
     @classmethod
     def _plain(cls, value: dict[str, str]) -> dict[str, str]:
         refuse([f"{key} would reveal a secret" for key in revealed(value)])
-        return {key: check_property(key, item) for key, item in value.items()}
+        return {key: check_property(key, text) for key, text in value.items()}
 
     @property
     def device(self) -> str:

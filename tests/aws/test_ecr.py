@@ -40,11 +40,11 @@ ACCOUNT = "123456789012"
     ],
 )
 def test_an_image_in_ecr(name: str, region: str, repository: str) -> None:
-    found = ecr_image(name)
-    assert found is not None
-    assert (found.account, found.region, found.repository) == (ACCOUNT, region, repository)
-    assert name.startswith(f"{found.registry}/")
-    assert found.repository_arn("aws") == f"arn:aws:ecr:{region}:{ACCOUNT}:repository/{repository}"
+    image = ecr_image(name)
+    assert image is not None
+    assert (image.account, image.region, image.repository) == (ACCOUNT, region, repository)
+    assert name.startswith(f"{image.registry}/")
+    assert image.repository_arn("aws") == f"arn:aws:ecr:{region}:{ACCOUNT}:repository/{repository}"
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def node(
     host: str = "",
     protocol: Protocol = Protocol.PLAINTEXT,
 ) -> Node:
-    wanted = ["INTERNAL", "EXTERNAL"] if Role.BROKER in roles else []
-    wanted += ["CONTROLLER"] if Role.CONTROLLER in roles else []
+    names = ["INTERNAL", "EXTERNAL"] if Role.BROKER in roles else []
+    names += ["CONTROLLER"] if Role.CONTROLLER in roles else []
     listeners = tuple(
         Listener(
             name=name,
@@ -29,7 +29,7 @@ def node(
             host=host or f"broker-{id}.kafka.example.com",
             port=PORTS[name],
         )
-        for name in wanted
+        for name in names
     )
     return Node(id=id, roles=roles, listeners=listeners)
 

@@ -1,4 +1,4 @@
-"""What user data of ours writes, for tests to look at."""
+"""The files in earshot's user data."""
 
 from typing import Any
 
@@ -7,10 +7,14 @@ from earshot.user_data.render import PROPERTIES
 from earshot.yaml_document import read_cloud_config
 
 
-def properties_in(text: str) -> str:
-    """The `server.properties` that ``text`` writes, or an empty text where it writes none."""
+def files_in(text: str) -> dict[str, Any]:
+    """The content of each file, by path; no files without the header of a cloud config."""
     if not text.startswith(HEADER):
-        return ""
+        return {}
     document: Any = read_cloud_config(text, "user data")
-    found = [it["content"] for it in document["write_files"] if it["path"] == PROPERTIES]
-    return "".join(found)
+    return {file["path"]: file["content"] for file in document["write_files"]}
+
+
+def properties_in(text: str) -> str:
+    """The content of `server.properties`, or an empty text."""
+    return str(files_in(text).get(PROPERTIES, ""))

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from earshot.config.aws_parts import KafkaRelease
-from earshot.user_data.boot import SecretFile, ssm_report, ssm_secret
+from earshot.user_data.boot import NodeReport, NodeState, SecretFile, ssm_report, ssm_secret
 from tests.raised import raised
 from tests.user_data.nodes import boot
 
@@ -15,9 +15,11 @@ def test_a_volume_is_found_by_its_id() -> None:
     assert boot(volume="/dev/xvdb").device == "/dev/xvdb"
 
 
-def test_a_published_checksum_is_taken_as_it_is_written() -> None:
+def test_a_checksum_is_a_text_and_may_be_in_groups() -> None:
     groups = " ".join(["0A1B2C3D"] * 16)
     assert KafkaRelease(url="https://x/k.tgz", sha512=groups).sha512 == "0a1b2c3d" * 16
+    with pytest.raises(ValidationError, match="string"):
+        KafkaRelease.model_validate({"url": "https://x/k.tgz", "sha512": 5})
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_the_role_writes_one_parameter_and_reads_another() -> None:
     )
 
 
-def test_what_is_not_said_of_a_boot() -> None:
+def test_the_defaults_of_a_boot() -> None:
     plain = boot()
     assert (plain.heap, plain.secrets, plain.client) == ("1g", (), {})
     assert (plain.volume_seconds, plain.ready_seconds) == (300, 900)
@@ -72,13 +74,44 @@ def test_how_long_a_boot_may_wait(key: str, least: int, most: int) -> None:
             boot(**{key: value})
 
 
-def test_an_archive_s_sum_is_text() -> None:
-    with pytest.raises(ValidationError, match="string"):
-        KafkaRelease.model_validate({"url": "https://x/k.tgz", "sha512": 5})
-
-
-def test_what_a_client_says_is_kept_as_text() -> None:
+def test_settings_of_a_client_without_secrets_stay_text() -> None:
     client = {"ssl.truststore.location": "/run/kafka/secrets/a.pem"}
     assert boot(client=client).client == client
     with pytest.raises(ValidationError, match=r"ssl\.key\.password would reveal a secret"):
         boot(client={**client, "ssl.key.password": "hush"})
+
+
+REPORT = NodeReport(
+    node=1,
+    instance="i-1",
+    user_data="ab" * 32,
+    state=NodeState.IN_SYNC,
+    detail="",
+    at="2026-01-02T03:04:05Z",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, ""),
+        ({"node": 2}, "the last report is node 2's"),
+        ({"instance": "i-0"}, "the last report is of another instance, i-0"),
+        (
+            {"user_data": "cd" * 32},
+            "i-1 booted with other user data: cdcdcdcdcdcd…, not abababababab…",
+        ),
+        ({"state": NodeState.STARTING}, "starting"),
+        ({"state": NodeState.FAILED, "detail": "no volume"}, "failed: no volume"),
+    ],
+)
+def test_a_report_lacks_what_differs_from_the_node(changes: dict[str, Any], problem: str) -> None:
+    report = REPORT.model_copy(update=changes)
+    assert report.lacks(1, "i-1", "ab" * 32) == problem
+    assert report.is_final is (changes.get("state") is NodeState.FAILED)
+
+
+@pytest.mark.parametrize("text", ["", "none", "{}", '{"node": 1}', "[]"])
+def test_another_text_is_no_report(text: str) -> None:
+    assert NodeReport.read(text) is None
+    assert NodeReport.read(REPORT.model_dump_json()) == REPORT

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from earshot.user_data.boot import System, ssm_report, ssm_secret
 from earshot.user_data.cloud_config import LIMIT
@@ -20,6 +19,7 @@ from earshot.user_data.docker_host import (
     docker_host_user_data,
 )
 from earshot.user_data.host_report import HostReport
+from tests.user_data.properties import files_in
 from tests.user_data.test_scripts import schema
 
 REGION = "eu-central-1"
@@ -44,36 +44,27 @@ UNITS = "/etc/systemd/system"
 
 
 def files(host: DockerHost = HOST) -> dict[str, Any]:
-    text = docker_host_user_data(host)
-    return {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
+    return files_in(docker_host_user_data(host))
 
 
-def test_the_engine_asks_every_client_for_a_certificate() -> None:
+def test_the_engine_checks_clients_and_uses_its_volume_and_free_addresses() -> None:
     settings = json.loads(files()["/etc/docker/daemon.json"])
     assert settings["tls"] and settings["tlsverify"]
     assert settings["tlscert"] == settings["tlskey"] == f"{KEYS}/server.pem"
     assert files()[settings["tlscacert"]] == HOST.authority
-    assert "hosts" not in settings, "it cannot be told twice"
+    assert "hosts" not in settings, "its unit has them"
+    assert settings["data-root"] == ROOT
+    assert settings["bip"] == "172.17.0.1/24"
+    assert settings["default-address-pools"] == [{"base": "172.17.0.0/16", "size": 24}]
 
 
-def test_it_listens_at_the_private_address_alone() -> None:
+def test_it_listens_at_the_private_address_only_and_starts_after_its_volume_and_key() -> None:
     unit = files()[f"{UNITS}/docker.service.d/earshot.conf"]
     assert "--host=fd:// --host=tcp://10.20.0.10:2376 " in unit
     assert unit.count("--host=tcp") == 1 and "0.0.0.0" not in unit
-
-
-def test_it_does_not_start_without_its_volume_and_its_key() -> None:
-    unit = files()[f"{UNITS}/docker.service.d/earshot.conf"]
     assert "Requires=docker-prepare.service\nAfter=docker-prepare.service\n" in unit
     script = files()[PREPARE]
     assert script.index("\nmount_volume\n") < script.rindex("\nfetch_key\n")
-    assert json.loads(files()["/etc/docker/daemon.json"])["data-root"] == ROOT
-
-
-def test_containers_get_addresses_that_are_not_used() -> None:
-    settings = json.loads(files()["/etc/docker/daemon.json"])
-    assert settings["bip"] == "172.17.0.1/24"
-    assert settings["default-address-pools"] == [{"base": "172.17.0.0/16", "size": 24}]
 
 
 def test_another_key_is_another_boot() -> None:
@@ -82,25 +73,21 @@ def test_another_key_is_another_boot() -> None:
 
 @pytest.mark.parametrize("system", System)
 def test_images_in_ecr_are_pulled_with_the_role_s_login(system: System) -> None:
-    found = files(replace(WITH_ECR, system=system))
-    settings = json.loads(found[f"{REGISTRIES}/config.json"])
+    text = docker_host_user_data(replace(WITH_ECR, system=system))
+    assert text.isascii() and len(text) < LIMIT
+    written = files_in(text)
+    settings = json.loads(written[f"{REGISTRIES}/config.json"])
     assert settings == {"credHelpers": {REGISTRY: "ecr-login"}}
-    assert "need docker-credential-ecr-login amazon-ecr-credential-helper\n" in found[PREPARE]
-    assert "--name /earshot/s-m/docker/images" in found[PREPARE]
-    assert "AWS_ECR_DISABLE_CACHE=1" in found[PREPARE], "no login is written to the disk"
-    assert "docker-prepare pull\n" in found[f"{UNITS}/docker-prepare.service"]
+    assert "need docker-credential-ecr-login amazon-ecr-credential-helper\n" in written[PREPARE]
+    assert "--name /earshot/s-m/docker/images" in written[PREPARE]
+    assert "AWS_ECR_DISABLE_CACHE=1" in written[PREPARE], "no login is written to the disk"
+    assert "docker-prepare pull\n" in written[f"{UNITS}/docker-prepare.service"]
 
 
 def test_a_host_without_images_in_ecr_has_nothing_of_them() -> None:
     text = docker_host_user_data(replace(WITH_ECR, registries=()))
     assert text == docker_host_user_data(HOST)
     assert "ecr-login" not in text and "docker-pull" not in text
-
-
-@pytest.mark.parametrize("system", System)
-def test_it_is_ascii_and_within_the_limit(system: System) -> None:
-    text = docker_host_user_data(replace(WITH_ECR, system=system))
-    assert text.isascii() and len(text) < LIMIT
 
 
 @pytest.mark.requires("shellcheck")
@@ -122,10 +109,7 @@ def test_cloud_inits_schema_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("problem", "expected"),
-    [
-        ('it says "no" \\ to\nthat', "it says no  to that"),
-        ("x" * 700, "x" * 600),
-    ],
+    [('it says "no" \\ to\nthat', "it says no  to that"), ("x" * 700, "x" * 600)],
 )
 def test_a_report_can_be_read_whatever_the_problem_is(
     problem: str, expected: str, tmp_path: Path
@@ -137,10 +121,9 @@ def test_a_report_can_be_read_whatever_the_problem_is(
     program = f'set -euo pipefail\nstate={tmp_path}\n{script[begin:end]}\nreport failed "$1"'
     done = subprocess.run(["bash", "-c", program, "-", problem], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = HostReport.read(done.stdout)
-    assert found is not None and found.is_final
-    assert (found.instance, found.detail) == ("i-1", expected)
-    assert found.booted == 1790000000
+    report = HostReport.read(done.stdout)
+    assert report is not None and report.is_final
+    assert (report.instance, report.detail, report.booted) == ("i-1", expected, 1790000000)
 
 
 @pytest.mark.parametrize("text", ["nothing yet", "", "{}", '{"instance": "i-1", "state": "up"}'])

@@ -18,17 +18,20 @@ from earshot.user_data.render import PROPERTIES, digest, user_data
 from tests.listeners.clusters import odd_properties
 from tests.raised import raised
 from tests.user_data.nodes import boot, cluster, node
-from tests.user_data.properties import properties_in
+from tests.user_data.properties import files_in, properties_in
 
 ONE = node()
+SSL_NODE = node(protocol=Protocol.SSL)
 PLAN = cluster(ONE)
+REPORT_COMMAND = ssm_report("/n", "eu-central-1")
 PREPARE = "/usr/local/sbin/kafka-prepare"
 REPORT = "/usr/local/sbin/kafka-report"
 UNITS = "/etc/systemd/system"
 
 
-def files(text: str) -> dict[str, Any]:
-    return {item["path"]: item["content"] for item in yaml.safe_load(text)["write_files"]}
+def files(plan: ClusterPlan = PLAN, own: Node = ONE, **changes: Any) -> dict[str, Any]:
+    """The files of a node that boots with ``changes``."""
+    return files_in(user_data(plan, own, boot(**changes)))
 
 
 def test_is_a_cloud_config_in_ascii() -> None:
@@ -58,10 +61,8 @@ def test_is_a_cloud_config_in_ascii() -> None:
 
 @pytest.mark.parametrize("system", System)
 def test_every_command_has_its_package(system: System) -> None:
-    given = boot(system=system, report=ssm_report("/n", "eu-central-1"))
-    script = files(user_data(PLAN, ONE, given))[PREPARE]
-    commands = ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws")
-    for name in commands:
+    script = files(system=system, report=REPORT_COMMAND)[PREPARE]
+    for name in ("java", "curl", "tar", "gzip", "mkfs.xfs", "aws"):
         assert script.count(f"need {name} {PACKAGING[system].packages[name]}\n") == 1
     for line in PACKAGING[system].install:
         assert f"{line}\n" in script
@@ -69,17 +70,14 @@ def test_every_command_has_its_package(system: System) -> None:
 
 
 def test_server_properties_are_the_plans() -> None:
-    text = user_data(PLAN, ONE, boot())
-    assert files(text)[PROPERTIES] == server_properties(PLAN, ONE)
-    assert properties_in(text) == server_properties(PLAN, ONE)
+    assert properties_in(user_data(PLAN, ONE, boot())) == server_properties(PLAN, ONE)
 
 
 @settings(deadline=None)  # templates are compiled in the first example
 @given(odd_properties)
 def test_any_property_survives(extra: dict[str, str]) -> None:
     plan = cluster(ONE, **extra)
-    found = properties_in(user_data(plan, ONE, boot()))
-    assert read_properties(found) == annotated(plan, ONE)
+    assert read_properties(files(plan)[PROPERTIES]) == annotated(plan, ONE)
 
 
 def test_the_same_arguments_give_the_same_text_and_others_another_digest() -> None:
@@ -91,34 +89,49 @@ def test_the_same_arguments_give_the_same_text_and_others_another_digest() -> No
 SECURITY = SecurityPlan(folder="/run/kafka/secrets", mechanism=Mechanism.SCRAM_SHA_512)
 
 
+TLS = {
+    f"listener.name.{name}.ssl.{store}.{key}": value
+    for name in ("internal", "external", "controller")
+    for store in ("keystore", "truststore")
+    for key, value in (("type", "PEM"), ("location", "/run/kafka/secrets/broker.pem"))
+}
+
+
 @pytest.mark.parametrize("system", System)
-def test_a_large_secured_cluster_stays_below_the_limit(system: System) -> None:
+@pytest.mark.parametrize(
+    ("update", "extra", "secrets", "changes"),
+    [
+        (
+            {"security": SECURITY},
+            {},
+            ("node-1.pem", "ca.pem", "users"),
+            {"version": "0123456789abcdef", "makes_users": True},
+        ),
+        ({}, TLS, ("a.pem",), {}),
+    ],
+    ids=["secured", "with TLS in its properties"],
+)
+def test_a_large_cluster_stays_below_the_limit(
+    system: System,
+    update: dict[str, Any],
+    extra: dict[str, str],
+    secrets: tuple[str, ...],
+    changes: dict[str, Any],
+) -> None:
     nodes = [
         node(id, host=f"broker-{id}.a-rather-long-name.kafka.prod.example.com",
              protocol=Protocol.SSL)
         for id in range(1, 10)
     ]  # fmt: skip
     where = ("/earshot/kafka-production/security/broker-1", "ap-southeast-2")
-    given = boot(
-        system=system,
-        report=ssm_report(*where),
-        secrets=tuple(ssm_secret(name, *where) for name in ("node-1.pem", "ca.pem", "users")),
-        version="0123456789abcdef",
-        makes_users=True,
-    )
-    plan = cluster(*nodes).model_copy(update={"security": SECURITY})
-    text = user_data(plan, nodes[0], given)
-    assert len(text) < LIMIT
+    changes |= {"system": system, "secrets": tuple(ssm_secret(name, *where) for name in secrets)}
+    plan = cluster(*nodes, **extra).model_copy(update=update)
+    assert len(user_data(plan, nodes[0], boot(report=ssm_report(*where), **changes))) < LIMIT
 
 
-def secured(*nodes: Node, **extra: str) -> ClusterPlan:
-    return cluster(*nodes, **extra).model_copy(update={"security": SECURITY})
-
-
-def test_a_secured_node_comes_in_as_itself_and_one_of_them_makes_users() -> None:
-    own = node(protocol=Protocol.SSL)
-    plan = cluster(own).model_copy(update={"security": SECURITY})
-    written = files(user_data(plan, own, boot(makes_users=True, version="0a")))
+def test_a_secured_node_logs_in_as_itself_and_one_of_them_creates_users() -> None:
+    plan = cluster(SSL_NODE).model_copy(update={"security": SECURITY})
+    written = files(plan, SSL_NODE, makes_users=True, version="0a")
     assert read_properties(written["/etc/kafka/client.properties"]).values == {
         "security.protocol": "SSL",
         "ssl.keystore.type": "PEM",
@@ -128,15 +141,16 @@ def test_a_secured_node_comes_in_as_itself_and_one_of_them_makes_users() -> None
     }
     assert "until in_sync && users_made; do\n" in written[REPORT]
     assert "done </run/kafka/secrets/users\n" in written["/usr/local/sbin/kafka-users"]
-    other = files(user_data(plan, own, boot(version="0a")))
-    assert "until in_sync; do\n" in other[REPORT] and "/usr/local/sbin/kafka-users" not in other
+    written = files(plan, SSL_NODE, version="0a")
+    assert "until in_sync; do\n" in written[REPORT]
+    assert "/usr/local/sbin/kafka-users" not in written
 
 
 def test_lean_scripts_are_the_same_commands() -> None:
-    own = node(protocol=Protocol.SSL)
-    given = boot(makes_users=True, version="0a", secrets=(SecretFile(name="a", command=("b",)),))
+    secrets = (SecretFile(name="a", command=("b",)),)
+    plans = (cluster(SSL_NODE, filling="x" * length) for length in (1, 1300))
     full, lean = (
-        files(user_data(cluster(own, filling="x" * length), own, given)) for length in (1, 1300)
+        files(plan, SSL_NODE, makes_users=True, version="0a", secrets=secrets) for plan in plans
     )
     for path, script in lean.items():
         if path.startswith("/usr/local/sbin/"):
@@ -144,27 +158,8 @@ def test_lean_scripts_are_the_same_commands() -> None:
             assert script.startswith("#!/bin/bash\nset -euo pipefail\n")
             assert full[path].startswith("#!/bin/bash\n# ")
         elif path != PROPERTIES:
-            kept = [line.strip() for line in full[path].splitlines() if line.strip()]
-            assert script.splitlines() == [it for it in kept if not it.startswith("# ")]
-
-
-@pytest.mark.parametrize("system", System)
-def test_a_large_cluster_with_tls_stays_below_the_limit(system: System) -> None:
-    nodes = [
-        node(id, host=f"broker-{id}.a-rather-long-name.kafka.prod.example.com",
-             protocol=Protocol.SSL)
-        for id in range(1, 10)
-    ]  # fmt: skip
-    tls = {
-        f"listener.name.{name}.ssl.{store}.{key}": value
-        for name in ("internal", "external", "controller")
-        for store in ("keystore", "truststore")
-        for key, value in (("type", "PEM"), ("location", "/run/kafka/secrets/broker.pem"))
-    }
-    where = ("/earshot/prod/kafka/broker-1", "ap-southeast-2")
-    given = boot(system=system, report=ssm_report(*where), secrets=(ssm_secret("a.pem", *where),))
-    text = user_data(cluster(*nodes, **tls), nodes[0], given)
-    assert len(text) < LIMIT
+            lines = [line.strip() for line in full[path].splitlines() if line.strip()]
+            assert script.splitlines() == [line for line in lines if not line.startswith("# ")]
 
 
 def test_too_much_is_refused_with_its_size() -> None:
@@ -225,21 +220,20 @@ def test_a_secret_among_the_properties_is_refused() -> None:
 @pytest.mark.parametrize(
     "roles", [(Role.BROKER,), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER)]
 )
-def test_a_node_asks_for_what_its_roles_promise(roles: tuple[Role, ...]) -> None:
+def test_a_node_checks_what_its_roles_promise(roles: tuple[Role, ...]) -> None:
     own = node(3, roles)
-    script = files(user_data(cluster(own, node(9)), own, boot()))[REPORT]
+    script = files(cluster(own, node(9)), own)[REPORT]
     assert ("kafka-topics.sh" in script) == (Role.BROKER in roles)
     assert ("--bootstrap-controller" in script) == (roles == (Role.CONTROLLER,))
     port = 19092 if Role.BROKER in roles else 29092
     assert f"address=broker-3.kafka.example.com:{port}\n" in script
 
 
-def test_what_differs_between_systems_is_how_packages_come() -> None:
-    texts = [
-        user_data(PLAN, ONE, boot(system=system, report=ssm_report("/n", "eu-central-1")))
+def test_systems_differ_in_the_installation_of_packages() -> None:
+    amazon, debian = (
+        files(system=system, report=REPORT_COMMAND)
         for system in (System.AMAZON_LINUX_2023, System.DEBIAN)
-    ]
-    amazon, debian = (files(text) for text in texts)
+    )
     assert {path for path in amazon if amazon[path] != debian[path]} == {PREPARE}
     assert "dnf --assumeyes" in amazon[PREPARE] and "apt-get" not in amazon[PREPARE]
     assert "need java java-17-amazon-corretto-headless\n" in amazon[PREPARE]
@@ -249,12 +243,9 @@ def test_what_differs_between_systems_is_how_packages_come() -> None:
 
 
 def test_a_tool_is_installed_only_where_it_is_used() -> None:
-    def script(**changes: Any) -> str:
-        return str(files(user_data(PLAN, ONE, boot(**changes)))[PREPARE])
-
-    assert "need aws" not in script()
-    assert "need aws" in script(report=ssm_report("/n", "eu-central-1"))
-    assert "need aws" in script(secrets=(ssm_secret("a.pem", "/n", "eu-central-1"),))
+    assert "need aws" not in files()[PREPARE]
+    assert "need aws" in files(report=REPORT_COMMAND)[PREPARE]
+    assert "need aws" in files(secrets=(ssm_secret("a.pem", "/n", "eu-central-1"),))[PREPARE]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +256,7 @@ def test_a_tool_is_installed_only_where_it_is_used() -> None:
     ],
 )
 def test_kafka_logs_to_the_journal(version: str, file: str, option: str) -> None:
-    written = files(user_data(cluster(ONE, kafka_version=version), ONE, boot()))
+    written = files(cluster(ONE, kafka_version=version))
     assert [path for path in written if "/log4j" in path] == [f"/etc/kafka/{file}"]
     assert f"{option}file:/etc/kafka/{file}\n" in written[f"{UNITS}/kafka.service"]
     assert "SystemMaxUse=" in written["/etc/systemd/journald.conf.d/kafka.conf"]
@@ -275,32 +266,28 @@ def test_a_broker_may_fetch_keys_of_tokens_from_where_its_settings_say() -> None
     keys = {"sasl.oauthbearer.jwks.endpoint.url": "https://a/keys%20"}
     service = f"{UNITS}/kafka.service"
     plan = PLAN.model_copy(update={"extra": tuple(keys.items())})
-    lines = files(user_data(plan, ONE, boot()))[service].splitlines()
+    lines = files(plan)[service].splitlines()
     usual = "KAFKA_OPTS=-XX:+ExitOnOutOfMemoryError"
     assert [line for line in lines if "KAFKA_OPTS=" in line] == [
         f"Environment={usual}",
         f'Environment="{usual} -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://a/keys%%20"',
     ]
-    assert "allowed.urls" not in files(user_data(PLAN, ONE, boot()))[service]
+    assert "allowed.urls" not in files()[service]
 
 
 def test_the_check_speaks_the_listeners_protocol() -> None:
-    own = node(protocol=Protocol.SSL)
-    given = boot(client={"ssl.truststore.location": "/run/kafka/secrets/ca.pem"})
-    written = files(user_data(cluster(own), own, given))["/etc/kafka/client.properties"]
-    assert read_properties(written).values == {
-        "security.protocol": "SSL",
-        "ssl.truststore.location": "/run/kafka/secrets/ca.pem",
-    }
+    client = {"ssl.truststore.location": "/run/kafka/secrets/ca.pem"}
+    written = files(cluster(SSL_NODE), SSL_NODE, client=client)["/etc/kafka/client.properties"]
+    assert read_properties(written).values == {"security.protocol": "SSL", **client}
 
 
 def test_words_reach_the_shell_as_they_are() -> None:
     secret = SecretFile(name="key", command=("fetch", "it's $HOME"))
-    written = files(user_data(PLAN, ONE, boot(report=("tell", "a b", "$(x)"), secrets=(secret,))))
+    written = files(report=("tell", "a b", "$(x)"), secrets=(secret,))
     assert """if tell 'a b' '$(x)' "$value"; then""" in written[REPORT]
     assert """    fetch 'it'"'"'s $HOME' "$@" >""" in written[PREPARE]
     two = (secret, SecretFile(name="ca", command=("fetch", "-v", "it")))
-    script = files(user_data(PLAN, ONE, boot(secrets=two)))[PREPARE]
+    script = files(secrets=two)[PREPARE]
     assert """    fetch key 'it'"'"'s $HOME'\n    fetch ca -v it\n""" in script
     assert '    fetch "$@" >' in script, "what both begin with is written once"
 
@@ -318,11 +305,11 @@ org.apache.kafka.common.config.ConfigException: Invalid value abc
     [(JOURNAL, "org.apache.kafka.common.config.ConfigException: Invalid value abc\n"), ("", "")],
 )
 def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, reported: str) -> None:
-    script = files(user_data(PLAN, ONE, boot()))[REPORT]
+    script = files()[REPORT]
     body = script[script.index("last_error()") : script.index("case $1 in")]
-    given = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
+    journalctl = "journalctl() { printf '%s' \"$JOURNAL\"; }\n"
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"{given}{body}\nlast_error || true"],
+        ["bash", "-euo", "pipefail", "-c", f"{journalctl}{body}\nlast_error || true"],
         env={"PATH": os.environ["PATH"], "JOURNAL": journal},
         capture_output=True,
         text=True,
@@ -332,5 +319,5 @@ def test_a_node_that_is_late_reports_the_cause_that_kafka_gave(journal: str, rep
 
 
 def test_every_file_ends_with_its_last_line() -> None:
-    written = files(user_data(PLAN, ONE, boot()))
+    written = files()
     assert {path for path, content in written.items() if not content.endswith("\n")} == set()

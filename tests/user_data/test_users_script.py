@@ -1,11 +1,9 @@
-"""The script by which an instance makes users and permissions, with tools that take down what they
-are asked."""
+"""The script by which an instance creates users and ACLs, with doubles of Kafka's tools."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from earshot.listeners.model import SecurityPlan
 from earshot.listeners.terms import Mechanism, Protocol
@@ -13,6 +11,7 @@ from earshot.user_data.render import user_data
 from earshot.users.access import grants
 from earshot.users.lines import lines
 from tests.user_data.nodes import boot, cluster, node
+from tests.user_data.properties import files_in
 
 MECHANISM = Mechanism.SCRAM_SHA_512
 PASSWORD = 'it\'s $HOME, \\ "quoted" ü='
@@ -32,16 +31,14 @@ def script(tmp_path: Path) -> Path:
     own = node(protocol=Protocol.SSL)
     security = SecurityPlan(folder="/run/kafka/secrets", mechanism=MECHANISM)
     plan = cluster(own).model_copy(update={"security": security})
-    written = yaml.safe_load(user_data(plan, own, boot(makes_users=True)))["write_files"]
-    (text,) = (it["content"] for it in written if it["path"] == "/usr/local/sbin/kafka-users")
+    text = files_in(user_data(plan, own, boot(makes_users=True)))["/usr/local/sbin/kafka-users"]
     for name in ("kafka-acls.sh", "kafka-configs.sh"):
         (tmp_path / name).write_text(TOOL)
         (tmp_path / name).chmod(0o755)
-    found = tmp_path / "script"
-    found.write_text(
-        text.replace("/opt/kafka/bin", str(tmp_path)).replace("/run/kafka/secrets", str(tmp_path))
-    )
-    return found
+    text = text.replace("/opt/kafka/bin", str(tmp_path))
+    script = tmp_path / "script"
+    script.write_text(text.replace("/run/kafka/secrets", str(tmp_path)))
+    return script
 
 
 def run(script: Path, reported: str, fails: str = "") -> subprocess.CompletedProcess[str]:
@@ -62,19 +59,19 @@ def test_tools_are_asked_for_each_line_and_no_argument_is_a_password(script: Pat
         "earshot: password app",
         "earshot: password old",
     ]
-    asked, *rest = (script.parent / "reported").read_text().splitlines()
+    acls, *configs = (script.parent / "reported").read_text().splitlines()
     by = "--bootstrap-server broker-1.kafka.example.com:19092"
     by += " --command-config /etc/kafka/client.properties"
-    assert asked == (
+    assert acls == (
         f"kafka-acls.sh {by} --add --force --resource-pattern-type prefixed --allow-principal "
         "User:app --allow-principal User:CN=app,OU=clients --operation All --topic a- --group a- "
         "--transactional-id a-"
     )
     user = f"kafka-configs.sh {by} --alter --entity-type users --entity-name"
-    assert rest[0].startswith(f"{user} app --add-config-file /dev/fd/")
-    assert rest[1].startswith("SCRAM-SHA-512=iterations") and "quoted" in rest[1]
-    assert rest[2].startswith(f"{user} old --add-config-file /dev/fd/")
-    assert "--delete-config" not in "".join(rest), "it can cost brokers that restart all users"
+    assert configs[0].startswith(f"{user} app --add-config-file /dev/fd/")
+    assert configs[1].startswith("SCRAM-SHA-512=iterations") and "quoted" in configs[1]
+    assert configs[2].startswith(f"{user} old --add-config-file /dev/fd/")
+    assert "--delete-config" not in "".join(configs), "it can cost brokers that restart all users"
 
 
 @pytest.mark.parametrize("tool", ["kafka-acls.sh", "kafka-configs.sh"])

@@ -81,8 +81,8 @@ class Balancer(TaggedComponent):
         }
         label = name.lower().replace("_", "-")
         for id, listener in listeners.items():
-            own = f"{label}-{self._spec.name_of(id)}"
-            self._listener(own, listener.port, listener.bind_port, [id])
+            suffix = f"{label}-{self._spec.name_of(id)}"
+            self._listener(suffix, listener.port, listener.bind_port, [id])
         first = next(iter(listeners.values()))
         if first.front is not None and first.front.bootstrap is not None:
             port = first.front.bootstrap.port

@@ -174,15 +174,15 @@ class AwsBrokers(Brokers):
             if remembered.served and spec.in_turn and spec.name_of(id) in remembered.nodes
         }
 
-        def granted(node: InstanceNode, wanted: pulumi.Output[Any]) -> pulumi.Output[Any]:
-            others = others_of(self.stack, names, node.id) if node.id in names else []
+        def granted(node: InstanceNode, wanted_inputs: pulumi.Output[Any]) -> pulumi.Output[Any]:
+            other_nodes = others_of(self.stack, names, node.id) if node.id in names else []
             return AwsTurn(
                 f"{self.stack}-{node.name}",
                 {
                     "node": node.id,
-                    "wanted": wanted,
+                    "wanted": wanted_inputs,
                     "root_gib": spec.instance_of(node.id).root_gib,
-                    "others": others,
+                    "others": other_nodes,
                     "stack": self.stack,
                     "region": spec.region,
                     **self._shared_targets([node.id]),
@@ -203,15 +203,15 @@ class AwsBrokers(Brokers):
     def child_name(self, name: str) -> str:
         return f"{self.stack}-{name}"
 
-    def node(self, name: str, node: Node, after: pulumi.Resource) -> pulumi.Resource:
-        turn = after.id if isinstance(after, AwsReadiness) else None
+    def node(self, name: str, node: Node, predecessor: pulumi.Resource) -> pulumi.Resource:
+        turn = predecessor.id if isinstance(predecessor, AwsReadiness) else None
         version = self.secured.of_node(node.id) if self.secured else NO_SECRETS
         instance = InstanceNode(self.shared, node.id, turn, version, self._granted())
         self.nodes[node.id], self.incarnations[str(node.id)] = instance, instance.incarnation
         return instance.attachment
 
     def readiness(
-        self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
+        self, name: str, nodes: Sequence[Node], predecessor: pulumi.Resource, whole: bool = False
     ) -> AwsReadiness:
         balancer = self._balanced
         targets = balancer.targets if balancer else {}
@@ -231,7 +231,7 @@ class AwsBrokers(Brokers):
                 **self._settings,
             },
             # a target group without a listener has no health
-            self.below(after, *([balancer] if balancer else [])),
+            self.below(predecessor, *([balancer] if balancer else [])),
         )
 
 

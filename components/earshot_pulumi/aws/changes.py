@@ -89,47 +89,49 @@ class HeldStack:
         return props
 
 
-def problems(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
-    """Why ``wanted`` must not be applied over ``held``.
+def problems(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
+    """Why ``new_stack`` must not be applied over ``old_stack``.
 
     Each text says what was found, what is allowed and how to fix it.
     """
     removal = "`data: delete` and `pulumi destroy`"
-    if set(held.voters) != set(wanted.voters):
-        yield other_voters(held.voters, wanted.voters, removal)
-    elif held.quorum != wanted.quorum:
+    if set(old_stack.voters) != set(new_stack.voters):
+        yield other_voters(old_stack.voters, new_stack.voters, removal)
+    elif old_stack.quorum != new_stack.quorum:
         yield moving_controllers(
-            held.quorum, wanted.quorum, "Keep `controllers.port` and `controllers.protocol`"
+            old_stack.quorum, new_stack.quorum, "Keep `controllers.port` and `controllers.protocol`"
         )
-    if wanted.written and goes_back(wanted.kafka_version, wanted.written):
-        yield older_kafka(wanted.kafka_version, wanted.written, removal)
-    yield from _other_links(held, wanted)
-    yield from _removals(held, wanted)
-    for id in sorted(held.zones.keys() & wanted.zones.keys()):
-        yield from _other_volumes(held, wanted, id)
-    yield from _moves(held, wanted)
-    yield from _moves_at_once(held, wanted)
-    yield from _other_subnets(held, wanted)
-    yield from _smaller(held, wanted)
+    if new_stack.written and goes_back(new_stack.kafka_version, new_stack.written):
+        yield older_kafka(new_stack.kafka_version, new_stack.written, removal)
+    yield from _other_links(old_stack, new_stack)
+    yield from _removals(old_stack, new_stack)
+    for id in sorted(old_stack.zones.keys() & new_stack.zones.keys()):
+        yield from _other_volumes(old_stack, new_stack, id)
+    yield from _moves(old_stack, new_stack)
+    yield from _moves_at_once(old_stack, new_stack)
+    yield from _other_subnets(old_stack, new_stack)
+    yield from _smaller(old_stack, new_stack)
 
 
-def _other_links(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+def _other_links(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     """Reasons against a change of links; all brokers count as running, as no broker can be
     asked."""
     # `quorum` compares the controllers' protocol and port; their listener's name may change
-    before, after = (replace(links, controller="") for links in (held.links, wanted.links))
-    staying = sorted(set(held.brokers) & set(wanted.brokers))
-    yield from unrollable(dict.fromkeys(staying, before), after, REMEMBER)
+    old_links, new_links = (
+        replace(links, controller="") for links in (old_stack.links, new_stack.links)
+    )
+    staying = sorted(set(old_stack.brokers) & set(new_stack.brokers))
+    yield from unrollable(dict.fromkeys(staying, old_links), new_links, REMEMBER)
 
 
-def _removals(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
-    gone = sorted(set(held.brokers) - set(wanted.brokers) - set(wanted.drained))
+def _removals(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
+    gone = sorted(set(old_stack.brokers) - set(new_stack.brokers) - set(new_stack.drained))
     if not gone:
         return
     ids = ", ".join(map(str, gone))
-    drained = ", ".join(map(str, sorted({*gone, *wanted.drained} - set(wanted.brokers))))
-    staying = ",".join(map(str, wanted.brokers))
-    tool = f"--bootstrap-server HOST:{held.port} --command-config {CLIENT}"
+    drained = ", ".join(map(str, sorted({*gone, *new_stack.drained} - set(new_stack.brokers))))
+    staying = ",".join(map(str, new_stack.brokers))
+    tool = f"--bootstrap-server HOST:{old_stack.port} --command-config {CLIENT}"
     yield (
         f"broker {ids} would be removed, and whether replicas are left there cannot be seen from "
         "here. Move them to the brokers that stay, in a session on an instance:\n"
@@ -143,32 +145,35 @@ def _removals(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     )
 
 
-def _other_volumes(held: HeldStack, wanted: HeldStack, id: int) -> Iterator[str]:
-    before, after = held.volumes.get(id), wanted.volumes.get(id)
-    if before and not after:
+def _other_volumes(old_stack: HeldStack, new_stack: HeldStack, id: int) -> Iterator[str]:
+    old_volume, new_volume = old_stack.volumes.get(id), new_stack.volumes.get(id)
+    if old_volume and not new_volume:
         yield (
-            f"node {id} has its data on {before}, and would start on a blank volume. Keep "
-            f"`volumes: {{{id}: {before}}}`"
+            f"node {id} has its data on {old_volume}, and would start on a blank volume. Keep "
+            f"`volumes: {{{id}: {old_volume}}}`"
         )
-    elif after and not before and held.data == "delete":
+    elif new_volume and not old_volume and old_stack.data == "delete":
         yield (
-            f"node {id} would get {after}, and its own volume would be deleted. Set "
+            f"node {id} would get {new_volume}, and its own volume would be deleted. Set "
             "`data: keep` and apply that first"
         )
 
 
-def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
-    staying = sorted(held.zones.keys() & wanted.zones.keys())
+def _moves(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
+    staying = sorted(old_stack.zones.keys() & new_stack.zones.keys())
     moving = [
         id
         for id in staying
-        if held.zones[id] != wanted.zones[id] and held.volumes.get(id) == wanted.volumes.get(id)
+        if old_stack.zones[id] != new_stack.zones[id]
+        and old_stack.volumes.get(id) == new_stack.volumes.get(id)
     ]
     if not moving:
         return
-    moves = ", ".join(f"node {id} from {held.zones[id]} to {wanted.zones[id]}" for id in moving)
+    moves = ", ".join(
+        f"node {id} from {old_stack.zones[id]} to {new_stack.zones[id]}" for id in moving
+    )
     # pin all nodes: the pins of some decide where the others go
-    pins = ", ".join(f"{id}: {held.zones[id]}" for id in staying)
+    pins = ", ".join(f"{id}: {old_stack.zones[id]}" for id in staying)
     yield (
         f"nodes would move to another zone, where their data volumes cannot follow: {moves}. Keep "
         f"them where they are: `pinned: {{{pins}}}`; or make a volume there from a snapshot, with "
@@ -176,17 +181,18 @@ def _moves(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
     )
 
 
-def _moves_at_once(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+def _moves_at_once(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     """Why no more than one node may follow a given volume to another zone; `_moves` speaks of those
     whose volume stays."""
     moving = [
         id
-        for id in sorted(held.zones.keys() & wanted.zones.keys())
-        if held.zones[id] != wanted.zones[id] and held.volumes.get(id) != wanted.volumes.get(id)
+        for id in sorted(old_stack.zones.keys() & new_stack.zones.keys())
+        if old_stack.zones[id] != new_stack.zones[id]
+        and old_stack.volumes.get(id) != new_stack.volumes.get(id)
     ]
     if len(moving) > 1:
         first = moving[0]
-        pins = {**held.zones, first: wanted.zones[first]}
+        pins = {**old_stack.zones, first: new_stack.zones[first]}
         pinned = ", ".join(f"{id}: {zone}" for id, zone in pins.items())
         yield (
             f"node {listed(moving)} would move to other zones, all at once, and so get other "
@@ -196,34 +202,35 @@ def _moves_at_once(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
         )
 
 
-def _other_subnets(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+def _other_subnets(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     """Why nodes must not leave their subnets; `_moves` speaks of those that leave their zone."""
     moving = [
         id
-        for id in sorted(held.subnets.keys() & wanted.subnets.keys())
-        if held.subnets[id] != wanted.subnets[id]
-        and held.zones[id] == wanted.zones[id]
-        and not is_marker(wanted.subnets[id])  # a preview does not know it
+        for id in sorted(old_stack.subnets.keys() & new_stack.subnets.keys())
+        if old_stack.subnets[id] != new_stack.subnets[id]
+        and old_stack.zones[id] == new_stack.zones[id]
+        and not is_marker(new_stack.subnets[id])  # a preview does not know it
     ]
     if moving:
         first, moves = moving[0], f"node {listed(moving)} would move to another subnet"
         yield (
-            f"{moves} (node {first} from {held.subnets[first]} to {wanted.subnets[first]}), all at "
-            "once, and so get other addresses and names, which the first to restart would not find "
-            "yet. Keep `place`, and `vpc` with its `id`, `cidr` and subnets"
+            f"{moves} (node {first} from {old_stack.subnets[first]} to "
+            f"{new_stack.subnets[first]}), all at once, and so get other addresses and names, "
+            "which the first to restart would not find yet. Keep `place`, and `vpc` with its `id`, "
+            "`cidr` and subnets"
         )
 
 
-def _smaller(held: HeldStack, wanted: HeldStack) -> Iterator[str]:
+def _smaller(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     shrinking = [
         id
-        for id in sorted(held.sizes.keys() & wanted.sizes.keys())
-        if wanted.sizes[id] < held.sizes[id]
+        for id in sorted(old_stack.sizes.keys() & new_stack.sizes.keys())
+        if new_stack.sizes[id] < old_stack.sizes[id]
     ]
     if shrinking:
         first = shrinking[0]
         yield (
             f"the data volume of node {listed(shrinking)} would shrink (of node {first} from "
-            f"{held.sizes[first]} to {wanted.sizes[first]} GiB), which EBS cannot do. Keep "
-            f"`size_gib: {held.sizes[first]}`"
+            f"{old_stack.sizes[first]} to {new_stack.sizes[first]} GiB), which EBS cannot do. Keep "
+            f"`size_gib: {old_stack.sizes[first]}`"
         )

@@ -87,26 +87,28 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
         "vpc_id": brokers.vpc_id,
         "names": brokers.plan.apply(_names),
         "ids": ids,
-        "instances": {id: item["instance"] for id, item in ids.items()},
+        "instances": {id: node_ids["instance"] for id, node_ids in ids.items()},
         "reports": validator.reports if validator else None,
         "endpoint_service": brokers.endpoint_service.facts if brokers.endpoint_service else None,
     }
 
 
-def _check_unused(at: ClusterContext, spec: AwsSpec, held: RecordedChanges, change: Change) -> None:
+def _check_unused(
+    at: ClusterContext, spec: AwsSpec, recorded: RecordedChanges, change: Change
+) -> None:
     """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
     not allow it."""
-    going = sorted(leaving(held.proved.plan, change.plan)) if held.proved else []
-    if held.proved is None or not going or not matters(spec.remove):
+    removed = sorted(leaving(recorded.proved.plan, change.plan)) if recorded.proved else []
+    if recorded.proved is None or not removed or not matters(spec.remove):
         return
-    proved, planned = held.proved.plan.brokers, change.plan.brokers
+    proved, planned = recorded.proved.plan.brokers, change.plan.brokers
     staying = {broker.id for broker in proved} & {broker.id for broker in planned}
     parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in sorted(staying)}
     problems = clients.problems(
-        going,
+        removed,
         parameters,
         reader(at.aws, spec.region),
-        gone=change.plan in [applied.plan for applied in held.open],
+        gone=change.plan in [applied.plan for applied in recorded.open],
         progress=pulumi.log.info,
     )
     if reasons := "; ".join(problems):
@@ -116,11 +118,11 @@ def _check_unused(at: ClusterContext, spec: AwsSpec, held: RecordedChanges, chan
         )
 
 
-def _names(made: AwsPlan) -> dict[str, dict[str, str]]:
+def _names(planned: AwsPlan) -> dict[str, dict[str, str]]:
     client = (Scope.INTERNAL, Scope.EXTERNAL)
     return {
         str(id): {str(scope): str(names.hosts[scope]) for scope in client if scope in names.hosts}
-        for id, names in made.names.items()
+        for id, names in planned.names.items()
     }
 
 

@@ -48,9 +48,9 @@ def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
     return (SecurityGroup(HOSTS, tuple(rules)),)
 
 
-def parameter(name: str, what: str) -> str:
-    """The name of the SSM parameter ``what`` of the hosts ``name``."""
-    return f"/earshot/{name}/docker/{what}"
+def parameter(name: str, suffix: str) -> str:
+    """The name of the SSM parameter ``suffix`` of the hosts ``name``."""
+    return f"/earshot/{name}/docker/{suffix}"
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class HostInputs:
     """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
 
-    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
-        opts = self.opts(*after, **options)
+    def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> dict[str, Any]:
+        opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.name, name), "opts": opts}
 
-    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self.component, depends_on=[*after], **options)
+    def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self.component, depends_on=[*dependencies], **options)
 
 
 def answered(name: str) -> frozenset[str]:
@@ -107,15 +107,15 @@ class DockerHostGroup:
         self._listed = self._images()
         self._pulled: dict[str, DockerHostImages] = {}
         self.ready, self.instance_ids = {}, {}
-        existing = [host for host in spec.host_zones if self._full(host) in shared.answered]
-        existing = existing if spec.in_turn else []
-        new = [host for host in spec.host_zones if host not in existing]
-        for host in new:
+        existing_hosts = [host for host in spec.host_zones if self._full(host) in shared.answered]
+        existing_hosts = existing_hosts if spec.in_turn else []
+        new_hosts = [host for host in spec.host_zones if host not in existing_hosts]
+        for host in new_hosts:
             self._make(host, [], [])
-        before: list[pulumi.Resource] = [self.ready[host] for host in new]
-        for host in existing:
-            self._make(host, existing, before)
-            before = [self.ready[host]]
+        predecessors: list[pulumi.Resource] = [self.ready[host] for host in new_hosts]
+        for host in existing_hosts:
+            self._make(host, existing_hosts, predecessors)
+            predecessors = [self.ready[host]]
         self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
 
     def _interface(self, host: str) -> aws.ec2.NetworkInterface:
@@ -165,9 +165,11 @@ class DockerHostGroup:
             description=f"Images that the Docker hosts of {shared.name} pull",
         )
 
-    def _make(self, host: str, known: Sequence[str], before: Sequence[pulumi.Resource]) -> None:
-        """The resources of ``host``, whose instance is touched after ``before``, once the brokers
-        on the other ``known`` hosts are in sync."""
+    def _make(
+        self, host: str, engine_hosts: Sequence[str], predecessors: Sequence[pulumi.Resource]
+    ) -> None:
+        """The resources of ``host``. Its instance changes after ``predecessors``, once the brokers
+        on the other ``engine_hosts`` are in sync."""
         shared, full = self._shared, self._full(host)
         spec, zone = shared.spec, shared.spec.host_zones[host]
         report = aws.ssm.Parameter(
@@ -196,7 +198,7 @@ class DockerHostGroup:
             full,
             {
                 "host": host,
-                "hosts": [self._engine(other) for other in known],
+                "hosts": [self._engine(engine_host) for engine_host in engine_hosts],
                 "wanted": pulumi.Output.all(
                     user_data.apply(digest), settings.type, settings.root_gib, settings.ami or ""
                 ),
@@ -204,7 +206,7 @@ class DockerHostGroup:
                 "answered": full in shared.answered,
                 "seconds": spec.ready_seconds,
             },
-            shared.opts(*before),
+            shared.opts(*predecessors),
         )
         machine = instance(
             shared,

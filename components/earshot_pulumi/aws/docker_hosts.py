@@ -154,10 +154,10 @@ def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
             inputs[key] = {snake_case(name): it for name, it in inputs[key].items()}
     if isinstance(inputs.get("instances"), Mapping):
         inputs["instances"] = {
-            host: {snake_case(key): it for key, it in one.items()}
-            if isinstance(one, Mapping)
-            else one
-            for host, one in inputs["instances"].items()
+            host: {snake_case(key): value for key, value in settings.items()}
+            if isinstance(settings, Mapping)
+            else settings
+            for host, settings in inputs["instances"].items()
         }
     if isinstance(inputs.get("vpc_id"), pulumi.Output):
         inputs["vpc_id"] = VPC_MARK

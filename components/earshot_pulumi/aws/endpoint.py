@@ -79,8 +79,8 @@ class AwsEndpoint(ShapedComponent):
     def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         spec, plan = self._read(name, args)
         network = {key: args[key] for key in self._late if key in args}
-        own = pulumi.ResourceOptions(parent=self)
-        endpoint = module.Endpoint(full_name_of(name), spec, plan, network, own)
+        opts = pulumi.ResourceOptions(parent=self)
+        endpoint = module.Endpoint(full_name_of(name), spec, plan, network, opts)
         outputs: Mapping[str, Any] = endpoint.outputs
         return outputs
 

@@ -59,16 +59,18 @@ class EndpointService(TaggedComponent):
         self.register_outputs({"service_name": service.service_name})
 
     def _own_account(self) -> str:
-        own = pulumi.InvokeOptions(parent=self)
-        partition = aws.get_partition(opts=own).partition
-        return f"arn:{partition}:iam::{aws.get_caller_identity(opts=own).account_id}:root"
+        opts = pulumi.InvokeOptions(parent=self)
+        partition = aws.get_partition(opts=opts).partition
+        return f"arn:{partition}:iam::{aws.get_caller_identity(opts=opts).account_id}:root"
 
 
 def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, int]]:
     """By listener, the balancer's port of each broker, and that of the bootstrap."""
     by_listener: dict[str, dict[str, int]] = {}
     for name in listeners:
-        of_brokers = {node.id: own for node in plan.brokers if (own := node.listener(name))}
+        of_brokers = {
+            node.id: listener for node in plan.brokers if (listener := node.listener(name))
+        }
         by_listener[name] = {str(id): listener.port for id, listener in of_brokers.items()}
         for listener in of_brokers.values():
             if listener.front is not None and listener.front.bootstrap is not None:

@@ -82,10 +82,10 @@ class DockerHostKeysKind(AwsKind):
         if not operation.preview or news["hosts"] is UNKNOWN:
             return super().update(operation, id, olds, news)
         # what is not known would show that every instance is replaced
-        held, names = olds.get("versions") or {}, olds.get("hosts") or {}
+        old_versions, old_names = olds.get("versions") or {}, olds.get("hosts") or {}
         versions = {
-            host: held.get(host, UNKNOWN) if names.get(host) == wanted else UNKNOWN
-            for host, wanted in news["hosts"].items()
+            host: old_versions.get(host, UNKNOWN) if old_names.get(host) == host_names else UNKNOWN
+            for host, host_names in news["hosts"].items()
         }
         return {**news, "versions": versions, "certificate": olds.get("certificate", UNKNOWN)}
 

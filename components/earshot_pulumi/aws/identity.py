@@ -40,19 +40,19 @@ def cluster_identity(
     )
 
 
-def checked(known: str, configured: str | None, attached: str | None) -> str:
-    """``known``, the parameter's value. Raises EarshotError where another id contradicts it."""
-    if attached not in (None, known):
+def checked(id: str, configured: str | None, attached: str | None) -> str:
+    """``id``, the parameter's value. Raises EarshotError where another id contradicts it."""
+    if attached not in (None, id):
         raise EarshotError(
             f"parameter {NAME}",
-            observed=f"is {known}, and the volumes at the instances hold data of {attached}",
+            observed=f"is {id}, and the volumes at the instances hold data of {attached}",
             allowed=f"{attached}",
             remedy="write that value back into the parameter, then run this with --refresh",
         )
-    if configured not in (None, known):
+    if configured not in (None, id):
         raise EarshotError(
             f"cluster_id: {configured}",
-            observed=f"this stack's cluster is {known}, which is in the data of every node",
-            remedy=f"take the key away, or write `cluster_id: {known}`",
+            observed=f"this stack's cluster is {id}, which is in the data of every node",
+            remedy=f"take the key away, or write `cluster_id: {id}`",
         )
-    return known
+    return id

@@ -39,14 +39,14 @@ class SharedInputs:
     leaving: frozenset[str] = frozenset()
     """Listeners that a later change removes; nodes report their clients."""
 
-    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]:
+    def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> dict[str, Any]:
         """The name, tags and options of a resource."""
-        opts = self.opts(*after, **options)
+        opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
 
-    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
-        before = [*self.gate.before, self.preflight, *after]
-        return pulumi.ResourceOptions(parent=self.gate, depends_on=before, **options)
+    def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions:
+        all_dependencies = [*self.gate.before, self.preflight, *dependencies]
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=all_dependencies, **options)
 
     @property
     def approved_digest(self) -> pulumi.Input[str]:
@@ -60,9 +60,11 @@ class Surroundings(Protocol):
     @property
     def images(self) -> Mapping[Architecture, str]: ...
 
-    def named(self, name: str, *after: pulumi.Resource, **options: Any) -> dict[str, Any]: ...
+    def named(
+        self, name: str, *dependencies: pulumi.Resource, **options: Any
+    ) -> dict[str, Any]: ...
 
-    def opts(self, *after: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
+    def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
 
 
 class Profile:
@@ -77,7 +79,7 @@ class Profile:
 def instance(
     shared: Surroundings,
     name: str,
-    wanted: InstanceSpec,
+    spec: InstanceSpec,
     zone: str,
     interface: pulumi.Input[str],
     profile: Profile,
@@ -94,14 +96,14 @@ def instance(
         # an interface, an address and a volume are attached to one instance at a time
         delete_before_replace=True,
         # a newer image does not replace an instance that serves
-        ignore_changes=[] if wanted.ami else ["ami"],
+        ignore_changes=[] if spec.ami else ["ami"],
         # EC2 puts no other architecture under an image, and makes no root volume smaller
-        replacement_trigger=[wanted.arch, wanted.root_gib],
+        replacement_trigger=[spec.arch, spec.root_gib],
     )
     return aws.ec2.Instance(
         **common,
-        ami=wanted.ami or shared.images[wanted.arch],
-        instance_type=wanted.type,
+        ami=spec.ami or shared.images[spec.arch],
+        instance_type=spec.type,
         availability_zone=zone,
         primary_network_interface=aws.ec2.InstancePrimaryNetworkInterfaceArgs(
             network_interface_id=interface
@@ -113,7 +115,7 @@ def instance(
         root_block_device=aws.ec2.InstanceRootBlockDeviceArgs(
             encrypted=True,
             volume_type="gp3",
-            volume_size=wanted.root_gib,
+            volume_size=spec.root_gib,
             delete_on_termination=True,
         ),
         user_data=pulumi.Output.secret(user_data),  # it contains brokers' settings

@@ -1,4 +1,4 @@
-"""What EC2 says of a stack's instances: whether they run, and since when."""
+"""EC2's description of a stack's instances: their state, and their last start."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list
     calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
     with asking(f"instances in {region}", "cannot be described", calls):
         ec2 = client(config, region, "ec2")
-        there = [
+        instances = [
             instance
             for page in ec2.get_paginator("describe_instances").paginate(Filters=filters)
             for reservation in page["Reservations"]
             for instance in reservation["Instances"]
             if instance["State"]["Name"] not in _ENDED
         ]
-        impaired = dict(_impaired(ec2, [instance["InstanceId"] for instance in there]))
+        impaired = dict(_impaired(ec2, [instance["InstanceId"] for instance in instances]))
     return [
         Machine(
             id=instance["InstanceId"],
@@ -74,7 +74,7 @@ def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list
             started=instance["LaunchTime"].timestamp(),
             impaired=impaired.get(instance["InstanceId"], ""),
         )
-        for instance in there
+        for instance in instances
     ]
 
 

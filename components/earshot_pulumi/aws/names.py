@@ -55,8 +55,8 @@ class Names(TaggedComponent):
             for id, address in self.addresses.items()
         }
         self.private_zone: aws.route53.Zone | None = None
-        private = {id: item.private_dns_name for id, item in self.interfaces.items()}
-        public = {id: item.public_dns for id, item in self.addresses.items()}
+        private = {id: interface.private_dns_name for id, interface in self.interfaces.items()}
+        public = {id: address.public_dns for id, address in self.addresses.items()}
         if spec.naming == "zone":
             private, public = self._records()
         self.provisioned = _provisioned(self, spec, private, public, marked)
@@ -94,13 +94,13 @@ class Names(TaggedComponent):
                 ignore_changes=["vpcs"] if self._spec.connected else None,  # others are associated
             ),
         )
-        for name, other in self._spec.connected.items():
-            if other.associate:
+        for name, vpc in self._spec.connected.items():
+            if vpc.associate:
                 aws.route53.ZoneAssociation(
                     f"{self._name}-{name}",
                     zone_id=self.private_zone.zone_id,
-                    vpc_id=other.id,
-                    vpc_region=other.region or self._spec.region,
+                    vpc_id=vpc.id,
+                    vpc_region=vpc.region or self._spec.region,
                     opts=self._opts(),
                 )
 
@@ -118,8 +118,8 @@ class Names(TaggedComponent):
             ).fqdn
 
         private, public = {}, {}
-        for id, item in self.interfaces.items():
-            private[id] = record(id, "private", self.private_zone.zone_id, item.private_ip)
+        for id, interface in self.interfaces.items():
+            private[id] = record(id, "private", self.private_zone.zone_id, interface.private_ip)
             if id in self.addresses and zone.public_zone_id is not None:
                 address = self.addresses[id].public_ip
                 public[id] = record(id, "public", zone.public_zone_id, address)

@@ -113,7 +113,7 @@ class Network(TaggedComponent):
         self._connect("public", public)
         tables = [public]
         shared: aws.ec2.NatGateway | None = None
-        for subnet, made in self._subnets.items():
+        for subnet, resource in self._subnets.items():
             table = public
             if not subnet.public:
                 table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
@@ -128,7 +128,7 @@ class Network(TaggedComponent):
             self._routes.append(
                 aws.ec2.RouteTableAssociation(
                     f"{self._name}-{subnet.name}",
-                    subnet_id=made.id,
+                    subnet_id=resource.id,
                     route_table_id=table.id,
                     opts=pulumi.ResourceOptions(parent=self),
                 )
@@ -149,20 +149,22 @@ class Network(TaggedComponent):
         )
 
     def _connect(self, suffix: str, table: aws.ec2.RouteTable) -> None:
-        for name, other in self._args.connected.items():
+        for name, vpc in self._args.connected.items():
             aws.ec2.Route(
                 f"{self._name}-{suffix}-{name}",
                 route_table_id=table.id,
-                destination_cidr_block=other.cidr,
-                vpc_peering_connection_id=other.peering,
-                transit_gateway_id=other.transit_gateway,
+                destination_cidr_block=vpc.cidr,
+                vpc_peering_connection_id=vpc.peering,
+                transit_gateway_id=vpc.transit_gateway,
                 opts=pulumi.ResourceOptions(parent=self),
             )
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
         suffix = f"nat-{zone[-1]}"
         public = next(
-            made for subnet, made in self._subnets.items() if subnet.public and subnet.zone == zone
+            resource
+            for subnet, resource in self._subnets.items()
+            if subnet.public and subnet.zone == zone
         )
         address = aws.ec2.Eip(**self._named(suffix), domain="vpc")
         return aws.ec2.NatGateway(

@@ -82,20 +82,20 @@ def _archive_problems(olds: Properties, news: Properties, say: Say) -> list[str]
 
 
 def _settings_problems(olds: Properties, news: Properties, say: Say) -> list[str]:
-    version, texts = news["kafka_version"], news["properties"]
-    if texts is UNKNOWN:  # as a name in them is
+    version, new_texts = news["kafka_version"], news["properties"]
+    if new_texts is UNKNOWN:  # as a name in them is
         return []
-    before = olds.get("properties", {}) if version == olds.get("kafka_version") else {}
-    changed = {int(id): text for id, text in texts.items() if before.get(id) != text}
+    old_texts = olds.get("properties", {}) if version == olds.get("kafka_version") else {}
+    changed = {int(id): text for id, text in new_texts.items() if old_texts.get(id) != text}
     return list(refused_settings(version, _refusals(version, changed, say)))
 
 
 def _refusals(version: str, properties: Mapping[int, str], say: Say) -> dict[int, str]:
     if not properties:
         return {}
-    asked = {id: without_references(text) for id, text in properties.items()}
+    texts = {id: without_references(text) for id, text in properties.items()}
     try:
-        refusals = ask_kafka(find_java(), kafka_broker_jars(version), asked).refusals
+        refusals = ask_kafka(find_java(), kafka_broker_jars(version), texts).refusals
     except EarshotError as reason:
         say(f"Kafka has not read the settings beforehand: {reason.line}")
         return {}

@@ -31,8 +31,8 @@ class Remembered:
     def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
         """From the ``resources`` of ``stack``, by their URN."""
         names_of: dict[str, set[str]] = {}
-        for urn, item in resources.items():
-            names_of.setdefault(item["type"], set()).add(
+        for urn, resource in resources.items():
+            names_of.setdefault(resource["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
         ready = {name for kind in types_of("AwsReadiness") for name in names_of.get(kind, ())}
@@ -54,11 +54,11 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     too.
     """
     ids_of: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
-    for urn, item in resources.items():
-        own, whole = f"{stack}-", urn.rpartition("::")[2]
-        if item["type"] in ids_of and whole.startswith(own):
-            name = whole.removeprefix(own)
-            ids_of[item["type"]][item["outputs"]["arn"].rpartition("/")[2]] = name
+    for urn, resource in resources.items():
+        prefix, full_name = f"{stack}-", urn.rpartition("::")[2]
+        if resource["type"] in ids_of and full_name.startswith(prefix):
+            name = full_name.removeprefix(prefix)
+            ids_of[resource["type"]][resource["outputs"]["arn"].rpartition("/")[2]] = name
     nodes = ids_of[_INTERFACE]
     if not nodes:
         return
@@ -66,19 +66,19 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
     subject, call = "network interfaces of the nodes", "ec2:DescribeNetworkInterfaces"
     with asking(subject, "cannot be read", call):
         interfaces = ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
-    others = {
+    instance_of = {
         nodes[interface["NetworkInterfaceId"]]: instance
         for interface in interfaces
         if (instance := interface.get("Attachment", {}).get("InstanceId"))
         and instance not in ids_of[_INSTANCE]
     }
-    if others:
-        others_text = ", ".join(
-            f"{name} on {instance}" for name, instance in sorted(others.items())
+    if instance_of:
+        instances_text = ", ".join(
+            f"{name} on {instance}" for name, instance in sorted(instance_of.items())
         )
         raise EarshotError(
             "nothing was touched: the state of this stack is not that of its nodes",
-            observed=f"nodes run on instances that the state does not have: {others_text}",
+            observed=f"nodes run on instances that the state does not have: {instances_text}",
             allowed="the state that the last update wrote",
             remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
             "an update was cut off before it wrote it, terminate these instances one by one, each "
@@ -86,27 +86,28 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
         )
 
 
-def placed(spec: AwsSpec, known: Remembered) -> AwsSpec:
+def placed(spec: AwsSpec, remembered: Remembered) -> AwsSpec:
     """``spec`` with the place where its brokers are, or will be; raises EarshotError for another.
 
     Another subnet gives every broker another interface, address and name, all of them at once.
     """
-    if known.place is None:
+    if remembered.place is None:
         return spec
-    asked: Place = spec.place or ("public" if spec.directly_external else known.place)
-    if asked != known.place:
-        what, why = f"place: {asked}", ""
+    wanted_place: Place = spec.place or ("public" if spec.directly_external else remembered.place)
+    if wanted_place != remembered.place:
+        change, reason = f"place: {wanted_place}", ""
         if spec.place is None:
-            what, why = "listeners for scope external", "these take `place: public`, and "
+            change, reason = "listeners for scope external", "these take `place: public`, and "
         raise EarshotError(
-            f"nothing was touched: {what}",
-            observed=f"{why}the brokers are in {known.place} subnets; in {asked} ones all would "
-            "get other addresses and names at once, and the first to restart would find no other",
-            allowed=f"`place: {known.place}`, and listeners that it can serve; with `expose: nlb` "
-            "and the address strategy port also external ones in private subnets",
+            f"nothing was touched: {change}",
+            observed=f"{reason}the brokers are in {remembered.place} subnets; in {wanted_place} "
+            "ones all would get other addresses and names at once, and the first to restart would "
+            "find no other",
+            allowed=f"`place: {remembered.place}`, and listeners that it can serve; with `expose: "
+            "nlb` and the address strategy port also external ones in private subnets",
             remedy="mirror the data to another stack; or, with the cluster down meanwhile: set "
             "`data: keep` and `deletion_protection: false`, `pulumi up`, `pulumi destroy`, then "
-            f"`pulumi up` with `place: {asked}`, and with `volumes` and `cluster_id` as the tags "
-            "of the kept volumes have them",
+            f"`pulumi up` with `place: {wanted_place}`, and with `volumes` and `cluster_id` as the "
+            "tags of the kept volumes have them",
         )
-    return spec.at(known.place)
+    return spec.at(remembered.place)

@@ -28,7 +28,7 @@ AT_ONCE = 10
 Read = Callable[[Sequence[str]], dict[str, str]]
 """The values of the parameters that exist, by name."""
 Starts = Callable[[Sequence[str]], Mapping[str, float]]
-"""When EC2 last started each instance of these ids, in seconds since the epoch."""
+"""The last start of each instance by its id, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ class _OnDemand(ModuleType):
                 if file == name and name not in module.__all__:
                     return module
                 # one that is named like its function is hidden by it, as in the whole package
-                vars(self).update({each: getattr(module, each) for each in module.__all__})
+                vars(self).update(
+                    {attribute: getattr(module, attribute) for attribute in module.__all__}
+                )
                 if name in vars(self):
                     return vars(self)[name]
             self._load_all()

@@ -125,12 +125,12 @@ def _known_from_now_on(olds: Properties, news: Properties) -> Properties:
     """
     if "users" not in news:
         return {}
-    known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
-    users = merged(merged(remembered(store), known["users"]), news["users"])
+    old_state, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
+    users = merged(merged(remembered(store), old_state["users"]), news["users"])
     remember(store, users)
     return {
         "users": users,
-        "mechanisms": sorted({*known["mechanisms"], *news["mechanism"].split(",")}),
+        "mechanisms": sorted({*old_state["mechanisms"], *news["mechanism"].split(",")}),
     }
 
 
@@ -150,9 +150,9 @@ def _content(store: Store, props: Properties) -> str:
 
 def _users(store: Store, props: Properties) -> str:
     """The changes that lead from any state of the cluster's users to the wanted one."""
-    known, mechanisms = props["known"], read_mechanisms(props["mechanism"])
-    earlier = [Mechanism(kind) for kind in known["mechanisms"]]
-    inputs = (props["users"], known["users"], mechanisms, earlier, props["logs_in"])
+    state, mechanisms = props["known"], read_mechanisms(props["mechanism"])
+    earlier = [Mechanism(kind) for kind in state["mechanisms"]]
+    inputs = (props["users"], state["users"], mechanisms, earlier, props["logs_in"])
     changed_users = {"passwords": {}, "gone": (), **changes(store, *inputs)}
     return lines(former_users=changed_users.pop("gone"), **changed_users)
 

@@ -63,7 +63,7 @@ class Secured:
                 )
             )
         digest = _version(certificate, users, *(secret.id.apply(str) for secret in secrets))
-        numbers = pulumi.Output.all(**{what: it.pinned for what, it in pinned.items()})
+        numbers = pulumi.Output.all(**{kind: secret.pinned for kind, secret in pinned.items()})
         return pulumi.Output.all(digest, numbers).apply(
             # in the state of an earlier release there are no numbers
             lambda values: aws_secrets.SecretVersions(

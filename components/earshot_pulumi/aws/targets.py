@@ -18,10 +18,10 @@ def health(config: Any, region: str) -> Unhealthy:
     answer."""
 
     def unhealthy(target: Target) -> str:
-        asked = [{"Id": target.address, "Port": target.port}]
+        queries = [{"Id": target.address, "Port": target.port}]
         with _named_errors(region, "described", "DescribeTargetHealth"):
             elb = client(config, region, "elbv2")
-            response = elb.describe_target_health(TargetGroupArn=target.group, Targets=asked)
+            response = elb.describe_target_health(TargetGroupArn=target.group, Targets=queries)
         return _reason(target, response["TargetHealthDescriptions"])
 
     return unhealthy
@@ -34,9 +34,9 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
     Connections that exist go on until the broker closes them.
     """
     with _named_errors(region, "deregistered", "DeregisterTargets"):
-        for group, listed in _by_group(targets).items():
+        for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
-            for target in listed:
+            for target in group_targets:
                 # an interrupted update may have deregistered it
                 with suppress(elb.exceptions.InvalidTargetException):
                     elb.deregister_targets(TargetGroupArn=group, Targets=[target])
@@ -47,9 +47,9 @@ def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[st
     their state. Raises EarshotError."""
     states = []
     with _named_errors(region, "described", "DescribeTargetHealth"):
-        for group, listed in _by_group(targets).items():
+        for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
-            described = elb.describe_target_health(TargetGroupArn=group, Targets=listed)
+            described = elb.describe_target_health(TargetGroupArn=group, Targets=group_targets)
             for description in described["TargetHealthDescriptions"]:
                 state, target = description["TargetHealth"]["State"], description["Target"]
                 if state in SERVED:
@@ -61,9 +61,9 @@ def register(config: Any, region: str, targets: Iterable[Target]) -> None:
     """Lets the balancers of ``region`` send connections to ``targets``; nothing changes for those
     that are registered. Raises EarshotError."""
     with _named_errors(region, "registered", "RegisterTargets"):
-        for group, listed in _by_group(targets).items():
+        for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
-            elb.register_targets(TargetGroupArn=group, Targets=listed)
+            elb.register_targets(TargetGroupArn=group, Targets=group_targets)
 
 
 def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
@@ -73,21 +73,21 @@ def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
     return by_group
 
 
-def _named_errors(region: str, what: str, action: str) -> AbstractContextManager[None]:
-    """A context in which errors of AWS become EarshotErrors: targets cannot be ``what``.
+def _named_errors(region: str, participle: str, action: str) -> AbstractContextManager[None]:
+    """A context in which errors of AWS become EarshotErrors: targets cannot be ``participle``.
 
     ``action`` is the call that the credentials must allow.
     """
     subject = f"targets of the balancer in {region}"
-    return asking(subject, f"cannot be {what}", f"elasticloadbalancing:{action}")
+    return asking(subject, f"cannot be {participle}", f"elasticloadbalancing:{action}")
 
 
-def _reason(target: Target, found: list[Any]) -> str:
+def _reason(target: Target, descriptions: list[Any]) -> str:
     group = target.group.rpartition(":targetgroup/")[2].partition("/")[0]
     where = f"target {target.address}:{target.port} of target group {group}"
-    if not found:
+    if not descriptions:
         return f"{where} is not registered"
-    state = found[0]["TargetHealth"]
+    state = descriptions[0]["TargetHealth"]
     if state["State"] == "healthy":
         return ""
     details = [text for key in ("Reason", "Description") if (text := state.get(key))]

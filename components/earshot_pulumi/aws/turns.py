@@ -102,14 +102,14 @@ class AwsTurn(InternalResource):
 
 
 def _down(
-    others: Iterable[Other], known: Mapping[str, Machine], values: Mapping[str, str]
+    nodes: Iterable[Other], machines: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
     """By node that does not serve, the reason."""
-    for other in others:
+    for node in nodes:
         if reason := _reason(
-            int(other.node), known.get(other.name), values.get(other.parameter, "")
+            int(node.node), machines.get(node.name), values.get(node.parameter, "")
         ):
-            yield int(other.node), reason
+            yield int(node.node), reason
 
 
 def _reason(node: int, machine: Machine | None, text: str) -> str:
@@ -125,10 +125,10 @@ def _reason(node: int, machine: Machine | None, text: str) -> str:
 
 def _refusal(node: int, down: Mapping[int, str]) -> str:
     details = "".join(f"\n  - node {id}: {reason}" for id, reason in sorted(down.items()))
-    others = listed(sorted(down))
+    names = listed(sorted(down))
     return (
-        f"node {node} would be restarted while node {others} is down:{details}\n"
-        f"  Bring node {others} back first: start its instance, or replace a lost one alone "
+        f"node {node} would be restarted while node {names} is down:{details}\n"
+        f"  Bring node {names} back first: start its instance, or replace a lost one alone "
         "(`pulumi up --refresh` with the settings of before). Where the cluster is down as a "
         "whole, `in_turn: false` changes all nodes at once"
     )

@@ -100,9 +100,9 @@ class Validator:
     @property
     def _parameters(self) -> dict[str, str]:
         """By file, the SSM parameter that only the validator and the deployer may read."""
-        stack, own = self._shared.stack, validator_secrets(self._shared.spec)
+        stack, secrets = self._shared.stack, validator_secrets(self._shared.spec)
         return self._spec.secrets | {
-            file: secret_parameter(stack, parameter) for file, parameter in own.items()
+            file: secret_parameter(stack, parameter) for file, parameter in secrets.items()
         }
 
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:

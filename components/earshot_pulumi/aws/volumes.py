@@ -91,10 +91,10 @@ def _id_of(tags: Mapping[str, str]) -> str:
 
 
 def problems(
-    stack: str, spec: AwsSpec, id: int, cluster_id: str | None, there: Any
+    stack: str, spec: AwsSpec, id: int, cluster_id: str | None, volume: Any
 ) -> Iterator[str]:
-    """Why node ``id`` must not get the volume ``there``, as AWS describes it."""
-    tags: Mapping[str, str] = there.tags or {}
+    """Why node ``id`` must not get ``volume``, which is AWS's description."""
+    tags: Mapping[str, str] = volume.tags or {}
     if not tags.get(STACK):
         yield f"is of no stack; allowed: volumes of stack {stack}"
     elif (volume_cluster := _id_of(tags)) != cluster_id:
@@ -112,18 +112,18 @@ def problems(
             f"{_voters(spec)}; voters are in every node's data, and a static quorum cannot change "
             "them"
         )
-    if there.availability_zone != spec.zone_of[id]:
+    if volume.availability_zone != spec.zone_of[id]:
         yield (
-            f"is in {there.availability_zone}, and node {id} in {spec.zone_of[id]}; "
-            f"keep the node there: `pinned: {{{id}: {there.availability_zone}}}`"
+            f"is in {volume.availability_zone}, and node {id} in {spec.zone_of[id]}; "
+            f"keep the node there: `pinned: {{{id}: {volume.availability_zone}}}`"
         )
     size = spec.volume_of(id).size_gib
-    if there.size < size:
+    if volume.size < size:
         yield (
-            f"has {there.size} GiB, and `size_gib` asks for {size}; ask for less, or enlarge it: "
-            f"aws ec2 modify-volume --volume-id {there.volume_id} --size {size}"
+            f"has {volume.size} GiB, and `size_gib` asks for {size}; ask for less, or enlarge it: "
+            f"aws ec2 modify-volume --volume-id {volume.volume_id} --size {size}"
         )
-    if not there.encrypted:
+    if not volume.encrypted:
         yield "is not encrypted; copy it by way of an encrypted snapshot"
 
 

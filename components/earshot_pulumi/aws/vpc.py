@@ -73,8 +73,8 @@ class AwsNetwork(ShapedComponent):
             deletion_protection=spec.deletion_protection,
         )
         module.check_region(network_args.region, self)
-        own = pulumi.ResourceOptions(parent=self)
-        facts: NetworkFacts = module.Network(name, network_args, own).facts
+        opts = pulumi.ResourceOptions(parent=self)
+        facts: NetworkFacts = module.Network(name, network_args, opts).facts
         subnets = {
             key: {zone: id for (zone, beyond), id in facts.subnets.items() if beyond is public}
             for key, public in (("public_subnets", True), ("private_subnets", False))

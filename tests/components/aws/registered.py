@@ -1,6 +1,4 @@
-"""What the component registers with an engine that is none: every registration, in order."""
-
-from __future__ import annotations
+"""Registrations of the component with a double of the engine, in order."""
 
 import logging
 from collections.abc import Callable
@@ -47,16 +45,16 @@ ZONE = "aws:route53/zone:Zone"
 
 @dataclass
 class Answers(mocks.Mocks):
-    """Outputs as AWS and the pack would give them; in a preview, none that is not an input."""
+    """Outputs of AWS and of the policy pack; a preview has only those that are inputs."""
 
     preview: bool = False
     region: str = REGION
     vpc: dict[str, Any] = field(default_factory=dict)
-    """What a VPC that is there has."""
+    """The outputs of an existing VPC."""
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Volumes that are there, by id."""
+    """Existing volumes, by id."""
     state: dict[str, Any] = field(default_factory=dict)
-    """The stack's resources as its last checkpoint has them, by URN."""
+    """The stack's resources in its last checkpoint, by URN."""
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         outputs = gate_provider.outputs(args)
@@ -116,18 +114,14 @@ class Answers(mocks.Mocks):
             "pulumi:pulumi:readStackResourceOutputs": {"outputs": self.state},
         }
         if args.token == "aws:ebs/getEbsVolumes:getEbsVolumes":
-            asked = {it["name"]: it["values"] for it in args.args["filters"]}
-            states = asked.get("status", ["available", "in-use"])
-            listed = (id for id, it in self.volumes.items() if _state(it) in states)
-            return {"ids": list(listed)}
+            filters = {it["name"]: it["values"] for it in args.args["filters"]}
+            states = filters.get("status", ["available", "in-use"])
+            volumes = self.volumes.items()
+            return {"ids": [id for id, it in volumes if it.get("state", "available") in states]}
         if args.token == "aws:ebs/getVolume:getVolume":
-            ((id,),) = [item["values"] for item in args.args["filters"]]
+            ((id,),) = [filter["values"] for filter in args.args["filters"]]
             return self.volumes[id]
         return answers[args.token]
-
-
-def _state(volume: dict[str, Any]) -> str:
-    return str(volume.get("state", "available"))
 
 
 def registered(
@@ -136,31 +130,32 @@ def registered(
     look: Callable[[AwsBrokers], Any] = lambda cluster: cluster.ready.urn,
     remembered: Remembered | None = None,
 ) -> Engine:
-    """What the cluster of ``spec`` registers; ``look`` may read its outputs, and ``remembered`` is
-    the last run's."""
-    answers = answers or Answers()
-    engine = Engine(answers)
-    mocks.set_mocks(answers, "earshot", STACK, answers.preview, monitor=engine)
+    """The registrations of the cluster of ``spec``. ``look`` may read its outputs;
+    ``remembered`` is from the last run."""
 
     def run() -> Any:
         return look(AwsBrokers(deployment_of(STACK), spec, remembered=remembered))
 
-    pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
-    return engine
+    return _registrations(run, answers or Answers())
 
 
-def deployed(
-    state: Path, log: logging.Logger, answers: Answers | None = None, **settings: Any
-) -> Engine:
-    """What the whole stack registers; reports and bundles of it are kept in ``state``."""
-    answers = answers or Answers()
-    engine = Engine(answers)
+def deployed(folder: Path, answers: Answers | None = None, **settings: Any) -> Engine:
+    """The registrations of the whole stack, whose reports and bundles are in ``folder``."""
+
+    def run() -> Any:
+        context = ClusterContext(STACK, pulumi.ResourceOptions(), folder)
+        return deploy(context, read_aws(**settings))["proof"]
+
+    return _registrations(run, answers or Answers())
+
+
+def _registrations(run: Callable[[], Any], answers: Answers) -> Engine:
+    engine, log = Engine(answers), logging.getLogger("earshot.tests.aws")
     mocks.set_mocks(answers, "earshot", STACK, answers.preview, logger=log, monitor=engine)
-
-    def run() -> pulumi.Output[str]:
-        at = ClusterContext(STACK, pulumi.ResourceOptions(), state)
-        proof: pulumi.Output[str] = deploy(at, read_aws(**settings))["proof"]
-        return proof
-
     pulumi.runtime.test(run)()  # type: ignore[no-untyped-call]
     return engine
+
+
+def inputs(engine: Engine, type: str) -> dict[str, dict[str, Any]]:
+    """The inputs of all resources of a type, by name."""
+    return {name: resource.inputs for name, resource in engine.of(type).items()}

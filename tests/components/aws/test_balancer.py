@@ -1,8 +1,5 @@
-"""The balancer that a cluster registers: listeners, targets, groups, names, and what it refuses."""
+"""The balancer of a cluster: its resources, names, rules and refusals."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,18 +12,8 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
 from earshot.rules.registry import FindingState, Severity
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import (
-    ADDRESS,
-    GROUP,
-    INGRESS,
-    INSTANCE,
-    INTERFACE,
-    READY,
-    RECORD,
-    TURN,
-    Answers,
-    registered,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers, inputs, registered
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, TWO_LISTENERS, read_aws, refused
 from tests.user_data.properties import properties_in
@@ -35,13 +22,12 @@ BALANCER = "aws:lb/loadBalancer:LoadBalancer"
 LISTENER = "aws:lb/listener:Listener"
 TARGETS = "aws:lb/targetGroup:TargetGroup"
 ATTACHED = "aws:lb/targetGroupAttachment:TargetGroupAttachment"
-PORTS = {"strategy": "port", "base_port": 9100}
 EXTERNAL = {
     "name": "EXTERNAL",
     "port": 9094,
     "scopes": ["external"],
     "protocol": "SSL",
-    "address": PORTS,
+    "address": {"strategy": "port", "base_port": 9100},
 }
 EXPOSED: dict[str, Any] = {
     "listeners": [INTERNAL, EXTERNAL],
@@ -51,101 +37,91 @@ EXPOSED: dict[str, Any] = {
 NAME = "mine-0123.elb.eu-central-1.amazonaws.com"
 
 
-def external(engine: Engine) -> list[str]:
-    """What brokers advertise on EXTERNAL, as their user data say it."""
-    found = []
-    for item in engine.of(INSTANCE).values():
-        (line,) = (
-            line
-            for line in properties_in(item.inputs["userData"]).splitlines()
-            if line.startswith("advertised.listeners")
-        )
-        found += [text for text in line.split(",") if text.startswith("EXTERNAL")]
-    return found
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return registered(read_aws(**EXPOSED))
 
 
-def test_each_broker_has_a_port_that_leads_to_its_interface() -> None:
-    engine = registered(read_aws(**EXPOSED))
-    assert external(engine) == [f"EXTERNAL://{NAME}:910{id}" for id in (1, 2, 3)]
-    ports = {int(it.inputs["port"]): it.inputs for it in engine.of(LISTENER).values()}
-    assert sorted(ports) == [9100, 9101, 9102, 9103]
+def external_addresses(engine: Engine) -> list[str]:
+    """The addresses that brokers advertise on EXTERNAL, from their user data."""
+    return [
+        address
+        for instance in inputs(engine, aws.INSTANCE).values()
+        for line in properties_in(instance["userData"]).splitlines()
+        if line.startswith("advertised.listeners")
+        for address in line.split(",")
+        if address.startswith("EXTERNAL")
+    ]
+
+
+def test_each_broker_has_a_port_that_leads_to_its_interface(engine: Engine) -> None:
+    assert external_addresses(engine) == [f"EXTERNAL://{NAME}:910{id}" for id in (1, 2, 3)]
+    listeners = {int(it["port"]): it for it in inputs(engine, LISTENER).values()}
+    assert sorted(listeners) == [9100, 9101, 9102, 9103]
+    targets = inputs(engine, ATTACHED)
     for id in (1, 2, 3):
-        (action,) = ports[9100 + id]["defaultActions"]
+        (action,) = listeners[9100 + id]["defaultActions"]
         group = f"mine-external-broker-{id}"
         assert action["targetGroupArn"] == f"arn of {group}"
-        address = engine.of(ATTACHED)[f"{group}-{id}"].inputs
-        assert address["targetId"] == f"10.0.0.{id + 10}" and address["port"] == 9094
-        assert engine.of(TARGETS)[group].inputs["healthCheck"]["port"] == "9094"
-    bootstrap = [name for name in engine.of(ATTACHED) if "bootstrap" in name]
-    assert sorted(bootstrap) == [f"mine-external-bootstrap-{id}" for id in (1, 2, 3)]
-    for item in ports.values():
-        assert item["tcpIdleTimeoutSeconds"] == 660 and item["protocol"] == "TCP"
+        target = targets[f"{group}-{id}"]
+        assert (target["targetId"], target["port"]) == (f"10.0.0.{id + 10}", 9094)
+        assert inputs(engine, TARGETS)[group]["healthCheck"]["port"] == "9094"
+    bootstrap = sorted(name for name in targets if "bootstrap" in name)
+    assert bootstrap == [f"mine-external-bootstrap-{id}" for id in (1, 2, 3)]
+    for listener in listeners.values():
+        assert (listener["tcpIdleTimeoutSeconds"], listener["protocol"]) == (660, "TCP")
 
 
-def test_nothing_of_it_is_public_and_brokers_stay_private() -> None:
-    engine = registered(read_aws(**EXPOSED))
+def test_the_balancer_and_the_brokers_are_private(engine: Engine) -> None:
     balancer = engine.one(BALANCER).inputs
     assert balancer["internal"] is True and balancer["enableCrossZoneLoadBalancing"] is True
     assert balancer["securityGroups"] == ["id of mine-balancer"]
     assert balancer["subnets"] == [f"id of mine-private-{zone}" for zone in "abc"]
-    assert engine.of(ADDRESS).keys() == {"mine-nat-a"}
-    placed = {it.inputs["subnetId"] for it in engine.of(INTERFACE).values()}
-    assert placed == {f"id of mine-private-{zone}" for zone in "abc"}
+    assert engine.of(aws.ADDRESS).keys() == {"mine-nat-a"}
+    subnets = {interface["subnetId"] for interface in inputs(engine, aws.INTERFACE).values()}
+    assert subnets == set(balancer["subnets"])
 
 
-def test_clients_come_in_to_the_balancer_and_the_balancer_to_brokers() -> None:
-    engine = registered(read_aws(**EXPOSED))
-    assert set(engine.of(GROUP)) == {"mine-brokers", "mine-controllers", "mine-balancer"}
-    rules = [it.inputs for it in engine.of(INGRESS).values()]
-    (own,) = (it for it in rules if it["securityGroupId"] == "id of mine-balancer")
-    assert (own["fromPort"], own["toPort"], own["cidrIpv4"]) == (9100, 9103, "203.0.113.0/24")
-    (to_brokers,) = (it for it in rules if it["fromPort"] == 9094)
-    assert to_brokers["referencedSecurityGroupId"] == "id of mine-balancer"
+def test_clients_reach_the_balancer_and_the_balancer_the_brokers(engine: Engine) -> None:
+    assert set(engine.of(aws.GROUP)) == {"mine-brokers", "mine-controllers", "mine-balancer"}
+    rules = inputs(engine, aws.INGRESS).values()
+    (rule,) = (it for it in rules if it["securityGroupId"] == "id of mine-balancer")
+    assert (rule["fromPort"], rule["toPort"], rule["cidrIpv4"]) == (9100, 9103, "203.0.113.0/24")
+    (rule,) = (it for it in rules if it["fromPort"] == 9094)
+    assert rule["referencedSecurityGroupId"] == "id of mine-balancer"
 
 
-def test_a_zone_names_it_and_a_preview_knows_that_it_does_not_know_the_name() -> None:
+def test_a_zone_names_it_and_a_preview_marks_the_name_as_unknown() -> None:
     engine = registered(read_aws(**EXPOSED, **OWN_ZONE))
-    assert external(engine)[0] == "EXTERNAL://kafka.kafka.example.com:9101"
-    records = {it.inputs["type"]: it.inputs for it in engine.of(RECORD).values()}
+    assert external_addresses(engine)[0] == "EXTERNAL://kafka.kafka.example.com:9101"
+    records = {record["type"]: record for record in inputs(engine, aws.RECORD).values()}
     assert records["CNAME"]["records"] == [NAME]
     preview = registered(read_aws(**EXPOSED), Answers(preview=True))
-    node = preview.one(GATE_TYPE).inputs["plan"]["nodes"][0]
-    assert node["listeners"][1]["host"] == {"what": "the balancer"}
-    assert node["listeners"][1]["front"]["group"] == "balancer"
+    listener = preview.one(GATE_TYPE).inputs["plan"]["nodes"][0]["listeners"][1]
+    assert listener["host"] == {"what": "the balancer"}
+    assert listener["front"]["group"] == "balancer"
     assert preview.of(PROVIDER_TYPE)
 
 
-def test_the_wait_for_a_node_is_for_its_targets_too_once_the_balancer_has_them() -> None:
-    engine = registered(read_aws(**EXPOSED))
-    ready = engine.of(READY)
+def test_a_node_is_awaited_with_its_targets_once_the_balancer_has_them(engine: Engine) -> None:
+    readiness, turns = inputs(engine, aws.READY), inputs(engine, aws.TURN)
     for id in (1, 2, 3):
-        (node,) = ready[f"mine-broker-{id}"].inputs["nodes"]
-        groups = (f"mine-external-broker-{id}", "mine-external-bootstrap")
-        wanted = [
-            {"group": f"arn of {group}", "address": f"10.0.0.{id + 10}", "port": 9094}
-            for group in groups
-        ]
-        assert node["targets"] == wanted
-    whole = ready["mine-cluster"]
+        (node,) = readiness[f"mine-broker-{id}"]["nodes"]
+        own, shared = (
+            {"group": f"arn of mine-external-{name}", "address": f"10.0.0.{id + 10}", "port": 9094}
+            for name in (f"broker-{id}", "bootstrap")
+        )
+        assert node["targets"] == [own, shared]
+        for resources in (readiness, turns):
+            assert resources[f"mine-broker-{id}"]["shared_targets"] == [shared]
+    whole = engine.of(aws.READY)["mine-cluster"]
     assert [len(node["targets"]) for node in whole.inputs["nodes"]] == [2, 2, 2]
-    listeners = {urn for urn in whole.request.dependencies if LISTENER in urn}
-    assert len(listeners) == 4
-    (plain, *_) = registered(read_aws(**TWO_LISTENERS)).of(READY).values()
-    assert "targets" not in plain.inputs["nodes"][0], "no difference for stacks without a balancer"
-
-
-def test_the_turn_and_the_wait_of_a_broker_have_its_target_among_others() -> None:
-    engine = registered(read_aws(**EXPOSED))
-    for kind in (TURN, READY):
-        for id in (1, 2, 3):
-            (target,) = engine.of(kind)[f"mine-broker-{id}"].inputs["shared_targets"]
-            assert (target["group"], target["address"]) == (
-                "arn of mine-external-bootstrap",
-                f"10.0.0.{id + 10}",
-            )
-    assert len(engine.of(READY)["mine-cluster"].inputs["shared_targets"]) == 3
-    alone = registered(read_aws(**{**EXPOSED, "brokers": 1}))
-    assert "shared_targets" not in alone.of(TURN)["mine-broker-1"].inputs
+    assert len(whole.inputs["shared_targets"]) == 3
+    assert len({urn for urn in whole.request.dependencies if LISTENER in urn}) == 4
+    single = registered(read_aws(**{**EXPOSED, "brokers": 1}))
+    assert "shared_targets" not in inputs(single, aws.TURN)["mine-broker-1"]
+    (node, *_) = inputs(registered(read_aws(**TWO_LISTENERS)), aws.READY).values()
+    assert "targets" not in node["nodes"][0], "no difference for stacks without a balancer"
 
 
 def test_bootstrap_and_rules_follow_from_it() -> None:
@@ -153,17 +129,17 @@ def test_bootstrap_and_rules_follow_from_it() -> None:
     planned = plan_aws(spec, balancer="kafka-0123.elb.eu-central-1.amazonaws.com")
     bootstrap = Contract.of(planned.plan, "mine", "aws").listener("EXTERNAL").bootstrap
     assert bootstrap == "kafka-0123.elb.eu-central-1.amazonaws.com:9100"
-    found = check_planned(spec, planned, ResolverPolicy(timeout=1))
-    certain = [it for it in found.findings if it.state is FindingState.VIOLATED]
+    findings = check_planned(spec, planned, ResolverPolicy(timeout=1)).findings
+    violations = [it for it in findings if it.state is FindingState.VIOLATED]
     # without its own server no name of AWS resolves here; nothing else is wrong
-    assert {it.rule for it in certain if it.severity is Severity.ERROR} <= {"KL011"}
-    assert not {it.rule for it in certain} & {"KL007", "KL009", "KL024", "KL025"}
+    assert {it.rule for it in violations if it.severity is Severity.ERROR} <= {"KL011"}
+    assert not {it.rule for it in violations} & {"KL007", "KL009", "KL024", "KL025"}
 
 
 def test_a_short_idle_time_out_is_a_warning() -> None:
     spec = read_aws(**{**EXPOSED, "expose": {"idle_seconds": 350}})
-    found = check_planned(spec, plan_aws(spec), ResolverPolicy(timeout=1)).findings
-    (warning,) = (it for it in found if it.rule == "KL025")
+    findings = check_planned(spec, plan_aws(spec), ResolverPolicy(timeout=1)).findings
+    (warning,) = (it for it in findings if it.rule == "KL025")
     assert "drops them after 350 s" in warning.observed and "600 s" in warning.observed
 
 
@@ -192,22 +168,18 @@ def test_a_short_idle_time_out_is_a_warning() -> None:
     ],
 )
 def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
-    found = refused(**{**EXPOSED, **changes})
-    assert any(problem in line for line in found), found
+    problems = refused(**{**EXPOSED, **changes})
+    assert any(problem in line for line in problems), problems
 
 
-def test_forty_nine_brokers_fit() -> None:
-    assert read_aws(**EXPOSED, brokers=49).balanced == ("EXTERNAL",)
-
-
-def test_an_internal_balancer_needs_no_public_zone(tmp_path: Path) -> None:
+def test_an_internal_balancer_needs_no_public_zone() -> None:
     spec = read_aws(**EXPOSED, naming="zone", zone={"name": "kafka.example.com"})
     assert isinstance(spec, AwsSpec) and not spec.public
-    unknown = plan_aws(spec).plan.brokers[0].listener("EXTERNAL")
-    assert unknown is not None and unknown.host == UnknownHost("the record of the balancer")
+    listener = plan_aws(spec).plan.brokers[0].listener("EXTERNAL")
+    assert listener is not None and listener.host == UnknownHost("the record of the balancer")
 
 
-def test_resources_grow_with_the_brokers() -> None:
-    few, many = (len(registered(read_aws(**EXPOSED, brokers=n)).seen) for n in (10, 40))
-    most = len(registered(read_aws(**EXPOSED, brokers=49)).seen)
+def test_resources_grow_with_the_brokers_up_to_forty_nine() -> None:
+    assert read_aws(**EXPOSED, brokers=49).balanced == ("EXTERNAL",)
+    few, many, most = (len(registered(read_aws(**EXPOSED, brokers=n)).seen) for n in (10, 40, 49))
     assert (many - few) / 30 == (most - many) / 9

@@ -1,6 +1,4 @@
-"""What the component registers: which resources, with which inputs, below and after which."""
-
-from __future__ import annotations
+"""Resources of the brokers: inputs, parents and order. All inputs are in test_registrations."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,26 +11,8 @@ from earshot_pulumi.gate import PROVIDER_TYPE
 from google.protobuf import json_format
 
 from earshot.errors import EarshotError
-from tests.components.aws.registered import (
-    ADDRESS,
-    ASSOCIATION,
-    ATTACHMENT,
-    GATE,
-    GROUP,
-    INGRESS,
-    INSTANCE,
-    INTERFACE,
-    PARAMETER,
-    PREFLIGHT,
-    READY,
-    RECORD,
-    SUBNET,
-    TURN,
-    VPC,
-    ZONE,
-    Answers,
-    registered,
-)
+from tests.components.aws import registered as aws
+from tests.components.aws.registered import Answers, inputs, registered
 from tests.components.engine_double import Engine
 from tests.components.plain_inputs import secret_inputs, visible
 from tests.config.aws_documents import ONE_LISTENER, OWN_ZONE, TWO_LISTENERS, ZONES, read_aws
@@ -43,9 +23,12 @@ SEPARATE = {"controllers": {"mode": "separate"}}
 
 
 def hosts(engine: Engine) -> dict[int, list[Any]]:
-    """What the gate shows the pack, by node id."""
-    plan = engine.one(GATE).inputs["plan"]
-    return {int(node["id"]): [item["host"] for item in node["listeners"]] for node in plan["nodes"]}
+    """The hosts of all listeners in the gate, by node id."""
+    plan = engine.one(aws.GATE).inputs["plan"]
+    return {
+        int(node["id"]): [listener["host"] for listener in node["listeners"]]
+        for node in plan["nodes"]
+    }
 
 
 @pytest.mark.parametrize(
@@ -69,126 +52,86 @@ def hosts(engine: Engine) -> dict[int, list[Any]]:
         ({**TWO_LISTENERS, **OWN_ZONE}, ["broker-1.kafka.example.com"] * 3),
     ],
 )
-def test_names_are_those_that_were_given(settings: dict[str, Any], first: list[str]) -> None:
+def test_brokers_advertise_the_provisioned_names(
+    settings: dict[str, Any], first: list[str]
+) -> None:
     engine = registered(read_aws(**settings))
     assert hosts(engine)[1] == first
-    for id, shown in hosts(engine).items():
-        text = engine.of(INSTANCE)[f"mine-broker-{id}"].inputs["userData"]
-        assert all(f"://{host}:" in properties_in(text) for host in shown)
+    for id, names in hosts(engine).items():
+        text = inputs(engine, aws.INSTANCE)[f"mine-broker-{id}"]["userData"]
+        assert all(f"://{host}:" in properties_in(text) for host in names)
 
 
 def test_names_come_before_the_gate_and_the_gate_before_instances() -> None:
     engine = registered(read_aws(**TWO_LISTENERS, **OWN_ZONE))
-    gate, approval = engine.one(GATE), engine.one(PROVIDER_TYPE)
-    for type in (INTERFACE, ADDRESS, RECORD, ZONE):
-        assert all(engine.before(item, gate) for item in engine.of(type).values())
-    for item in engine.of(INSTANCE).values():
-        assert item.is_below(gate) and item.depends_on(approval)
+    gate, approval = engine.one(aws.GATE), engine.one(PROVIDER_TYPE)
+    for type in (aws.INTERFACE, aws.ADDRESS, aws.RECORD, aws.ZONE):
+        assert all(engine.before(resource, gate) for resource in engine.of(type).values())
+    for instance in engine.of(aws.INSTANCE).values():
+        assert instance.is_below(gate) and instance.depends_on(approval)
     assert approval.is_below(gate)
 
 
 def test_one_node_is_touched_after_the_last_is_ready() -> None:
     engine = registered(read_aws(**SEPARATE))
     order = ["broker-1", "broker-2", "broker-3", *(f"controller-1000{n}" for n in (1, 2, 3))]
-    instances, ready = engine.of(INSTANCE), engine.of(READY)
+    instances, ready = engine.of(aws.INSTANCE), engine.of(aws.READY)
     assert list(instances) == [f"mine-{name}" for name in order]
     for name in order:
-        assert ready[f"mine-{name}"].depends_on(engine.of(ATTACHMENT)[f"mine-{name}"])
+        assert ready[f"mine-{name}"].depends_on(engine.of(aws.ATTACHMENT)[f"mine-{name}"])
     for last, following in pairwise(order):
         assert engine.before(ready[f"mine-{last}"], instances[f"mine-{following}"])
     whole = ready["mine-cluster"]
     assert whole.depends_on(ready[f"mine-{order[-1]}"])
-    assert [int(item["node"]) for item in whole.inputs["nodes"]] == list(
-        read_aws(**SEPARATE).node_ids
-    )
+    node_ids = [int(node["node"]) for node in whole.inputs["nodes"]]
+    assert node_ids == list(read_aws(**SEPARATE).node_ids)
 
 
-def test_only_brokers_for_external_clients_have_an_address_beyond() -> None:
-    assert not registered(read_aws()).of(ASSOCIATION)
+def test_brokers_have_public_addresses_for_external_clients_or_in_public_subnets() -> None:
+    """In public subnets also without a listener for scope external: it is their way out."""
+    assert not registered(read_aws()).of(aws.ASSOCIATION)
     engine = registered(read_aws(**SEPARATE, **TWO_LISTENERS))
-    assert sorted(engine.of(ASSOCIATION)) == [f"mine-broker-{id}" for id in (1, 2, 3)]
-    for name, item in engine.of(ASSOCIATION).items():
-        assert item.inputs["networkInterfaceId"] == f"id of {name}"
-        assert engine.of(INSTANCE)[name].depends_on(item)
-    subnets = {name: it.inputs["subnetId"] for name, it in engine.of(INTERFACE).items()}
-    assert subnets["mine-broker-2"] == "id of mine-public-b"
-    assert subnets["mine-controller-10002"] == "id of mine-private-b"
-
-
-def test_groups_open_each_port_to_its_clients() -> None:
-    clients = {"ranges": {"office": "203.0.113.0/24"}, "groups": {"app": "sg-0123abcd"}}
-    engine = registered(read_aws(**{**TWO_LISTENERS, "clients": clients}, **SEPARATE))
-    sources = ("cidrIpv4", "referencedSecurityGroupId")
-    found = {
-        (
-            it.inputs["securityGroupId"],
-            int(it.inputs["fromPort"]),
-            int(it.inputs["toPort"]),
-            next(it.inputs[key] for key in sources if it.inputs.get(key)),
-        )
-        for it in engine.of(INGRESS).values()
-    }
-    brokers, controllers = (f"id of mine-{name}" for name in ("brokers", "controllers"))
-    assert found == {
-        (brokers, 19092, 19092, brokers),
-        (brokers, 19092, 19092, "10.0.0.0/16"),
-        (brokers, 19092, 19092, "sg-0123abcd"),
-        (brokers, 9092, 9092, "203.0.113.0/24"),
-        (controllers, 29092, 29092, brokers),
-        (controllers, 29092, 29092, controllers),
-    }
-    assert set(engine.of(GROUP)) == {"mine-brokers", "mine-controllers"}
-
-
-def test_own_names_have_a_record_in_each_zone() -> None:
-    engine = registered(read_aws(brokers=1, **TWO_LISTENERS, **OWN_ZONE))
-    found = {
-        name: (it.inputs["zoneId"], it.inputs["name"], it.inputs["records"])
-        for name, it in engine.of(RECORD).items()
-    }
-    assert found == {
-        "mine-broker-1-private": ("ZPRIVATE", "broker-1.kafka.example.com", ["10.0.0.11"]),
-        "mine-broker-1-public": ("Z0123456789ABC", "broker-1.kafka.example.com", ["198.51.100.11"]),
-    }
-    (vpc,) = engine.one(ZONE).inputs["vpcs"]
-    assert vpc == {"vpcId": "id of mine", "vpcRegion": "eu-central-1"}
+    assert sorted(engine.of(aws.ASSOCIATION)) == [f"mine-broker-{id}" for id in (1, 2, 3)]
+    for name, association in engine.of(aws.ASSOCIATION).items():
+        assert association.inputs["networkInterfaceId"] == f"id of {name}"
+        assert engine.of(aws.INSTANCE)[name].depends_on(association)
+    interfaces = inputs(engine, aws.INTERFACE)
+    assert interfaces["mine-broker-2"]["subnetId"] == "id of mine-public-b"
+    assert interfaces["mine-controller-10002"]["subnetId"] == "id of mine-private-b"
+    engine = registered(read_aws(place="public"))
+    assert len(engine.of(aws.ASSOCIATION)) == 3
+    assert inputs(engine, aws.INTERFACE)["mine-broker-2"]["subnetId"] == "id of mine-public-b"
 
 
 @pytest.mark.parametrize("naming", [{}, OWN_ZONE])
 def test_a_first_preview_shows_everything_but_the_hosts(naming: dict[str, Any]) -> None:
     spec = read_aws(**TWO_LISTENERS, **naming)
     engine, real = registered(spec, PREVIEW), registered(spec)
-    shown = hosts(engine)
-    assert {id: len(items) for id, items in shown.items()} == {1: 3, 2: 3, 3: 3}
-    assert all(set(item) == {"what"} for items in shown.values() for item in items)
+    assert {id: len(names) for id, names in hosts(engine).items()} == {1: 3, 2: 3, 3: 3}
+    assert all(set(name) == {"what"} for names in hosts(engine).values() for name in names)
     assert sorted(it.urn for it in engine.seen) == sorted(it.urn for it in real.seen)
-    inputs = engine.of(INSTANCE)["mine-broker-1"].inputs
-    assert pulumi.contains_unknowns(inputs["userData"])
+    assert pulumi.contains_unknowns(inputs(engine, aws.INSTANCE)["mine-broker-1"]["userData"])
     assert engine.one(PROVIDER_TYPE).inputs["plan"]
 
 
-def test_a_vpc_that_is_there_is_taken_as_it_is() -> None:
+def test_an_existing_vpc_stays_unchanged() -> None:
     vpc = {
         "id": "vpc-0123abcd",
         "cidr": "10.1.0.0/16",
         "zones": ZONES[:2],
         "public_subnets": {ZONES[0]: "subnet-0000000a", ZONES[1]: "subnet-0000000b"},
     }
-    there = {
-        "id": "vpc-0123abcd",
-        "cidrBlock": "10.1.0.0/16",
-        "enableDnsSupport": True,
-        "enableDnsHostnames": False,
-    }
+    dns: dict[str, Any] = {"enableDnsSupport": True, "enableDnsHostnames": False}
+    outputs = {**dns, "id": vpc["id"], "cidrBlock": vpc["cidr"]}
     spec = read_aws(brokers=2, vpc=vpc, **TWO_LISTENERS)
-    engine = registered(spec, Answers(vpc=there))
-    assert not engine.of(VPC) and not engine.of(SUBNET)
-    subnets = {name: it.inputs["subnetId"] for name, it in engine.of(INTERFACE).items()}
-    assert [subnets[name] for name in sorted(subnets)] == ["subnet-0000000a", "subnet-0000000b"]
+    engine = registered(spec, Answers(vpc=outputs))
+    assert not engine.of(aws.VPC) and not engine.of(aws.SUBNET)
+    subnets = [interface["subnetId"] for interface in inputs(engine, aws.INTERFACE).values()]
+    assert sorted(subnets) == ["subnet-0000000a", "subnet-0000000b"]
     # without the attribute nothing declares a public name, and the pack is not told otherwise
-    assert engine.one(GATE).inputs["cloud"]["declared"] == []
+    assert engine.one(aws.GATE).inputs["cloud"]["declared"] == []
     with pytest.raises(EarshotError, match=r"write vpc.cidr: 10.9.0.0/16"):
-        registered(spec, Answers(vpc={**there, "cidrBlock": "10.9.0.0/16"}))
+        registered(spec, Answers(vpc={**outputs, "cidrBlock": "10.9.0.0/16"}))
 
 
 def test_another_region_is_refused() -> None:
@@ -198,6 +141,23 @@ def test_another_region_is_refused() -> None:
 
 def of_type(type: str, **rest: Any) -> dict[str, Any]:
     return {"instance": {"type": type, **rest}}
+
+
+def broker_inputs(**settings: Any) -> tuple[Any, ...]:
+    """Of broker 1: its incarnation, the turn's wish, the awaited node, and what replaces it."""
+    incarnations: dict[str, str] = {}
+
+    def look(cluster: AwsBrokers) -> pulumi.Output[None]:
+        return pulumi.Output.all(**cluster.incarnations).apply(incarnations.update)
+
+    engine = registered(read_aws(cluster_id="5L6g3nShT-eMCtK-X86swQ", **settings), look=look)
+    assert incarnations.keys() == {"1", "2", "3"}
+    assert incarnations["1"].startswith("id of mine-broker-1 ")
+    instance = engine.of(aws.INSTANCE)["mine-broker-1"]
+    trigger = json_format.MessageToDict(instance.request.replacement_trigger)
+    awaited = inputs(engine, aws.READY)["mine-broker-1"]["nodes"]
+    wanted = inputs(engine, aws.TURN)["mine-broker-1"]["wanted"]
+    return incarnations["1"], wanted, awaited, (trigger, instance.inputs["userData"])
 
 
 @pytest.mark.parametrize(
@@ -210,39 +170,25 @@ def of_type(type: str, **rest: Any) -> dict[str, Any]:
         ({"volume": {"size_gib": 200}}, False, False),
     ],
 )
-def test_what_stops_an_instance_is_a_change_of_its_node(
+def test_a_change_that_stops_an_instance_changes_its_incarnation_and_wait(
     settings: dict[str, Any], restarts: bool, replaces: bool
 ) -> None:
-    """A restart in place is in what is waited for and in the incarnation, as a replacement is: by
-    other user data, or by what EC2 cannot change in place."""
-
-    def made(**settings: Any) -> tuple[Any, ...]:
-        found: list[dict[str, str]] = []
-
-        def look(cluster: AwsBrokers) -> pulumi.Output[None]:
-            return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
-
-        engine = registered(read_aws(cluster_id="5L6g3nShT-eMCtK-X86swQ", **settings), look=look)
-        instance = engine.of(INSTANCE)["mine-broker-1"]
-        trigger = json_format.MessageToDict(instance.request.replacement_trigger)
-        awaited = engine.of(READY)["mine-broker-1"].inputs["nodes"]
-        wanted = engine.of(TURN)["mine-broker-1"].inputs["wanted"]
-        return found[0]["1"], wanted, awaited, (trigger, instance.inputs["userData"])
-
-    before, after = made(), made(**settings)
-    assert (before[0] != after[0]) is (before[1] != after[1]) is restarts
-    assert before[2] != after[2] or not restarts, "it is waited for"
-    assert (before[3] != after[3]) is replaces
+    """A restart in place does, as a replacement by other user data, or by what EC2 cannot change in
+    place."""
+    old, new = broker_inputs(), broker_inputs(**settings)
+    assert (old[0] != new[0]) is (old[1] != new[1]) is restarts
+    assert old[2] != new[2] or not restarts, "it is waited for"
+    assert (old[3] != new[3]) is replaces
 
 
 def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
-    held = Remembered(True, frozenset({"broker-1", "broker-2", "controller-10001"}))
+    remembered = Remembered(True, frozenset({"broker-1", "broker-2", "controller-10001"}))
     spec = read_aws(brokers=3, controllers={"mode": "separate", "count": 1})
-    engine = registered(spec, remembered=held)
-    turns, instances = engine.of(TURN), engine.of(INSTANCE)
+    engine = registered(spec, remembered=remembered)
+    turns, instances = engine.of(aws.TURN), engine.of(aws.INSTANCE)
     for name, turn in turns.items():
         assert engine.before(turn, instances[name])
-        assert turn.depends_on(engine.one(PREFLIGHT))
+        assert turn.depends_on(engine.one(aws.PREFLIGHT))
         assert turn.inputs["wanted"][1:] == [spec.instance_of(int(turn.inputs["node"])).type, ""]
     others = {
         name: [int(it["node"]) for it in turn.inputs["others"]] for name, turn in turns.items()
@@ -255,53 +201,27 @@ def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
     }
     (first, *_) = turns["mine-broker-1"].inputs["others"]
     assert (first["name"], first["parameter"]) == ("mine-broker-2", "/earshot/mine/broker-2")
-    assert all(it.inputs["in_turn"] is True for it in engine.of(READY).values())
-    for other, known in ((spec, Remembered()), (read_aws(in_turn=False), held)):
-        engine = registered(other, remembered=known)
-        assert all(it.inputs["others"] == [] for it in engine.of(TURN).values())
-        assert all(it.inputs["in_turn"] is False for it in engine.of(READY).values())
-
-
-def test_a_report_is_never_written_over_by_an_update() -> None:
-    found = registered(read_aws()).of(PARAMETER)
-    del found["mine-cluster-id"]  # which no node writes
-    for item in found.values():
-        assert set(item.request.ignoreChanges) == {"insecureValue", "value", "description"}
-
-
-def test_brokers_have_an_address_beyond_where_they_are_in_public_subnets() -> None:
-    """Also without a listener for scope external: it is their way out."""
-    engine = registered(read_aws(place="public"))
-    assert len(engine.of(ASSOCIATION)) == 3
-    subnets = {name: it.inputs["subnetId"] for name, it in engine.of(INTERFACE).items()}
-    assert subnets["mine-broker-2"] == "id of mine-public-b"
+    assert all(it.inputs["in_turn"] is True for it in engine.of(aws.READY).values())
+    for settings, last in ((spec, Remembered()), (read_aws(in_turn=False), remembered)):
+        engine = registered(settings, remembered=last)
+        assert all(turn["others"] == [] for turn in inputs(engine, aws.TURN).values())
+        assert all(node["in_turn"] is False for node in inputs(engine, aws.READY).values())
 
 
 def test_a_gate_that_is_off_is_said_to_be() -> None:
     engine = registered(read_aws(gate="off"))
     assert not engine.of(PROVIDER_TYPE)
-    assert all(item.is_below(engine.one(GATE)) for item in engine.of(INSTANCE).values())
+    assert all(it.is_below(engine.one(aws.GATE)) for it in engine.of(aws.INSTANCE).values())
 
 
 def test_settings_are_secrets_wherever_pulumi_keeps_them() -> None:
     engine = registered(read_aws(extra={"num.io.threads": "4"}))
-    assert secret_inputs(engine.one(GATE).request) == {"plan"}
-    assert secret_inputs(engine.one(PREFLIGHT).request) == {"properties"}
-    assert [secret_inputs(it.request) for it in engine.of(INSTANCE).values()] == [{"userData"}] * 3
+    assert secret_inputs(engine.one(aws.GATE).request) == {"plan"}
+    assert secret_inputs(engine.one(aws.PREFLIGHT).request) == {"properties"}
+    assert [secret_inputs(it.request) for it in engine.of(aws.INSTANCE).values()] == [
+        {"userData"}
+    ] * 3
     assert [it.urn for it in engine.seen if "num.io.threads" in visible(it.request)] == []
-
-
-def test_an_incarnation_is_an_instance_with_its_user_data() -> None:
-    found: list[dict[str, str]] = []
-
-    def look(cluster: AwsBrokers) -> pulumi.Output[None]:
-        return pulumi.Output.all(**cluster.incarnations).apply(lambda it: found.append(it))
-
-    registered(read_aws(heap="1g"), look=look)
-    registered(read_aws(heap="2g"), look=look)
-    assert found[0].keys() == {"1", "2", "3"}
-    assert found[0]["1"].startswith("id of mine-broker-1 ")
-    assert all(found[0][id] != found[1][id] for id in found[0])
 
 
 def test_no_node_depends_on_more_the_more_nodes_there_are() -> None:
@@ -309,8 +229,8 @@ def test_no_node_depends_on_more_the_more_nodes_there_are() -> None:
 
     def dependencies(brokers: int) -> dict[str, int]:
         engine = registered(read_aws(brokers=brokers, **TWO_LISTENERS, **OWN_ZONE))
-        own = [item for item in engine.seen if item.name.endswith("-broker-2")]
-        return {item.urn: len(item.request.dependencies) for item in own}
+        resources = [it for it in engine.seen if it.name.endswith("-broker-2")]
+        return {resource.urn: len(resource.request.dependencies) for resource in resources}
 
     few, many = dependencies(3), dependencies(12)
     assert few == many

@@ -1,7 +1,5 @@
 """Clients of listeners that go, as nodes report them: newer reports count, and silence is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ from earshot.user_data.boot import NodeState
 from tests.components.aws.test_reports import ONE, TWO, Parameters, report
 
 GOING = ["EXTERNAL"]
+LATER = "2026-01-01T00:00:09Z"
 UNKNOWN = "EXTERNAL would go, and whether clients are connected is not known"
 FIX = (
     ". Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
@@ -22,8 +21,8 @@ def reported(read: Parameters, seconds: float = 5, **options: Any) -> list[str]:
     return list(problems(GOING, {1: "/p/1", 2: "/p/2"}, read, poll=0, seconds=seconds, **options))
 
 
-def look(one: str, two: str) -> dict[str, str]:
-    return {"/p/1": one, "/p/2": two}
+def look(first: str, second: str) -> dict[str, str]:
+    return {"/p/1": first, "/p/2": second}
 
 
 def counted(node: Any, at: int, **origins: int) -> str:
@@ -32,12 +31,12 @@ def counted(node: Any, at: int, **origins: int) -> str:
 
 
 def test_no_client_is_connected() -> None:
-    said: list[str] = []
+    lines: list[str] = []
     read = Parameters(
         look(counted(ONE, 1, _a=4), counted(TWO, 1)), look(counted(ONE, 2), counted(TWO, 2))
     )
-    assert reported(read, progress=said.append) == []
-    assert said == ["asking brokers who uses EXTERNAL; they report every 15 s"]
+    assert reported(read, progress=lines.append) == []
+    assert lines == ["asking brokers who uses EXTERNAL; they report every 15 s"]
 
 
 def test_each_address_is_counted_over_all_brokers() -> None:
@@ -56,38 +55,33 @@ def test_clients_of_a_listener_that_stays_do_not_matter() -> None:
     assert reported(read) == []
 
 
-def test_a_broker_that_reports_nothing_new_is_not_known() -> None:
-    read = Parameters(
-        look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2, a_b=1), counted(TWO, 1))
-    )
-    used, unknown = reported(read, seconds=0)
+FAILED = report(TWO, NodeState.FAILED, detail="a full disk")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "reason", "seconds"),
+    [
+        (counted(TWO, 1), counted(TWO, 1), "no new report", 0),
+        ("", "", "no new report", 0),
+        ("nothing yet", "nothing yet", "no new report", 0),
+        (counted(TWO, 1), FAILED, "it reports failed a full disk", 5),
+        (counted(TWO, 1), report(TWO, at=LATER), "it could not count connections", 5),
+    ],
+)
+def test_clients_of_a_broker_without_a_new_count_are_unknown(
+    first: str, last: str, reason: str, seconds: float
+) -> None:
+    looks = look(counted(ONE, 1), first), look(counted(ONE, 2, a_b=1), last)
+    used, unknown = reported(Parameters(*looks), seconds=seconds)
     assert "has 1 connection of clients: 1 from a.b" in used
-    assert unknown == (f"{UNKNOWN} (node 2: no new report){FIX}")
-
-
-@pytest.mark.parametrize("first", ["", "nothing yet"])
-def test_a_broker_that_never_reported_is_not_known(first: str) -> None:
-    read = Parameters(look(counted(ONE, 1), first), look(counted(ONE, 2), first))
-    assert reported(read, seconds=0) == [f"{UNKNOWN} (node 2: no new report){FIX}"]
-
-
-def test_a_broker_that_does_not_serve_is_not_known() -> None:
-    failed = report(TWO, NodeState.FAILED, detail="a full disk")
-    read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2), failed))
-    assert reported(read) == [f"{UNKNOWN} (node 2: it reports failed a full disk){FIX}"]
-
-
-def test_what_a_broker_could_not_count_is_not_known() -> None:
-    uncounted = report(TWO, at="2026-01-01T00:00:09Z")
-    read = Parameters(look(counted(ONE, 1), counted(TWO, 1)), look(counted(ONE, 2), uncounted))
-    assert reported(read) == [f"{UNKNOWN} (node 2: it could not count connections){FIX}"]
+    assert unknown == f"{UNKNOWN} (node 2: {reason}){FIX}"
 
 
 def test_a_broker_that_starts_is_waited_for() -> None:
     starting = report(TWO, NodeState.STARTING)
     read = Parameters(
         look(counted(ONE, 1), starting),
-        look(counted(ONE, 2), report(TWO, NodeState.STARTING, at="2026-01-01T00:00:09Z")),
+        look(counted(ONE, 2), report(TWO, NodeState.STARTING, at=LATER)),
         look(counted(ONE, 3), counted(TWO, 3, a_b=1)),
     )
     (used,) = reported(read)
@@ -98,7 +92,7 @@ def test_brokers_that_were_not_to_report_clients_are_not_waited_for() -> None:
     read = Parameters(look(report(ONE), report(TWO)))
     why = "clients are counted from the step on that marks a listener as leaving"
     assert reported(read) == [f"{UNKNOWN} (node 1, 2: {why}){FIX}"]
-    assert read.asked == 1
+    assert read.count == 1
 
 
 def test_a_change_that_was_begun_goes_on_where_a_broker_has_lost_the_listener() -> None:

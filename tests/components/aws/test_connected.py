@@ -1,7 +1,5 @@
 """Connected VPCs: what a cluster registers for them, and what the gate says of their clients."""
 
-from __future__ import annotations
-
 import pytest
 
 from earshot.checks.connected import with_lookups
@@ -11,7 +9,7 @@ from earshot.facts.cloud import Cloud
 from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import AwsPlan, ProvisionedNames, plan_aws
 from earshot.rules.registry import Finding, FindingState
-from tests.components.aws.registered import INGRESS, ZONE, registered
+from tests.components.aws.registered import INGRESS, ZONE, inputs, registered
 from tests.config.aws_documents import OWN_ZONE, read_aws
 from tests.config.test_connected import MORE, OTHER
 from tests.doubles.resolvers import TableAsked
@@ -33,36 +31,28 @@ def planned_with_names(spec: AwsSpec) -> AwsPlan:
 def findings(spec: AwsSpec, planned: AwsPlan | None = None) -> list[Finding]:
     """What the gate says of connected VPCs."""
     planned = planned or planned_with_names(spec)
-    found = check_planned(spec, planned, ResolverPolicy(timeout=0.5))
-    return [it for it in found.findings if it.rule == "KL026"]
+    checked = check_planned(spec, planned, ResolverPolicy(timeout=0.5))
+    return [it for it in checked.findings if it.rule == "KL026"]
 
 
-def test_the_zone_is_associated_and_every_subnet_has_routes() -> None:
+def test_the_zone_is_associated_and_subnets_and_groups_admit_the_vpcs() -> None:
     engine = registered(read_aws(connected=BOTH, **OWN_ZONE))
-    associated = [it.inputs for it in engine.of(ASSOCIATION).values()]
-    assert [(it["vpcId"], it["vpcRegion"]) for it in associated] == [
+    associations = inputs(engine, ASSOCIATION).values()
+    assert [(it["vpcId"], it["vpcRegion"]) for it in associations] == [
         ("vpc-0123abcd", "eu-central-1"),
         ("vpc-0456abcd", "eu-west-1"),
     ]
     assert engine.one(ZONE).request.ignoreChanges == ["vpcs"], "a refresh takes none of them away"
-    routes = [it.inputs for it in engine.of(ROUTE).values()]
+    routes = inputs(engine, ROUTE).values()
     peered = [it for it in routes if it["destinationCidrBlock"] == "10.60.0.0/16"]
     assert {it["vpcPeeringConnectionId"] for it in peered} == {"pcx-0123abcd"}
     assert len(peered) == 4, "the public table, and one per private subnet"
     joined = [it for it in routes if it["destinationCidrBlock"] == "10.61.0.0/16"]
     assert {it["transitGatewayId"] for it in joined} == {"tgw-0123abcd"} and len(joined) == 4
-
-
-def test_security_groups_admit_their_ranges_to_internal_listeners_alone() -> None:
-    engine = registered(read_aws(connected=BOTH))
-    rules = [it.inputs for it in engine.of(INGRESS).values()]
+    rules = inputs(engine, INGRESS).values()
     for text in ("10.60.0.0/16", "10.61.0.0/16"):
-        assert {it["fromPort"] for it in rules if it.get("cidrIpv4") == text} == {19092}
-
-
-def test_without_connected_vpcs_nothing_is_added() -> None:
-    engine = registered(read_aws(**OWN_ZONE))
-    assert not engine.of(ASSOCIATION) and not list(engine.one(ZONE).request.ignoreChanges)
+        ports = {rule["fromPort"] for rule in rules if rule.get("cidrIpv4") == text}
+        assert ports == {19092}, "only internal listeners"
 
 
 def test_a_zone_that_is_not_associated_is_refused_and_routes_are_not_known() -> None:
@@ -71,11 +61,10 @@ def test_a_zone_that_is_not_associated_is_refused_and_routes_are_not_known() -> 
     (first,) = (it for it in findings(spec, plan_aws(spec)) if it.listener)
     assert first.state is FindingState.VIOLATED, "in a preview that knows no record yet, too"
     assert "do not resolve names of kafka.example.com" in first.observed
-    found = findings(spec)
-    (refused,) = (it for it in found if it.state is FindingState.VIOLATED)
+    by_state = {it.state: it for it in findings(spec)}
+    refused, unknown = by_state[FindingState.VIOLATED], by_state[FindingState.UNKNOWN]
     assert "is not associated with it" in refused.observed
     assert "connected.analytics.associate: true" in refused.remedy
-    (unknown,) = (it for it in found if it.state is FindingState.UNKNOWN)
     assert unknown.observed.startswith("whether routes lead to vpc-0123abcd (analytics) and back")
 
 

@@ -16,35 +16,35 @@ LISTED = [{"s3": "http://127.0.0.1:1"}, {"ssm": "http://127.0.0.1:2"}, {"s3": "h
 
 
 class SessionDouble:
-    """Holds a parameter per name that begins with `/there`, and keeps what it was told."""
+    """Has a parameter for each name that begins with `/there`. Keeps options and requests."""
 
-    reported: dict[str, Any]
-    asked: list[list[str]]
+    options: dict[str, Any]
+    requests: list[list[str]]
 
-    def __init__(self, **reported: Any) -> None:
-        SessionDouble.reported = dict(reported)
-        SessionDouble.asked = []
+    def __init__(self, **options: Any) -> None:
+        SessionDouble.options = dict(options)
+        SessionDouble.requests = []
 
-    def client(self, service: str, **reported: Any) -> SessionDouble:
-        self.reported |= {"service": service, **reported}
+    def client(self, service: str, **options: Any) -> SessionDouble:
+        self.options |= {"service": service, **options}
         return self
 
     def get_parameters(self, Names: list[str], WithDecryption: bool) -> dict[str, Any]:
         assert WithDecryption
-        self.asked.append(Names)
+        self.requests.append(Names)
         if "/broken" in Names:
             raise BotoCoreError
-        there = [name for name in Names if name.startswith("/there")]
-        return {"Parameters": [{"Name": name, "Value": f"of {name}"} for name in there]}
+        names = [name for name in Names if name.startswith("/there")]
+        return {"Parameters": [{"Name": name, "Value": f"of {name}"} for name in names]}
 
 
 def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boto3, "Session", SessionDouble)
     config = {"aws:profile": "p", "aws:endpoints": LISTED}
     read = reader(config, "eu-central-1")
-    reported = SessionDouble.reported
-    assert reported.pop("config").retries == {"total_max_attempts": 5, "mode": "standard"}
-    assert reported == {
+    options = SessionDouble.options
+    assert options.pop("config").retries == {"total_max_attempts": 5, "mode": "standard"}
+    assert options == {
         "region_name": "eu-central-1",
         "profile_name": "p",
         "service": "ssm",
@@ -52,24 +52,18 @@ def test_parameters_are_read_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     }
     names = [f"/there/{number}" for number in range(AT_ONCE + 1)]
     assert read([*names, "/gone"]) == {name: f"of {name}" for name in names}
-    assert [len(item) for item in SessionDouble.asked] == [AT_ONCE, 2]
+    assert [len(names) for names in SessionDouble.requests] == [AT_ONCE, 2]
     assert read([]) == {}
 
 
-def test_a_request_that_fails_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_aws_or_of_the_profile_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EarshotError, match="nope"):
+        reader({"aws:profile": "nope"}, "eu-central-1")
     monkeypatch.setattr(boto3, "Session", SessionDouble)
     with pytest.raises(EarshotError) as caught:
         reader({}, "eu-central-1")(["/broken"])
-    assert str(caught.value) == str(
-        EarshotError(
-            "SSM parameters in eu-central-1",
-            observed="cannot be read: An unspecified error occurred",
-            remedy="see that these credentials may call ssm:GetParameters, and run the same "
-            "command again",
-        )
+    assert str(caught.value) == (
+        "SSM parameters in eu-central-1: cannot be read: An unspecified error occurred\n"
+        "  fix: see that these credentials may call ssm:GetParameters, and run the same command "
+        "again"
     )
-
-
-def test_a_profile_that_there_is_not_is_told_likewise() -> None:
-    with pytest.raises(EarshotError, match="nope"):
-        reader({"aws:profile": "nope"}, "eu-central-1")

@@ -1,7 +1,5 @@
 """What a stack of placement aws proves from this machine, and what it says that it does not."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Sequence
@@ -28,27 +26,21 @@ CLEAR = {
 }
 
 
-@pytest.fixture
-def log() -> logging.Logger:
-    return logging.getLogger("earshot.tests.aws")
-
-
 def places(engine: Engine) -> dict[str, Standpoint]:
-    """Where the proof is to stand, by scope."""
-    listed = engine.one(VALIDATION).inputs["vantages"]
-    return {item["scope"]: Standpoint.model_validate(item) for item in listed}
+    """The standpoint of the proof, by scope."""
+    vantages = engine.one(VALIDATION).inputs["vantages"]
+    return {it["scope"]: Standpoint.model_validate(it) for it in vantages}
 
 
 @pytest.mark.parametrize("settings", [CLEAR, ONE_LISTENER])
 def test_external_listeners_without_credentials_are_proved_from_here(
-    settings: dict[str, Any], tmp_path: Path, log: logging.Logger
+    settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    engine = deployed(tmp_path, log, **settings)
+    engine = deployed(tmp_path, **settings)
     proof = engine.one(VALIDATION)
     contract = Contract.model_validate(proof.inputs["contract"])
-    assert [item.name for item in contract.listeners] == [
-        item["name"] for item in settings["listeners"]
-    ]
+    names = [listener["name"] for listener in settings["listeners"]]
+    assert [listener.name for listener in contract.listeners] == names
     external = places(engine)["external"]
     assert (external.kind, external.without) == (Kind.HERE, {})
     assert proof.depends_on(engine.of(READY)["mine-cluster"])
@@ -56,7 +48,7 @@ def test_external_listeners_without_credentials_are_proved_from_here(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "notes"),
     [
         ({}, ["INTERNAL for scope internal: not run: the VPC has no validator"]),
         (
@@ -71,23 +63,23 @@ def test_external_listeners_without_credentials_are_proved_from_here(
 )
 def test_what_is_not_proved_is_said_and_in_the_report(
     settings: dict[str, Any],
-    said: list[str],
+    notes: list[str],
     tmp_path: Path,
-    log: logging.Logger,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    engine = deployed(tmp_path, log, **settings)
-    assert all(text in caplog.text for text in said)
-    found = places(engine)
-    assert found["internal"].kind is Kind.NOT_RUN and "validator: true" in found["internal"].reason
-    if "external" in found:
-        assert found["external"].leaves_out("EXTERNAL")
+    engine = deployed(tmp_path, **settings)
+    assert all(text in caplog.text for text in notes)
+    standpoints = places(engine)
+    internal = standpoints["internal"]
+    assert internal.kind is Kind.NOT_RUN and "validator: true" in internal.reason
+    if "external" in standpoints:
+        assert standpoints["external"].leaves_out("EXTERNAL")
 
 
 def test_a_validator_proves_the_internal_scope(
-    tmp_path: Path, log: logging.Logger, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = deployed(tmp_path, log, validator=True, **CLEAR)
+    engine = deployed(tmp_path, validator=True, **CLEAR)
     internal = places(engine)["internal"]
     assert (internal.kind, internal.bucket) == (Kind.INSTANCE, "mine-validator")
     assert internal.instance == "id of mine-validator"
@@ -108,21 +100,20 @@ def proved(**settings: Any) -> Answers:
     """AWS, and a state in which these settings were proved."""
     spec = read_aws(**settings)
     plan = plan_aws(spec).plan.model_dump(mode="json")
-    made = {"plan": plan, "own": written(spec)}
-    outputs = {"done": 0.0, "begun": [made]}
+    begun = {"begun": [{"plan": plan, "own": written(spec)}]}
     return Answers(
         state={
-            f"urn:begun::{STACK}": {"type": BEGUN, "outputs": {"begun": [made]}},
-            f"urn:proved::{STACK}": {"type": PROVED, "outputs": outputs},
+            f"urn:begun::{STACK}": {"type": BEGUN, "outputs": begun},
+            f"urn:proved::{STACK}": {"type": PROVED, "outputs": {"done": 0.0, **begun}},
         }
     )
 
 
 def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
-    tmp_path: Path, log: logging.Logger, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    engine = deployed(tmp_path, log, proved(), brokers=3, listeners=[REPL])
+    engine = deployed(tmp_path, proved(), brokers=3, listeners=[REPL])
     assert "step 1 of 3: REPL added next to INTERNAL; run again" in caplog.text
     begun, over = engine.one(BEGUN), engine.one(PROVED)
     first = next(iter(engine.of(INSTANCE).values()))
@@ -136,26 +127,26 @@ def test_a_step_is_begun_before_an_instance_and_over_after_the_proof(
 
 
 @pytest.mark.parametrize(
-    ("remove", "goes"),
+    ("remove", "is_removed"),
     [("unused", False), ("9999-12-31", False), ("2020-01-01", True), ("anyway", True)],
 )
 def test_a_listener_is_removed_when_the_stack_file_says_so(
-    remove: str, goes: bool, tmp_path: Path, log: logging.Logger, monkeypatch: pytest.MonkeyPatch
+    remove: str, is_removed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def read(names: Sequence[str]) -> dict[str, str]:
-        asked.extend(names)
+        requests.extend(names)
         return dict.fromkeys(names, report(ONE))
 
     monkeypatch.setattr("earshot_pulumi.aws.deployment.reader", lambda _settings, _region: read)
-    before = proved(listeners=[INTERNAL, REPL])
-    if goes:
-        engine = deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
-        assert engine.of(INSTANCE) and not asked
+    answers = proved(listeners=[INTERNAL, REPL])
+    if is_removed:
+        engine = deployed(tmp_path, answers, listeners=[INTERNAL], remove=remove)
+        assert engine.of(INSTANCE) and not requests
         return
     with pytest.raises(EarshotError) as caught:
-        deployed(tmp_path, log, before, listeners=[INTERNAL], remove=remove)
+        deployed(tmp_path, answers, listeners=[INTERNAL], remove=remove)
     assert str(caught.value) == (
         "nothing was touched: REPL would go, and whether clients are connected is not known "
         "(node 1, 2, 3: clients are counted from the step on that marks a listener as leaving). "

@@ -1,7 +1,5 @@
 """`expose: privatelink`: what a cluster registers, advertises and refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -13,8 +11,16 @@ from earshot.names.policy import ResolverPolicy
 from earshot.placement.aws import plan_aws
 from earshot.placement.aws_standpoints import aws_standpoints
 from earshot.rules.registry import FindingState, Severity
-from tests.components.aws.registered import GROUP, INGRESS, RECORD, Answers, registered
-from tests.components.aws.test_balancer import BALANCER, EXTERNAL, TARGETS, external
+from tests.components.aws.registered import (
+    GATE,
+    GROUP,
+    INGRESS,
+    RECORD,
+    Answers,
+    inputs,
+    registered,
+)
+from tests.components.aws.test_balancer import BALANCER, EXTERNAL, TARGETS, external_addresses
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import INTERNAL, OFFICE, OWN_ZONE, read_aws, refused
 
@@ -24,79 +30,73 @@ LINK = {"kind": "privatelink", "name": NAME}
 LINKED: dict[str, Any] = {"listeners": [INTERNAL, EXTERNAL], "expose": LINK}
 
 
-def facts_of(answers: Answers | None = None, **changes: Any) -> tuple[Engine, dict[str, Any]]:
-    """What a cluster registers, and its output `endpoint_service`."""
-    found: dict[str, Any] = {}
+def linked(answers: Answers | None = None, **changes: Any) -> tuple[Engine, dict[str, Any]]:
+    """The registrations of a cluster, and its output `endpoint_service`."""
+    output: dict[str, Any] = {}
 
     def look(brokers: Any) -> Any:
-        return brokers.endpoint_service.facts.apply(found.update)
+        return brokers.endpoint_service.facts.apply(output.update)
 
-    return registered(read_aws(**{**LINKED, **changes}), answers, look), found
+    return registered(read_aws(**{**LINKED, **changes}), answers, look), output
 
 
-def test_only_the_own_account_may_connect_and_each_endpoint_waits() -> None:
-    engine, _ = facts_of()
+def test_a_service_of_the_account_whose_brokers_advertise_the_name_of_the_consumers_zone() -> None:
+    engine, output = linked()
     service = engine.one(SERVICE)
     assert service.inputs["allowedPrincipals"] == ["arn:aws:iam::123456789012:root"]
-    assert service.inputs["acceptanceRequired"] is True
+    assert service.inputs["acceptanceRequired"] is True, "each endpoint waits"
     assert "privateDnsName" not in service.inputs
     assert service.inputs["networkLoadBalancerArns"] == ["arn of mine"]
     assert service.request.protect
     balancer = engine.one(BALANCER).inputs
     assert balancer["internal"] is True
     assert balancer["enforceSecurityGroupInboundRulesOnPrivateLinkTraffic"] == "off"
-    assert {it.inputs["preserveClientIp"] for it in engine.of(TARGETS).values()} == {"false"}
-
-
-def test_brokers_advertise_the_name_of_the_consumers_zone_with_a_port_each() -> None:
-    for preview in (False, True):
-        engine, _ = facts_of(Answers(preview=preview))
-        node = engine.one("earshot:gate:AdvertisedListeners").inputs["plan"]["nodes"][0]
-        listener = node["listeners"][1]
-        assert (listener["host"], listener["port"]) == (NAME, 9101), "known in a preview too"
-        assert listener["front"]["private_link"] is True
-    engine, _ = facts_of()
-    assert external(engine) == [f"EXTERNAL://{NAME}:910{id}" for id in (1, 2, 3)]
-
-
-def test_the_output_has_what_a_consumer_needs() -> None:
-    _, found = facts_of()
-    assert found == {
+    assert {it["preserveClientIp"] for it in inputs(engine, TARGETS).values()} == {"false"}
+    assert external_addresses(engine) == [f"EXTERNAL://{NAME}:910{id}" for id in (1, 2, 3)]
+    assert output == {
         "service_name": "com.amazonaws.vpce.eu-central-1.vpce-svc-0123",
         "name": NAME,
         "acceptance": "required",
         "zone_ids": ["euc1-az2", "euc1-az3", "euc1-az1"],
         "ports": {"EXTERNAL": {"1": 9101, "2": 9102, "3": 9103, "bootstrap": 9100}},
     }
-    engine, found = facts_of(expose={**LINK, "private_dns": True})
+    for answers in (Answers(), Answers(preview=True)):
+        engine, _ = linked(answers)
+        listener = engine.one(GATE).inputs["plan"]["nodes"][0]["listeners"][1]
+        assert (listener["host"], listener["port"]) == (NAME, 9101), "known in a preview too"
+        assert listener["front"]["private_link"] is True
+
+
+def test_private_dns_and_principals_as_the_stack_file_has_them() -> None:
+    engine, output = linked(expose={**LINK, "private_dns": True})
     assert engine.one(SERVICE).inputs["privateDnsName"] == NAME
-    assert found["verification"] == [{"name": "_0123", "type": "TXT", "value": "vpce:0123"}]
-
-
-def test_named_principals_replace_the_own_account() -> None:
+    assert output["verification"] == [{"name": "_0123", "type": "TXT", "value": "vpce:0123"}]
     partner = "arn:aws:iam::111122223333:role/kafka"
     expose = {**LINK, "principals": {"partner": partner}, "acceptance": "automatic"}
-    engine, found = facts_of(expose=expose)
+    engine, output = linked(expose=expose)
     assert engine.one(SERVICE).inputs["allowedPrincipals"] == [partner]
     assert engine.one(SERVICE).inputs["acceptanceRequired"] is False
-    assert found["acceptance"] == "automatic"
+    assert output["acceptance"] == "automatic"
+    spec = read_aws(**{**LINKED, "expose": {**LINK, "principals": {"all": "*"}}})
+    assert any("every AWS account may request" in note for note in plan_aws(spec).notes)
 
 
-def test_no_range_comes_in_to_the_balancer_and_the_balancer_alone_to_brokers() -> None:
-    engine, _ = facts_of()
+def test_no_range_reaches_the_balancer_and_only_the_balancer_reaches_brokers() -> None:
+    engine, _ = linked()
     assert "mine-balancer" in engine.of(GROUP)
-    rules = [it.inputs for it in engine.of(INGRESS).values()]
-    assert not [it for it in rules if it["securityGroupId"] == "id of mine-balancer"]
-    (to_brokers,) = (it for it in rules if it["fromPort"] == 9094)
-    assert to_brokers["referencedSecurityGroupId"] == "id of mine-balancer"
+    rules = inputs(engine, INGRESS).values()
+    assert "id of mine-balancer" not in [rule["securityGroupId"] for rule in rules]
+    (rule,) = (it for it in rules if it["fromPort"] == 9094)
+    assert rule["referencedSecurityGroupId"] == "id of mine-balancer"
     assert registered(read_aws(**LINKED, clients=OFFICE)).of(INGRESS), "ranges may be named too"
 
 
 def test_a_zone_gives_the_name_inside_the_vpc_alone() -> None:
     link = {"kind": "privatelink"}
     engine = registered(read_aws(**{**LINKED, "expose": link}, **OWN_ZONE))
-    assert external(engine)[0] == "EXTERNAL://kafka.kafka.example.com:9101"
-    names = [name for name, it in engine.of(RECORD).items() if it.inputs["type"] == "CNAME"]
+    assert external_addresses(engine)[0] == "EXTERNAL://kafka.kafka.example.com:9101"
+    records = inputs(engine, RECORD)
+    names = [name for name, record in records.items() if record["type"] == "CNAME"]
     assert names == ["mine-balancer-private"]
 
 
@@ -104,18 +104,18 @@ def test_the_gate_takes_the_name_as_declared_whatever_resolves_here() -> None:
     spec = read_aws(**LINKED)
     planned = plan_aws(spec)
     silent = ResolverPolicy(timeout=0.5, resolvers={Scope.EXTERNAL: ("127.0.0.1:1",)})
-    found = check_planned(spec, planned, silent)
-    certain = [it for it in found.findings if it.state is FindingState.VIOLATED]
-    assert not [it for it in certain if it.severity is Severity.ERROR]
+    findings = check_planned(spec, planned, silent).findings
+    violations = [it for it in findings if it.state is FindingState.VIOLATED]
+    assert not [it for it in violations if it.severity is Severity.ERROR]
     evidence = {it.why for it in planned.cloud.declared.values() if it.elsewhere}
     assert evidence == {"the private zone of each VPC with an endpoint of this stack's service"}
-    again = Cloud.read(planned.cloud.document())
-    assert again.declared == planned.cloud.declared, "the gate is in another process"
+    cloud = Cloud.read(planned.cloud.document())
+    assert cloud.declared == planned.cloud.declared, "the gate is in another process"
 
 
 def test_a_deploy_does_not_try_it_from_here() -> None:
-    (external_one,) = (it for it in aws_standpoints(read_aws(**LINKED)) if it.scope == "external")
-    assert "its clients are in other VPCs" in external_one.leaves_out("EXTERNAL")
+    standpoints = {it.scope: it for it in aws_standpoints(read_aws(**LINKED))}
+    assert "its clients are in other VPCs" in standpoints[Scope.EXTERNAL].leaves_out("EXTERNAL")
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,5 @@ def test_a_deploy_does_not_try_it_from_here() -> None:
     ],
 )
 def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
-    (found,) = refused(**{**LINKED, **changes})
-    assert problem in found
-
-
-def test_every_account_may_ask_if_each_endpoint_is_accepted() -> None:
-    spec = read_aws(**{**LINKED, "expose": {**LINK, "principals": {"all": "*"}}})
-    assert any("every AWS account may request" in it for it in plan_aws(spec).notes)
+    (line,) = refused(**{**LINKED, **changes})
+    assert problem in line

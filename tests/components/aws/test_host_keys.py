@@ -1,7 +1,5 @@
 """Keys of Docker hosts: what is issued, when, where it is, and what a state has of it."""
 
-from __future__ import annotations
-
 import json
 import stat
 from datetime import UTC, datetime, timedelta
@@ -17,27 +15,12 @@ from earshot_pulumi.provider.kind import UNKNOWN, Operation
 
 from earshot.certificates.authority import is_issued_by, read_certificate
 from earshot.errors import EarshotError
-from tests.components.aws.ssm_double import SsmDouble
+from tests.components.aws.conftest import SsmDouble
 from tests.components.called import Called
 
 AUTHORITY = "/earshot/s-m/docker/authority"
-NAMES = {it: [f"ip-10-0-0-{n}.ec2.internal", f"10.0.0.{n}"] for n, it in enumerate("ab", 10)}
-
-
-@pytest.fixture
-def ssm(monkeypatch: pytest.MonkeyPatch) -> SsmDouble:
-    found = SsmDouble()
-    monkeypatch.setattr(host_keys, "client", lambda config, region: found)
-
-    def reader(config: Any, region: str) -> Any:
-        def read(names: list[str]) -> dict[str, str]:
-            answer = found.get_parameters(names, WithDecryption=True)
-            return {it["Name"]: it["Value"] for it in answer["Parameters"]}
-
-        return read
-
-    monkeypatch.setattr(host_keys, "reader", reader)
-    return found
+NAMES = {host: [f"ip-10-0-0-{n}.ec2.internal", f"10.0.0.{n}"] for n, host in enumerate("ab", 10)}
+KIND = Called(DockerHostKeysKind())
 
 
 @pytest.fixture
@@ -46,21 +29,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hosts"
 
 
-def wanted(folder: Path, **changes: Any) -> dict[str, Any]:
+def props(folder: Path, **changes: Any) -> dict[str, Any]:
     return {
         "name": "s-m",
         "folder": str(folder),
         "region": "us-east-1",
         "tags": {"earshot:stack": "s-m"},
         "authority": AUTHORITY,
-        "parameters": {it: f"/earshot/s-m/docker/{it}/key" for it in NAMES},
+        "parameters": {host: f"/earshot/s-m/docker/{host}/key" for host in NAMES},
         "hosts": NAMES,
         **changes,
     }
 
 
-def created(props: dict[str, Any]) -> dict[str, Any]:
-    return Called(DockerHostKeysKind(), {}).create(props).outs
+def created(folder: Path) -> dict[str, Any]:
+    return dict(KIND.create(props(folder)).outs)
 
 
 def values(ssm: SsmDouble) -> dict[str, str]:
@@ -68,16 +51,16 @@ def values(ssm: SsmDouble) -> dict[str, str]:
 
 
 def test_each_engine_gets_a_key_of_its_own(ssm: SsmDouble, folder: Path) -> None:
-    outs = created(wanted(folder))
-    texts = values(ssm)
+    outs, texts = created(folder), values(ssm)
+    assert "PRIVATE KEY" not in json.dumps(outs), "no key is in the state"
     assert set(texts) == {AUTHORITY, *outs["parameters"].values()}
     assert {it["Type"] for them in ssm.parameters.values() for it in them} == {"SecureString"}
     for host, names in NAMES.items():
         text = texts[outs["parameters"][host]]
         pem = text[text.index("-----BEGIN CERTIFICATE") :]
-        found = read_certificate(pem)
-        assert [*found.names.dns, *found.names.addresses] == names
-        assert found.fingerprint == outs["versions"][host]
+        certificate = read_certificate(pem)
+        assert [*certificate.names.dns, *certificate.names.addresses] == names
+        assert certificate.fingerprint == outs["versions"][host]
         assert is_issued_by(pem, outs["certificate"])
         purposes = x509.load_pem_x509_certificate(pem.encode()).extensions
         usage = purposes.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -88,7 +71,7 @@ def test_each_engine_gets_a_key_of_its_own(ssm: SsmDouble, folder: Path) -> None
 def test_the_client_s_folder_is_private_and_has_what_docker_s_tools_ask_for(
     ssm: SsmDouble, folder: Path
 ) -> None:
-    outs = created(wanted(folder))
+    outs = created(folder)
     client = host_keys.client_folder(folder)
     assert sorted(it.name for it in client.iterdir()) == ["ca.pem", "cert.pem", "key.pem"]
     for path in (folder, client):
@@ -98,63 +81,52 @@ def test_the_client_s_folder_is_private_and_has_what_docker_s_tools_ask_for(
     assert is_issued_by((client / "cert.pem").read_text(), outs["certificate"])
 
 
-def test_no_key_is_in_the_state(ssm: SsmDouble, folder: Path) -> None:
-    assert "PRIVATE KEY" not in json.dumps(created(wanted(folder)))
-
-
 def test_nothing_is_issued_twice(ssm: SsmDouble, folder: Path) -> None:
-    props = wanted(folder)
-    outs, before = created(props), values(ssm)
-    kind = Called(DockerHostKeysKind(), {})
-    assert not kind.differs(outs, props)
-    again = kind.update(outs, props).outs
-    assert again["versions"] == outs["versions"]
-    assert values(ssm) == before
+    outs, texts = created(folder), values(ssm)
+    assert not KIND.differs(outs, props(folder))
+    assert KIND.update(outs, props(folder)).outs["versions"] == outs["versions"]
+    assert values(ssm) == texts
 
 
 def test_another_checkout_gets_a_certificate_of_its_own(
     ssm: SsmDouble, folder: Path, tmp_path: Path
 ) -> None:
-    outs, before = created(wanted(folder)), values(ssm)
-    other = wanted(tmp_path / "other")
-    kind = Called(DockerHostKeysKind(), {})
-    assert kind.differs({**outs, "folder": other["folder"]}, other)
-    again = kind.update(outs, other).outs
+    outs, texts = created(folder), values(ssm)
+    checkout = tmp_path / "other"
+    assert KIND.differs({**outs, "folder": str(checkout)}, props(checkout))
+    again = KIND.update(outs, props(checkout)).outs
     assert again["certificate"] == outs["certificate"]
-    assert values(ssm) == before, "engines keep their keys"
-    own, first = (host_keys.client_folder(Path(it["folder"])) for it in (other, outs))
-    assert (own / "key.pem").read_text() != (first / "key.pem").read_text()
+    assert values(ssm) == texts, "engines keep their keys"
+    clients = (host_keys.client_folder(path) / "key.pem" for path in (checkout, folder))
+    assert len({path.read_text() for path in clients}) == 2
 
 
 def test_one_host_more_leaves_the_others_their_keys(ssm: SsmDouble, folder: Path) -> None:
-    outs = created(wanted(folder))
+    outs = created(folder)
     more = {**NAMES, "c": ["ip-10-0-0-12.ec2.internal", "10.0.0.12"]}
-    parameters = {it: f"/earshot/s-m/docker/{it}/key" for it in more}
-    props = wanted(folder, hosts=more, parameters=parameters)
-    again = Called(DockerHostKeysKind(), {}).update(outs, props).outs
-    assert {it: again["versions"][it] for it in NAMES} == outs["versions"]
-    Called(DockerHostKeysKind(), {}).update(again, wanted(folder))
+    parameters = {host: f"/earshot/s-m/docker/{host}/key" for host in more}
+    again = KIND.update(outs, props(folder, hosts=more, parameters=parameters)).outs
+    assert {host: again["versions"][host] for host in NAMES} == outs["versions"]
+    KIND.update(again, props(folder))
     assert parameters["c"] not in ssm.parameters
 
 
 def test_a_preview_of_one_host_more_knows_the_keys_of_the_others(
     ssm: SsmDouble, folder: Path
 ) -> None:
-    outs = created(wanted(folder))
+    outs = created(folder)
     more = {**NAMES, "c": [UNKNOWN, UNKNOWN]}
     operation = Operation("urn::keys", preview=True)
-    shown = DockerHostKeysKind().update(operation, "keys", outs, wanted(folder, hosts=more))
-    assert shown["versions"] == {**outs["versions"], "c": UNKNOWN}
-    assert shown["certificate"] == outs["certificate"]
+    preview = DockerHostKeysKind().update(operation, "keys", outs, props(folder, hosts=more))
+    assert preview["versions"] == {**outs["versions"], "c": UNKNOWN}
+    assert preview["certificate"] == outs["certificate"]
 
 
 def test_a_removed_key_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
-    props = wanted(folder)
-    outs = created(props)
-    del ssm.parameters[props["parameters"]["a"]]
-    kind = Called(DockerHostKeysKind(), {})
-    assert kind.differs(outs, props)
-    again = kind.update(outs, props).outs
+    outs = created(folder)
+    del ssm.parameters[outs["parameters"]["a"]]
+    assert KIND.differs(outs, props(folder))
+    again = KIND.update(outs, props(folder)).outs
     assert again["versions"]["a"] != outs["versions"]["a"]
     assert again["versions"]["b"] == outs["versions"]["b"]
 
@@ -162,52 +134,48 @@ def test_a_removed_key_is_issued_again(ssm: SsmDouble, folder: Path) -> None:
 def test_the_client_s_certificate_is_renewed_in_time(
     ssm: SsmDouble, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    props = wanted(folder)
-    outs = created(props)
+    outs = created(folder)
     later = datetime.now(UTC) + timedelta(days=340)
     monkeypatch.setattr(host_keys, "_now", lambda: later)
-    kind = Called(DockerHostKeysKind(), {})
-    assert kind.differs(outs, props)
-    again = kind.update(outs, props).outs
+    assert KIND.differs(outs, props(folder))
+    again = KIND.update(outs, props(folder)).outs
     assert again["versions"] == outs["versions"], "no host is replaced"
-    assert not kind.differs(again, props)
-
-
-def test_a_damaged_authority_is_one_error(ssm: SsmDouble, folder: Path) -> None:
-    ssm.put_parameter(Name=AUTHORITY, Type="SecureString", Value="no authority")
-    with pytest.raises(EarshotError, match="is damaged"):
-        created(wanted(folder))
+    assert not KIND.differs(again, props(folder))
 
 
 @pytest.mark.parametrize("days", [-1, 4000])
 def test_an_authority_that_is_not_valid_changes_nothing(
     ssm: SsmDouble, folder: Path, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
-    props = wanted(folder)
-    outs, texts = created(props), values(ssm)
+    outs, texts = created(folder), values(ssm)
     now = datetime.now(UTC) + timedelta(days=days)
     monkeypatch.setattr(host_keys, "_now", lambda: now)
-    kind = Called(DockerHostKeysKind(), {})
-    assert kind.differs(outs, props)
+    assert KIND.differs(outs, props(folder))
     with pytest.raises(EarshotError, match="allowed: an authority that is valid now"):
-        kind.update(outs, props)
+        KIND.update(outs, props(folder))
     assert values(ssm) == texts
     del ssm.parameters[AUTHORITY]
     (folder / "authority.json").unlink()
-    renewed = kind.update(outs, props).outs
+    renewed = KIND.update(outs, props(folder)).outs
     assert renewed["certificate"] != outs["certificate"]
-    assert not kind.differs(renewed, props)
+    assert not KIND.differs(renewed, props(folder))
 
 
-def test_what_ssm_refuses_is_one_error(ssm: SsmDouble, folder: Path) -> None:
-    props = wanted(folder)
-    outs = created(props)
+def test_a_damaged_authority_or_a_refusal_of_ssm_is_one_error(
+    ssm: SsmDouble, folder: Path, tmp_path: Path
+) -> None:
+    outs = created(folder)
     ssm.refused = True
     with pytest.raises(EarshotError, match="ssm:PutParameter"):
-        Called(DockerHostKeysKind(), {}).differs(outs, props)
+        KIND.differs(outs, props(folder))
+    ssm.refused = False
+    ssm.parameters.clear()
+    ssm.put_parameter(Name=AUTHORITY, Type="SecureString", Value="no authority")
+    with pytest.raises(EarshotError, match="is damaged"):
+        created(tmp_path / "other")
 
 
 def test_nothing_is_left(ssm: SsmDouble, folder: Path) -> None:
-    outs = created(wanted(folder))
-    Called(DockerHostKeysKind(), {}).delete(outs)
+    outs = created(folder)
+    KIND.delete(outs)
     assert ssm.parameters == {} and not folder.exists()

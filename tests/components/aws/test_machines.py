@@ -1,12 +1,11 @@
 """What EC2 says of instances, on moto."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from earshot_pulumi.aws import machines as module
 from earshot_pulumi.aws.machines import machines, starts
 
@@ -26,45 +25,41 @@ def ec2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def launched(ec2: Any, name: str, stack: str = "mine") -> str:
     tags = [{"Key": "Name", "Value": name}, {"Key": "earshot:stack", "Value": stack}]
-    made = ec2.run_instances(
-        ImageId=IMAGE,
-        MinCount=1,
-        MaxCount=1,
-        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    specification = {"ResourceType": "instance", "Tags": tags}
+    answer = ec2.run_instances(
+        ImageId=IMAGE, MinCount=1, MaxCount=1, TagSpecifications=[specification]
     )
-    return str(made["Instances"][0]["InstanceId"])
+    return str(answer["Instances"][0]["InstanceId"])
 
 
 def test_a_stacks_own_instances_are_described_until_they_are_terminated(ec2: Any) -> None:
-    one, two = launched(ec2, "mine-broker-1"), launched(ec2, "mine-broker-2")
+    running, stopped = launched(ec2, "mine-broker-1"), launched(ec2, "mine-broker-2")
     launched(ec2, "other-broker-1", "other")
     launched(ec2, "mine-broker-3")
-    ec2.stop_instances(InstanceIds=[two])
+    ec2.stop_instances(InstanceIds=[stopped])
     ec2.terminate_instances(InstanceIds=[machines({}, REGION, "mine")["mine-broker-3"].id])
-    found = machines({}, REGION, "mine")
-    assert {name: (it.id, it.state) for name, it in found.items()} == {
-        "mine-broker-1": (one, "running"),
-        "mine-broker-2": (two, "stopped"),
+    described = machines({}, REGION, "mine")
+    assert {name: (it.id, it.state, it.problem) for name, it in described.items()} == {
+        "mine-broker-1": (running, "running", ""),
+        "mine-broker-2": (stopped, "stopped", f"its instance {stopped} is stopped"),
     }
-    assert found["mine-broker-1"].problem == ""
-    assert found["mine-broker-2"].problem == f"its instance {two} is stopped"
 
 
 def test_the_time_is_that_of_the_last_start(ec2: Any) -> None:
-    one = launched(ec2, "mine-broker-1")
-    before = starts({}, REGION)([one])[one]
+    id = launched(ec2, "mine-broker-1")
+    launch = starts({}, REGION)([id])[id]
     time.sleep(1.1)
-    ec2.stop_instances(InstanceIds=[one])
-    ec2.start_instances(InstanceIds=[one])
-    after = starts({}, REGION)([one])[one]
-    assert before < after <= time.time()
+    ec2.stop_instances(InstanceIds=[id])
+    ec2.start_instances(InstanceIds=[id])
+    last_start = starts({}, REGION)([id])[id]
+    assert launch < last_start <= time.time()
     assert starts({}, REGION)(["i-0123456789abcdef0"]) == {}
 
 
 def test_an_instance_whose_checks_fail_is_impaired(
     ec2: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = launched(ec2, "mine-broker-1")
+    id = launched(ec2, "mine-broker-1")
 
     class Impaired:
         """EC2, which calls the instance impaired; moto calls every one well."""
@@ -74,16 +69,14 @@ def test_an_instance_whose_checks_fail_is_impaired(
 
         def paginate(self, **_: Any) -> list[dict[str, Any]]:
             checks = {"SystemStatus": {"Status": "impaired"}, "InstanceStatus": {"Status": "ok"}}
-            return [{"InstanceStatuses": [{"InstanceId": one, **checks}]}]
+            return [{"InstanceStatuses": [{"InstanceId": id, **checks}]}]
 
     monkeypatch.setattr(module, "client", lambda *_: Impaired())
-    (found,) = machines({}, REGION, "mine").values()
-    assert found.problem == f"EC2 calls its instance {one} impaired (system status)"
+    (machine,) = machines({}, REGION, "mine").values()
+    assert machine.problem == f"EC2 calls its instance {id} impaired (system status)"
 
 
 def test_where_aws_does_not_answer_the_permission_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from botocore.exceptions import ClientError
-
     class Refusing:
         def get_paginator(self, _: str) -> Any:
             error = {"Error": {"Code": "UnauthorizedOperation", "Message": "no"}}

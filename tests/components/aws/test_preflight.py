@@ -1,6 +1,4 @@
-"""What is asked before an instance is touched, and what becomes of the answers."""
-
-from __future__ import annotations
+"""Checks before an instance is changed, by Kafka's parser and the archive's server."""
 
 from typing import Any
 
@@ -24,8 +22,8 @@ def props(**changes: Any) -> dict[str, Any]:
     return held | {"archive": ARCHIVE, "properties": settings} | changes
 
 
-class Asked:
-    """Stands for Kafka's parser and for the archive's server."""
+class Doubles:
+    """Of Kafka's parser and of the archive's server."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.nodes: list[list[int]] = []
@@ -46,12 +44,12 @@ class Asked:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    return Asked(monkeypatch)
+def doubles(monkeypatch: pytest.MonkeyPatch) -> Doubles:
+    return Doubles(monkeypatch)
 
 
-def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
-    asked.refusals = dict.fromkeys((1, 2), "Invalid value abc for configuration num.io.threads")
+def test_what_kafka_refuses_is_said_once_with_the_nodes(doubles: Doubles) -> None:
+    doubles.refusals = dict.fromkeys((1, 2), "Invalid value abc for configuration num.io.threads")
     (failure,) = Called(ChangePreflightKind()).check({}, props()).failures
     assert failure == (
         "\n- Kafka 4.1.1 refuses the settings of node 1, 2: "
@@ -59,35 +57,34 @@ def test_what_kafka_refuses_is_said_once_with_the_nodes(asked: Asked) -> None:
     )
 
 
-def test_an_archive_that_will_not_do_is_refused(asked: Asked) -> None:
-    asked.archive_problem = "`archive.url`: there is nothing"
+def test_an_archive_that_will_not_do_is_refused(doubles: Doubles) -> None:
+    doubles.archive_problem = "`archive.url`: there is nothing"
     (failure,) = Called(ChangePreflightKind()).check({}, props()).failures
     assert failure == "\n- `archive.url`: there is nothing"
 
 
-def test_only_what_has_changed_is_asked(asked: Asked) -> None:
+def test_only_what_has_changed_is_asked(doubles: Doubles) -> None:
     provider = Called(ChangePreflightKind())
     provider.check(props(), props())
-    assert (asked.nodes, asked.archives) == ([], [])
+    assert (doubles.nodes, doubles.archives) == ([], [])
     provider.check(props(), props(properties={"1": "node.id=1\n", "2": "node.id=2\nx=y\n"}))
     provider.check(props(kafka_version="4.0.0"), props())
     provider.check(props(archive={}), props())
-    assert (asked.nodes, asked.archives) == ([[2], [1, 2]], [ARCHIVE["url"]])
+    assert (doubles.nodes, doubles.archives) == ([[2], [1, 2]], [ARCHIVE["url"]])
 
 
-def test_in_a_preview_without_names_kafka_is_not_asked(asked: Asked) -> None:
-    unknown = UNKNOWN
-    assert Called(ChangePreflightKind()).check({}, props(properties=unknown)).failures == []
-    assert asked.nodes == []
+def test_in_a_preview_without_names_kafka_is_not_asked(doubles: Doubles) -> None:
+    assert Called(ChangePreflightKind()).check({}, props(properties=UNKNOWN)).failures == []
+    assert doubles.nodes == []
 
 
-def test_a_class_that_the_archive_may_have_is_no_refusal(asked: Asked) -> None:
-    asked.refusals = {1: "Invalid value a.B for configuration x: Class a.B could not be found."}
+def test_a_class_that_the_archive_may_have_is_no_refusal(doubles: Doubles) -> None:
+    doubles.refusals = {1: "Invalid value a.B for configuration x: Class a.B could not be found."}
     assert Called(ChangePreflightKind()).check({}, props()).failures == []
 
 
 def test_what_cannot_be_asked_is_said_and_stops_nothing(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    doubles: Doubles, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def unavailable(*_: object, **__: object) -> None:
         raise EarshotError("it", observed="cannot be asked")
@@ -101,9 +98,9 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
 
 
 def test_the_stack_hands_over_what_its_nodes_will_start_with() -> None:
-    given = registered(read_aws()).one(PREFLIGHT).inputs
-    assert given["archive"] == ARCHIVE and given["kafka_version"] == "4.1.1"
-    assert given["properties"].keys() == {"1", "2", "3"}
-    assert "advertised.listeners=INTERNAL://ip-10-0-0-" in given["properties"]["3"]
+    inputs = registered(read_aws()).one(PREFLIGHT).inputs
+    assert inputs["archive"] == ARCHIVE and inputs["kafka_version"] == "4.1.1"
+    assert inputs["properties"].keys() == {"1", "2", "3"}
+    assert "advertised.listeners=INTERNAL://ip-10-0-0-" in inputs["properties"]["3"]
     unknown = registered(read_aws(), Answers(preview=True)).one(PREFLIGHT).inputs
     assert isinstance(unknown["properties"], Unknown)

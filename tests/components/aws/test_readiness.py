@@ -1,14 +1,13 @@
 """When the wait for nodes waits: for the whole always, for one unless the cluster is new."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from earshot_pulumi.aws import readiness
 from earshot_pulumi.aws.readiness import AwsReadinessKind
-from earshot_pulumi.aws.reports import Target, Unhealthy
+from earshot_pulumi.aws.reports import Awaited, Target
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
@@ -16,26 +15,15 @@ from tests.components.aws.test_reports import ONE, THREE, TWO, Parameters, repor
 from tests.components.called import Called
 
 
-def props(*nodes: Any, whole: bool = False, **changed: Any) -> dict[str, Any]:
-    shown = [
-        {
-            "node": float(item.node),
-            "parameter": item.parameter,
-            "instance": item.instance,
-            "user_data": item.user_data,
-            "hardware": item.hardware,
-            "granted": item.granted,
-            "targets": [vars(it) for it in item.targets],
-        }
-        for item in nodes
-    ]
+def props(*nodes: Awaited, whole: bool = False, **changes: Any) -> dict[str, Any]:
+    """As a provider receives them: a node is a float."""
     return {
-        "nodes": shown,
+        "nodes": [asdict(node) | {"node": float(node.node)} for node in nodes],
         "region": "eu-central-1",
         "deadline": -1.0,
         "whole": whole,
         "in_turn": True,
-        **changed,
+        **changes,
     }
 
 
@@ -45,37 +33,35 @@ CONFIG = {"aws:profile": "the stack's"}
 
 @pytest.fixture
 def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What can be read of SSM."""
-    found: dict[str, str] = {}
+    """The parameters in SSM. EC2 has started every instance at 2000, and targets are unhealthy."""
+    texts: dict[str, str] = {}
 
-    def reader(config: Any, region: str) -> Parameters:
-        assert (config, region) == (CONFIG, "eu-central-1")
-        return Parameters(found)
+    def service(answer: Any) -> Any:
+        def connected(config: Any, region: str) -> Any:
+            assert (config, region) == (CONFIG, "eu-central-1")
+            return answer
 
-    def starts(config: Any, region: str) -> Any:
-        assert (config, region) == (CONFIG, "eu-central-1")
-        return lambda ids: dict.fromkeys(ids, 2000.0)
+        return connected
 
-    monkeypatch.setattr(readiness, "reader", reader)
-    monkeypatch.setattr(readiness, "starts", starts)
+    def starts(ids: Sequence[str]) -> dict[str, float]:
+        return dict.fromkeys(ids, 2000.0)
 
-    def health(config: Any, region: str) -> Unhealthy:
-        assert (config, region) == (CONFIG, "eu-central-1")
-        return lambda target: f"{target.address}:{target.port} is unhealthy"
+    def unhealthy(target: Target) -> str:
+        return f"{target.address}:{target.port} is unhealthy"
 
-    monkeypatch.setattr(readiness, "health", health)
-    return found
+    for name, answer in (("reader", Parameters(texts)), ("starts", starts), ("health", unhealthy)):
+        monkeypatch.setattr(readiness, name, service(answer))
+    return texts
 
 
 @pytest.fixture
 def provider(parameters: dict[str, str]) -> Called:
-    made = Called(AwsReadinessKind(), {"settings": CONFIG})
-    return made
+    return Called(AwsReadinessKind(), {"settings": CONFIG})
 
 
 def test_a_new_node_is_not_waited_for_alone(provider: Called) -> None:
-    made = provider.create(props(ONE))
-    assert made.id == "ready" and made.outs == props(ONE)
+    ready = provider.create(props(ONE))
+    assert ready.id == "ready" and ready.outs == props(ONE)
 
 
 def test_the_whole_is_waited_for(provider: Called, parameters: dict[str, str]) -> None:
@@ -96,7 +82,7 @@ def test_a_changed_node_is_waited_for_whatever_the_others_report(
 ) -> None:
     """Also where their reports are lost, as by other hands or a throttled API."""
     if others is not None:
-        parameters |= {of.parameter: report(of, others) for of in (TWO, THREE)}
+        parameters |= {node.parameter: report(node, others) for node in (TWO, THREE)}
     with pytest.raises(EarshotError, match=r"has not reported|is gone"):
         provider.update(OLDS, props(ONE))
     parameters["/p/1"] = report(ONE, booted=1000)
@@ -120,19 +106,17 @@ def test_a_changed_node_and_the_whole_wait_for_their_targets(
 def test_a_changed_broker_is_in_the_bootstrap_again_before_it_is_waited_for(
     provider: Called, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    joined: list[Any] = []
-    monkeypatch.setattr(readiness, "register", lambda *given: joined.append(given))
+    calls: list[Any] = []
+    monkeypatch.setattr(readiness, "register", lambda *arguments: calls.append(arguments))
     shared = [{"group": "arn", "address": "10.0.0.11", "port": 9094.0}]
     provider.create(props(ONE, shared_targets=shared))
-    assert joined == [], "its attachment registers a new target"
+    assert calls == [], "its attachment registers a new target"
     with pytest.raises(EarshotError, match=r"has not reported|is gone"):
         provider.update(OLDS, props(ONE, shared_targets=shared))
-    assert joined == [(CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])]
+    assert calls == [(CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])]
 
 
-def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
-    provider: Called,
-) -> None:
+def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(provider: Called) -> None:
     """`in_turn` is false until all nodes were in sync once, and where the stack file says so."""
     assert provider.update(OLDS, props(ONE, in_turn=False)).outs
     with pytest.raises(EarshotError):
@@ -140,7 +124,7 @@ def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
 
 
 @pytest.mark.parametrize(
-    ("changed", "again"),
+    ("news", "is_changed"),
     [
         (props(ONE), False),
         (props(ONE, deadline=9.0), False),
@@ -153,7 +137,7 @@ def test_only_a_cluster_that_is_new_or_down_changes_without_a_wait(
     ],
 )
 def test_another_node_is_another_wait(
-    changed: dict[str, Any], again: bool, provider: Called
+    news: dict[str, Any], is_changed: bool, provider: Called
 ) -> None:
-    assert provider.differs(props(ONE), changed) is again
-    assert provider.read(changed) == changed
+    assert provider.differs(props(ONE), news) is is_changed
+    assert provider.read(news) == news

@@ -4,10 +4,7 @@ What is expected is in `registrations.yaml`; `python -m tests.components.aws.tes
 prints what is registered now, to be compared with it before it is taken over.
 """
 
-from __future__ import annotations
-
 import asyncio
-import logging
 import re
 import tempfile
 from collections.abc import Sequence
@@ -99,8 +96,7 @@ def _plain(value: Any) -> Any:
 
 
 def registered_now(state: Path) -> dict[str, dict[str, Any]]:
-    log = logging.getLogger("earshot.tests.aws")
-    return shown(deployed(state, log, **SETTINGS).seen)
+    return shown(deployed(state, **SETTINGS).seen)
 
 
 def test_everything_is_registered_as_expected(tmp_path: Path) -> None:

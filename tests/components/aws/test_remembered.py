@@ -1,7 +1,5 @@
 """What is known of a stack's nodes from its state, and where its brokers stay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,12 +7,11 @@ from botocore.exceptions import ClientError
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 
 from earshot.errors import EarshotError
-from tests.config.aws_documents import INTERNAL, OFFICE, TWO_LISTENERS, ZONES, read_aws
+from tests.components.aws.registered import ASSOCIATION, INSTANCE, INTERFACE, READY
+from tests.components.aws.test_balancer import EXPOSED
+from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
 
 URN = "urn:pulumi:mine::p::earshot:aws:AwsCluster$"
-READY = "earshot:index:AwsReadiness"
-INSTANCE = "aws:ec2/instance:Instance"
-ASSOCIATION = "aws:ec2/eipAssociation:EipAssociation"
 
 
 def state(*items: tuple[str, str]) -> dict[str, Any]:
@@ -23,15 +20,6 @@ def state(*items: tuple[str, str]) -> dict[str, Any]:
 
 PRIVATE = state((INSTANCE, "broker-1"), (INSTANCE, "validator"))
 PUBLIC = {**PRIVATE, **state((ASSOCIATION, "broker-1"))}
-
-
-def test_brokers_behind_a_balancer_stay_private() -> None:
-    external = {"name": "EXTERNAL", "port": 9094, "scopes": ["external"], "protocol": "SSL"}
-    address = {"strategy": "port", "base_port": 9100}
-    spec = read_aws(
-        listeners=[INTERNAL, {**external, "address": address}], clients=OFFICE, expose="nlb"
-    )
-    assert not placed(spec, Remembered(place="private")).public
 
 
 @pytest.mark.parametrize(
@@ -54,22 +42,31 @@ def test_the_state_tells_nodes_and_their_place(
     assert Remembered.read("mine", resources) == expected
 
 
-def test_a_new_cluster_is_where_its_listeners_or_its_file_have_it() -> None:
-    for settings, public in (({}, False), (TWO_LISTENERS, True), ({"place": "public"}, True)):
-        spec = read_aws(**settings)
-        assert placed(spec, Remembered()) is spec and spec.public is public
-
-
-def test_brokers_stay_where_they_are_when_the_last_external_listener_goes() -> None:
-    spec = placed(read_aws(), Remembered(place="public"))
-    assert spec.place == "public" and spec.is_public(1) and not spec.external
-    assert spec.elastic_ips == spec.brokers + spec.gateways, "their way out, too"
-    assert placed(read_aws(**TWO_LISTENERS), Remembered(place="public")).public
-    assert not placed(read_aws(), Remembered(place="private")).public
+@pytest.mark.parametrize(
+    ("settings", "place", "is_public"),
+    [
+        ({}, None, False),
+        (TWO_LISTENERS, None, True),
+        ({"place": "public"}, None, True),
+        ({}, "private", False),
+        ({}, "public", True),
+        (TWO_LISTENERS, "public", True),
+        (EXPOSED, "private", False),
+    ],
+)
+def test_brokers_stay_in_their_place_and_new_ones_follow_listeners_or_the_file(
+    settings: dict[str, Any], place: Any, is_public: bool
+) -> None:
+    """Also if the last external listener is removed. Behind a balancer they are private."""
+    spec = placed(read_aws(**settings), Remembered(place=place))
+    assert spec.public is spec.is_public(1) is is_public
+    if place == "public" and not settings:
+        assert spec.place == "public" and not spec.external
+        assert spec.elastic_ips == spec.brokers + spec.gateways, "their way out, too"
 
 
 @pytest.mark.parametrize(
-    ("settings", "known", "said"),
+    ("settings", "place", "text"),
     [
         (TWO_LISTENERS, "private", "listeners for scope external: these take `place: public`, and"),
         ({"place": "public"}, "private", "place: public: the brokers are in private subnets"),
@@ -77,13 +74,13 @@ def test_brokers_stay_where_they_are_when_the_last_external_listener_goes() -> N
     ],
 )
 def test_another_place_is_refused_with_the_way_out(
-    settings: dict[str, Any], known: Any, said: str
+    settings: dict[str, Any], place: Any, text: str
 ) -> None:
     with pytest.raises(EarshotError) as caught:
-        placed(read_aws(**settings), Remembered(place=known))
-    text = str(caught.value)
-    assert f"nothing was touched: {said}" in text and f"allowed: `place: {known}`" in text
-    assert "`pulumi destroy`, then `pulumi up` with `place: " in text
+        placed(read_aws(**settings), Remembered(place=place))
+    message = str(caught.value)
+    assert f"nothing was touched: {text}" in message and f"allowed: `place: {place}`" in message
+    assert "`pulumi destroy`, then `pulumi up` with `place: " in message
 
 
 def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:
@@ -93,21 +90,20 @@ def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:
         placed(read_aws(vpc=vpc), Remembered(place="public"))
 
 
-INTERFACE = "aws:ec2/networkInterface:NetworkInterface"
 ARN = "arn:aws:ec2:us-west-2:123456789012"
 
 
 def remembered_props(**instances: str) -> dict[str, Any]:
     """Nodes, each with an interface, and the instances of a state."""
     nodes = ("broker-1", "broker-2")
-    found = state(*((INTERFACE, name) for name in nodes), (INSTANCE, "validator"))
-    found |= state(*((INSTANCE, name.replace("_", "-")) for name in instances))
     ids = {name.replace("_", "-"): id for name, id in instances.items()} | {"validator": "i-9"}
-    for urn, item in found.items():
+    resources = state(*((INTERFACE, name) for name in nodes), *((INSTANCE, name) for name in ids))
+    for urn, resource in resources.items():
         name = urn.rpartition("::mine-")[2]
-        kind = "network-interface/eni-" if item["type"] == INTERFACE else "instance/"
-        item["outputs"] = {"arn": f"{ARN}:{kind}{name if kind.endswith('eni-') else ids[name]}"}
-    return found
+        is_interface = resource["type"] == INTERFACE
+        path = f"network-interface/eni-{name}" if is_interface else f"instance/{ids[name]}"
+        resource["outputs"] = {"arn": f"{ARN}:{path}"}
+    return resources
 
 
 class Interfaces:
@@ -121,11 +117,11 @@ class Interfaces:
         if self._error:
             raise ClientError({"Error": {"Code": self._error}}, "DescribeNetworkInterfaces")
         assert Filters == [{"Name": "network-interface-id", "Values": list(self._at)}]
-        found = [
+        interfaces = [
             {"NetworkInterfaceId": id} | ({"Attachment": {"InstanceId": at}} if at else {})
             for id, at in self._at.items()
         ]
-        return {"NetworkInterfaces": found}
+        return {"NetworkInterfaces": interfaces}
 
 
 @pytest.mark.parametrize("second", ["i-2", None])
@@ -137,11 +133,12 @@ def test_nodes_on_the_instances_of_the_state_are_as_it_says(second: str | None) 
 
 
 @pytest.mark.parametrize(
-    "known", [remembered_props(broker_1="i-1", broker_2="i-2"), remembered_props(broker_1="i-1")]
+    "resources",
+    [remembered_props(broker_1="i-1", broker_2="i-2"), remembered_props(broker_1="i-1")],
 )
-def test_a_state_that_is_older_than_its_nodes_is_refused(known: dict[str, Any]) -> None:
+def test_a_state_that_is_older_than_its_nodes_is_refused(resources: dict[str, Any]) -> None:
     with pytest.raises(EarshotError) as caught:
-        check_attached("mine", known, Interfaces("i-1", "i-3"))
+        check_attached("mine", resources, Interfaces("i-1", "i-3"))
     assert caught.value.object.startswith("nothing was touched")
     assert caught.value.observed.endswith("does not have: broker-2 on i-3")
     assert caught.value.remedy is not None and "pulumi stack import" in caught.value.remedy

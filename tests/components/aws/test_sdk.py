@@ -1,16 +1,18 @@
 """Files of pulumi_aws one by one: the same classes as from the whole package, without the rest."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import tomllib
 
+import pytest
 from earshot_pulumi.aws.sdk import PACKAGES
 
 from toolchain.paths import ROOT
 
+SOURCES = "\n".join(
+    path.read_text() for path in (ROOT / "components" / "earshot_pulumi" / "aws").glob("*.py")
+)
 USED = re.compile(r"\baws\.([a-z0-9]+)\.(\w+)(?=[,(\])])")
 
 FRESH = """
@@ -55,10 +57,7 @@ def printed(program: str) -> list[str]:
 
 
 def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> None:
-    texts = [
-        path.read_text() for path in (ROOT / "components" / "earshot_pulumi" / "aws").glob("*.py")
-    ]
-    used = sorted({found for text in texts for found in USED.findall(text)})
+    used = sorted(set(USED.findall(SOURCES)))
     assert {package for package, _ in used} == set(PACKAGES)
     assert printed(FRESH.format(used=used)) == [
         "['pulumi_aws.ec2.get_subnet', 'pulumi_aws.ec2.get_vpc']",
@@ -67,27 +66,6 @@ def test_what_the_component_uses_loads_no_whole_package_and_is_the_same() -> Non
         "pulumi_aws.ebs pulumi_aws.ebs.get_volume pulumi_aws.ssm._enums pulumi_aws.iam.role",
         "module 'pulumi_aws.ebs' has no attribute 'Nothing'",
     ]
-
-
-def test_a_package_imported_before_is_kept() -> None:
-    assert printed(FIRST) == ["_LazyModule"]
-
-
-def test_types_of_the_packages_in_use_are_checked() -> None:
-    """What mypy skips is of any type: it would pass every mistake in a package it does not read."""
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
-    (read,) = (
-        it["module"]
-        for it in known
-        if it.get("follow_imports") == "normal" and "pulumi_aws" in it["module"]
-    )
-    packages = {it.split(".")[1] for it in read if it.endswith(".*")}
-    assert packages == set(PACKAGES)
-    sources = "".join(
-        it.read_text() for it in (ROOT / "components" / "earshot_pulumi" / "aws").glob("*.py")
-    )
-    lookups = set(re.findall(r"\baws\.(get_\w+)\(", sources))
-    assert lookups == {it.split(".")[1] for it in read if it.startswith("pulumi_aws.get_")}
 
 
 IMPORTED = """
@@ -99,5 +77,20 @@ print(type(aws.ebs.get_ebs_volumes).__name__)
 """
 
 
-def test_an_import_of_a_file_does_not_hide_its_function() -> None:
-    assert printed(IMPORTED) == ["function"]
+@pytest.mark.parametrize(
+    ("program", "type"), [(FIRST, "_LazyModule"), (IMPORTED, "function")],
+    ids=["a package imported before", "a file imported after"],
+)  # fmt: skip
+def test_other_imports_keep_their_meaning(program: str, type: str) -> None:
+    assert printed(program) == [type]
+
+
+def test_types_of_the_packages_in_use_are_checked() -> None:
+    """What mypy skips is of any type: it would pass every mistake in a package it does not read."""
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    normal = [it["module"] for it in overrides if it.get("follow_imports") == "normal"]
+    (modules,) = (names for names in normal if "pulumi_aws" in names)
+    packages = {name.split(".")[1] for name in modules if name.endswith(".*")}
+    assert packages == set(PACKAGES)
+    lookups = set(re.findall(r"\baws\.(get_\w+)\(", SOURCES))
+    assert lookups == {name.split(".")[1] for name in modules if name.startswith("pulumi_aws.get_")}

@@ -1,9 +1,6 @@
-"""A secured cluster as it is registered: who may read which secret, and who is replaced for it."""
-
-from __future__ import annotations
+"""A secured cluster: which role reads which secret, and which instance is replaced for it."""
 
 import json
-import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +12,11 @@ from earshot_pulumi.gate import GATE_TYPE
 from pulumi.runtime import mocks
 
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.components.aws.registered import INSTANCE, POLICY, Answers, deployed
+from tests.components.aws.registered import INSTANCE, POLICY, Answers, deployed, inputs
 from tests.components.engine_double import Engine
 from tests.components.plain_inputs import visible
 from tests.config.aws_documents import EXTERNAL, INTERNAL, OFFICE
 
-LOG = logging.getLogger("earshot.tests.aws")
 CERTIFICATES = "earshot:index:AwsCertificates"
 SECRET = "earshot:index:AwsSecret"
 SEPARATE: dict[str, Any] = {"mode": "separate", "count": 1}
@@ -50,7 +46,6 @@ def secured(folder: Path, versions: Mapping[str, str] | None = None) -> Engine:
     """Two brokers, a controller and the validator, with those versions of what was issued."""
     return deployed(
         folder / "state",
-        LOG,
         Issued(versions or {}),
         brokers=2,
         cluster_id="5L6g3nShT-eMCtK-X86swQ",
@@ -70,38 +65,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def readable(engine: Engine) -> dict[str, set[str]]:
-    """By instance, what its role may read of the stack's secrets, by the end of their names."""
-    found: dict[str, set[str]] = {}
-    for name, item in engine.of(POLICY).items():
-        statements = json.loads(item.inputs["policy"])["Statement"]
-        ((resources, actions),) = [
-            (it["Resource"], it["Action"]) for it in statements if it["Sid"] == "Secrets"
-        ]
-        assert actions == ["ssm:GetParameter"] and not [it for it in resources if "*" in it]
-        assert all(":parameter/earshot/mine/security/" in it for it in resources)
-        found[name.removeprefix("mine-")] = {it.rpartition("/")[2] for it in resources}
-        context = next(it["Condition"] for it in statements if it["Sid"] == "Decrypt")
-        assert context == {"StringEquals": {"kms:EncryptionContext:PARAMETER_ARN": resources}}
-    return found
+    """The kinds of the stack's secrets that the role of each instance may read."""
+    kinds: dict[str, set[str]] = {}
+    for name, policy in inputs(engine, POLICY).items():
+        statements = {it["Sid"]: it for it in json.loads(policy["policy"])["Statement"]}
+        arns = statements["Secrets"]["Resource"]
+        assert statements["Secrets"]["Action"] == ["ssm:GetParameter"]
+        assert all(":parameter/earshot/mine/security/" in arn and "*" not in arn for arn in arns)
+        kinds[name.removeprefix("mine-")] = {arn.rpartition("/")[2] for arn in arns}
+        context = {"StringEquals": {"kms:EncryptionContext:PARAMETER_ARN": arns}}
+        assert statements["Decrypt"]["Condition"] == context
+    return kinds
 
 
 def test_each_role_may_read_the_secrets_of_its_own_instance_alone(folder: Path) -> None:
     engine = secured(folder)
-    own = readable(engine)
-    assert own == {
+    kinds = readable(engine)
+    assert kinds == {
         "broker-1": {"node-1", "trusted", "users"},
         "broker-2": {"node-2", "trusted"},
         "controller-10001": {"node-10001", "trusted"},
         "validator": {"validator"},
     }
-    written = {it.inputs["kind"] for it in engine.of(SECRET).values()}
-    assert written - set[str]().union(*own.values()) == {"authority"}, "which no instance reads"
-    for name, item in engine.of(INSTANCE).items():
-        text = str(item.inputs["userData"])
-        fetched = {it for it in written if re.search(rf"/security/{it}(?![\w-])", text)}
-        assert fetched == own[name.removeprefix("mine-")]
+    written = {secret["kind"] for secret in inputs(engine, SECRET).values()}
+    assert written - set[str]().union(*kinds.values()) == {"authority"}, "which no instance reads"
+    for name, instance in engine.of(INSTANCE).items():
+        text = str(instance.inputs["userData"])
+        fetched = {kind for kind in written if re.search(rf"/security/{kind}(?![\w-])", text)}
+        assert fetched == kinds[name.removeprefix("mine-")]
         for secret in engine.of(SECRET).values():
-            assert secret.inputs["kind"] not in fetched or engine.before(secret, item)
+            assert secret.inputs["kind"] not in fetched or engine.before(secret, instance)
 
 
 def test_certificates_are_for_what_each_node_advertises(folder: Path) -> None:
@@ -120,13 +113,13 @@ def test_certificates_are_for_what_each_node_advertises(folder: Path) -> None:
 
 
 def user_data(folder: Path, versions: Mapping[str, str]) -> dict[str, str]:
-    """By instance, what it boots with."""
-    found = secured(folder, versions).of(INSTANCE)
-    return {name.removeprefix("mine-"): it.inputs["userData"] for name, it in found.items()}
+    """The user data of each instance."""
+    instances = inputs(secured(folder, versions), INSTANCE)
+    return {name.removeprefix("mine-"): it["userData"] for name, it in instances.items()}
 
 
 def test_an_instance_is_replaced_for_another_secret_of_its_own(folder: Path) -> None:
-    before = user_data(folder, {})
+    texts = user_data(folder, {})
     for version, replaced in (
         ("app", set()),
         ("node-2", {"broker-2"}),
@@ -134,17 +127,17 @@ def test_an_instance_is_replaced_for_another_secret_of_its_own(folder: Path) -> 
         ("password of validator", {"broker-1", "validator"}),
         ("validator", {"validator"}),
     ):
-        after = user_data(folder, {version: "two"})
-        assert {name for name in before if before[name] != after[name]} == replaced, version
+        changed = user_data(folder, {version: "two"})
+        assert {name for name in texts if texts[name] != changed[name]} == replaced, version
 
 
 def test_certificates_of_others_are_shown_to_the_gate_and_reach_their_node(folder: Path) -> None:
     host = "ip-10-0-0-11.eu-central-1.compute.internal"
     hand_over(folder / "certs", {1: [host]})
-    named: dict[str, Any] = {"listeners": [INTERNAL], "security": {"tls": {"from": FILES}}}
-    engine = deployed(folder / "state", LOG, Issued({}), brokers=1, **named)
-    shown = engine.one(GATE_TYPE).inputs["certificates"]
-    assert {id: it["names"]["dns"] for id, it in shown.items()} == {"1": [host]}
+    settings: dict[str, Any] = {"listeners": [INTERNAL], "security": {"tls": {"from": FILES}}}
+    engine = deployed(folder / "state", Issued({}), brokers=1, **settings)
+    certificates = engine.one(GATE_TYPE).inputs["certificates"]
+    assert {id: it["names"]["dns"] for id, it in certificates.items()} == {"1": [host]}
     assert readable(engine) == {"broker-1": {"node-1", "trusted", "users"}}
     text = str(engine.one(INSTANCE).inputs["userData"])
     assert "/run/kafka/secrets/trusted.pem" in text and "User:CN=b1,O=Example" in text
@@ -160,7 +153,7 @@ def test_listeners_are_proved_as_the_validator(folder: Path) -> None:
 
 def test_a_first_preview_knows_no_certificate_and_shows_all_resources(folder: Path) -> None:
     answers = Answers(preview=True)
-    engine = deployed(folder / "state", LOG, answers, brokers=1, listeners=[INTERNAL], security={})
+    engine = deployed(folder / "state", answers, brokers=1, listeners=[INTERNAL], security={})
     assert sorted(it.inputs["kind"] for it in engine.of(SECRET).values()) == [
         "authority",
         "node-1",

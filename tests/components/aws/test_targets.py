@@ -1,6 +1,4 @@
-"""What a target's health is read as, and what is said where it cannot be read."""
-
-from __future__ import annotations
+"""The health of targets, their registration, and errors of both."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,10 +22,10 @@ def cloud() -> Iterator[MotoInProcess]:
 
 def group(cloud: MotoInProcess) -> str:
     vpc = cloud.client("ec2").create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    made = cloud.client("elbv2").create_target_group(
+    answer = cloud.client("elbv2").create_target_group(
         Name="kafka-1", Protocol="TCP", Port=9094, VpcId=vpc, TargetType="ip"
     )
-    return str(made["TargetGroups"][0]["TargetGroupArn"])
+    return str(answer["TargetGroups"][0]["TargetGroupArn"])
 
 
 @pytest.fixture(autouse=True)
@@ -50,30 +48,29 @@ def test_a_target_is_healthy_or_named_with_its_state(cloud: MotoInProcess) -> No
 
 def test_targets_leave_their_group_and_come_back(cloud: MotoInProcess) -> None:
     arn = group(cloud)
-    one, two = (Target(arn, f"10.0.0.{it}", 9094) for it in (11, 12))
+    first, second = (Target(arn, f"10.0.0.{n}", 9094) for n in (11, 12))
     elb = cloud.client("elbv2")
 
     def registered() -> set[str]:
-        found = elb.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
-        return {it["Target"]["Id"] for it in found}
+        answer = elb.describe_target_health(TargetGroupArn=arn)
+        return {health["Target"]["Id"] for health in answer["TargetHealthDescriptions"]}
 
-    register({}, REGION, [one, two])
-    deregister({}, REGION, [one])
-    assert registered() == {two.address}
-    served = still_served({}, REGION, [one, two])
-    assert served == ["target 10.0.0.12:9094 is healthy"]
-    deregister({}, REGION, [one])
-    register({}, REGION, [one, two])
-    assert registered() == {one.address, two.address}
+    register({}, REGION, [first, second])
+    deregister({}, REGION, [first])
+    assert registered() == {second.address}
+    assert still_served({}, REGION, [first, second]) == ["target 10.0.0.12:9094 is healthy"]
+    deregister({}, REGION, [first])
+    register({}, REGION, [first, second])
+    assert registered() == {first.address, second.address}
 
 
 @pytest.mark.parametrize(
     ("act", "action"),
     [
-        (lambda it: health({}, REGION)(it), "DescribeTargetHealth"),
-        (lambda it: still_served({}, REGION, [it]), "DescribeTargetHealth"),
-        (lambda it: register({}, REGION, [it]), "RegisterTargets"),
-        (lambda it: deregister({}, REGION, [it]), "DeregisterTargets"),
+        (lambda target: health({}, REGION)(target), "DescribeTargetHealth"),
+        (lambda target: still_served({}, REGION, [target]), "DescribeTargetHealth"),
+        (lambda target: register({}, REGION, [target]), "RegisterTargets"),
+        (lambda target: deregister({}, REGION, [target]), "DeregisterTargets"),
     ],
 )
 def test_a_group_that_is_gone_is_an_error_that_names_the_permission(

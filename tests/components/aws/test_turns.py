@@ -1,7 +1,6 @@
 """Whether a node may be touched: only while all others serve."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,59 +15,56 @@ from tests.components.aws.test_reports import ONE, THREE, TWO, report
 from tests.components.called import Called
 
 STACK = "mine"
-NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in (ONE, TWO, THREE)}
+NODES = (ONE, TWO, THREE)
+NAMES = {it.node: (f"broker-{it.node}", it.parameter) for it in NODES}
 STARTED = 2000.0
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Three nodes that serve; tests take away what they need."""
-    made = SimpleNamespace(
-        machines={
-            f"mine-broker-{it.node}": Machine(
-                it.instance, f"mine-broker-{it.node}", "running", STARTED
-            )
-            for it in (ONE, TWO, THREE)
-        },
-        reports={it.parameter: report(it, booted=2001) for it in (ONE, TWO, THREE)},
-        asked=0,
-    )
-
-    def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
-        assert (config, region, stack) == (CONFIG, "eu-central-1", STACK)
-        made.asked += 1
-        return dict(made.machines)
-
-    monkeypatch.setattr(turns, "machines", machines)
-    monkeypatch.setattr(
-        turns, "reader", lambda *_: lambda names: {it: made.reports.get(it, "") for it in names}
-    )
-    return made
 
 
 CONFIG = {"aws:profile": "the stack's"}
 
 
-def props(wanted: Any, node: int = 1, **changed: Any) -> dict[str, Any]:
-    """As they come to a provider: every number is a float."""
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Three nodes that serve; tests remove what they need."""
+    world = SimpleNamespace(
+        machines={
+            f"mine-broker-{it.node}": Machine(it.instance, "", "running", STARTED) for it in NODES
+        },
+        reports={it.parameter: report(it, booted=2001) for it in NODES},
+        requests=0,
+    )
+
+    def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
+        assert (config, region, stack) == (CONFIG, "eu-central-1", STACK)
+        world.requests += 1
+        return dict(world.machines)
+
+    def read(names: Sequence[str]) -> dict[str, str]:
+        return {name: world.reports.get(name, "") for name in names}
+
+    monkeypatch.setattr(turns, "machines", machines)
+    monkeypatch.setattr(turns, "reader", lambda *_: read)
+    return world
+
+
+def props(data: str, node: int = 1, **changes: Any) -> dict[str, Any]:
+    """As a provider receives them: every number is a float. ``data`` stands for user data."""
     others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
-    given = {"node": float(node), "wanted": wanted, "others": others, "granted": None}
-    given["root_gib"] = 16.0
-    given |= {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
-    return {**given, **changed}
+    wanted = {"node": float(node), "wanted": [data, "m7g.large", ""], "root_gib": 16.0}
+    stack = {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
+    return {**wanted, **stack, "others": others, "granted": None, **changes}
 
 
-OLD = props(["a", "m7g.large", ""])
-NEW = props(["b", "m7g.large", ""])
+OLD = props("a")
+NEW = props("b")
 
 
 def refusal(olds: dict[str, Any], news: dict[str, Any]) -> str:
-    provider = Called(AwsTurnKind())
-    return "".join(provider.check(olds, news).failures)
+    return "".join(Called(AwsTurnKind()).check(olds, news).failures)
 
 
 def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) -> None:
-    assert refusal(OLD, NEW) == "" and world.asked == 1
+    assert refusal(OLD, NEW) == "" and world.requests == 1
 
 
 @pytest.mark.parametrize(
@@ -96,33 +92,32 @@ def test_while_another_is_down_none_is_touched(
     elif machine is not ...:
         world.machines["mine-broker-3"] = machine
     world.reports[THREE.parameter] = text
-    found = refusal(OLD, NEW)
-    assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in found
-    assert "`in_turn: false` changes all nodes at once" in found
-    assert refusal({}, NEW) == found, "also where an earlier release remembered no turn"
+    text = refusal(OLD, NEW)
+    assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in text
+    assert "`in_turn: false` changes all nodes at once" in text
+    assert refusal({}, NEW) == text, "also where an earlier release remembered no turn"
 
 
 def test_another_root_volume_is_a_change_too(world: SimpleNamespace) -> None:
     del world.machines["mine-broker-3"]
-    other = {**OLD, "root_gib": 32.0}
-    assert "while node 3 is down" in refusal(OLD, other)
-    of_earlier_release = {key: value for key, value in OLD.items() if key != "root_gib"}
-    assert refusal(of_earlier_release, OLD) == ""
-    assert not Called(AwsTurnKind()).differs(of_earlier_release, OLD)
-    assert Called(AwsTurnKind()).differs(OLD, other)
+    larger = {**OLD, "root_gib": 32.0}
+    assert "while node 3 is down" in refusal(OLD, larger)
+    earlier_release = {key: value for key, value in OLD.items() if key != "root_gib"}
+    assert refusal(earlier_release, OLD) == ""
+    assert not Called(AwsTurnKind()).differs(earlier_release, OLD)
+    assert Called(AwsTurnKind()).differs(OLD, larger)
 
 
 def test_the_node_that_is_down_itself_is_replaced(world: SimpleNamespace) -> None:
     del world.machines["mine-broker-3"]
-    third = ["b", "m7g.large", ""]
-    assert refusal(props(["a", "m7g.large", ""], 3), props(third, 3)) == ""
+    assert refusal(props("a", 3), props("b", 3)) == ""
 
 
 def test_a_node_that_does_not_change_sends_no_request(world: SimpleNamespace) -> None:
     world.machines.clear()
     assert refusal(OLD, OLD) == ""
-    assert refusal(OLD, props(["b", "m7g.large", ""], others=[])) == "", "a new cluster"
-    assert world.asked == 0
+    assert refusal(OLD, props("b", others=[])) == "", "a new cluster"
+    assert world.requests == 0
 
 
 def test_every_turn_that_is_granted_is_another() -> None:
@@ -138,37 +133,36 @@ TARGET = {"group": "arn", "address": "10.0.0.11", "port": 9094.0}
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the balancer was asked, which serves the target at the first two looks."""
-    made: list[Any] = []
-    states = [["target 10.0.0.11:9094 is healthy"]] * 2 + [[]]
-    monkeypatch.setattr(turns, "POLL", 0.0)
-    monkeypatch.setattr(turns, "deregister", lambda *given: made.append(given))
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Calls of the balancer, which serves the target at the first two looks."""
+    calls: list[Any] = []
 
     def still_served(*_: Any) -> list[str]:
-        made.append("look")
-        return states[made.count("look") - 1]
+        calls.append("look")
+        return ["target 10.0.0.11:9094 is healthy"] if calls.count("look") < 3 else []
 
+    monkeypatch.setattr(turns, "POLL", 0.0)
+    monkeypatch.setattr(turns, "deregister", lambda *arguments: calls.append(arguments))
     monkeypatch.setattr(turns, "still_served", still_served)
-    return made
+    return calls
 
 
-def test_a_broker_has_left_the_bootstrap_before_it_stops(asked: list[Any]) -> None:
+def test_a_broker_has_left_the_bootstrap_before_it_stops(calls: list[Any]) -> None:
     provider = Called(AwsTurnKind(), {"settings": CONFIG})
     news = {**NEW, "shared_targets": [TARGET]}
     provider.create(news)
     provider.update(OLD, {**news, "others": []})
-    assert asked == [], "a new node, and one of a cluster that is down as a whole"
+    assert calls == [], "a new node, and one of a cluster that is down as a whole"
     assert provider.update(OLD, news).outs["granted"]
-    left = (CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])
-    assert asked == [left, "look", "look", "look"]
+    deregistration = (CONFIG, "eu-central-1", [Target("arn", "10.0.0.11", 9094)])
+    assert calls == [deregistration, "look", "look", "look"]
 
 
 def test_a_balancer_that_does_not_let_a_broker_go_is_named(
-    asked: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    calls: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(turns, "LEAVING_SECONDS", -1.0)
     provider = Called(AwsTurnKind(), {"settings": CONFIG})
     assert provider.update(OLD, {**NEW, "shared_targets": [TARGET]}).outs["granted"]
-    assert asked.count("look") == 1
+    assert calls.count("look") == 1
     assert "target 10.0.0.11:9094 is healthy. The change goes on" in capsys.readouterr().out

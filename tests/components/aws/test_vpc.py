@@ -1,7 +1,5 @@
 """A network through the package's host: what is registered, what comes back, what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pulumi
@@ -24,13 +22,14 @@ def test_a_network_is_made_below_the_component() -> None:
     whole, inner = engine.one(NETWORK), engine.one("earshot:aws:Network")
     assert whole.inputs["zones"] == ZONES[:2]
     assert inner.is_below(whole)
-    cloud = [item for item in engine.seen if item.type.startswith("aws:")]
-    assert cloud and all(item.is_below(inner) for item in cloud)
-    assert all(item.request.custom for item in cloud)
-    own = engine.one(VPC)
-    assert own.inputs["enableDnsSupport"] and own.inputs["enableDnsHostnames"]
-    assert own.inputs["cidrBlock"] == "10.0.0.0/16"
-    assert own.request.protect
+    kinds = {resource.type.partition(":")[0] for resource in engine.seen}
+    assert kinds - {"pulumi"} == {"earshot", "aws"}, "nothing dynamic"
+    resources = [it for it in engine.seen if it.type.startswith("aws:")]
+    assert resources and all(it.is_below(inner) and it.request.custom for it in resources)
+    vpc = engine.one(VPC)
+    assert vpc.inputs["enableDnsSupport"] and vpc.inputs["enableDnsHostnames"]
+    assert vpc.inputs["cidrBlock"] == "10.0.0.0/16"
+    assert vpc.request.protect
     assert len(engine.of(NAT)) == 1 and not engine.of(BUCKET)
     assert outputs == {
         "vpcId": "id of mine",
@@ -55,21 +54,16 @@ def test_every_input_counts() -> None:
     assert engine.one(BUCKET).inputs["forceDestroy"]
 
 
-def test_a_preview_has_the_same_resources() -> None:
-    inputs = {"zones": ZONES, "flowLogs": True}
-    shown, outputs = constructed("AwsNetwork", inputs, Answers(preview=True))
-    real, _ = constructed("AwsNetwork", inputs)
-    assert sorted(item.urn for item in shown.seen) == sorted(item.urn for item in real.seen)
-    assert outputs == {}, "nothing is known of a network that is yet to be"
-
-
-@pytest.mark.parametrize("preview", [True, False])
-def test_zones_of_a_data_source_make_the_same_network(preview: bool) -> None:
-    plain, _ = constructed("AwsNetwork", {"zones": ZONES}, Answers(preview=preview))
-    later = {"zones": given_later(ZONES)}
-    engine, outputs = constructed("AwsNetwork", later, Answers(preview=preview))
-    assert sorted(item.urn for item in engine.seen) == sorted(item.urn for item in plain.seen)
-    assert preview or outputs["privateSubnets"].keys() == set(ZONES)
+@pytest.mark.parametrize("zones", [ZONES, given_later(ZONES)], ids=["known", "of a data source"])
+def test_zones_known_or_of_a_data_source_make_the_same_network(zones: Any) -> None:
+    urns = []
+    for answers in (Answers(), Answers(preview=True)):
+        engine, outputs = constructed("AwsNetwork", {"zones": zones, "flowLogs": True}, answers)
+        urns.append(sorted(resource.urn for resource in engine.seen))
+        assert answers.preview or outputs["privateSubnets"].keys() == set(ZONES)
+        assert not answers.preview or outputs == {}, "a preview knows nothing of a new network"
+    plain, _ = constructed("AwsNetwork", {"zones": ZONES, "flowLogs": True})
+    assert urns == [sorted(resource.urn for resource in plain.seen)] * 2
 
 
 def test_a_preview_without_the_zones_shows_the_component_alone() -> None:
@@ -78,12 +72,6 @@ def test_a_preview_without_the_zones_shows_the_component_alone() -> None:
     )
     assert engine.of(NETWORK) and not engine.of("earshot:aws:Network")
     assert outputs == {}
-
-
-def test_nothing_dynamic_is_inside() -> None:
-    engine, _ = constructed("AwsNetwork", {"zones": ZONES})
-    kinds = {item.type.partition(":")[0] for item in engine.seen}
-    assert kinds - {"pulumi"} == {"earshot", "aws"}, "beside the stack itself"
 
 
 @pytest.mark.parametrize(

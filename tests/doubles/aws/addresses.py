@@ -1,7 +1,7 @@
 """Doubles of aws:ec2 Eip and EipAssociation.
 
-The public name of an Elastic IP is the official plugin's own: made from address and region,
-whatever the VPC's attributes say. Only an instance's public name depends on them.
+The official plugin computes the public name of an Elastic IP from its address and region, not from
+the VPC's attributes. Only an instance's public name depends on them.
 """
 
 import ipaddress
@@ -10,29 +10,26 @@ import threading
 from collections.abc import Iterator
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.interfaces import described
-from tests.doubles.aws.kind import AwsKind, Ec2Kind, given, shape
+from tests.doubles.aws.interfaces import interface_of
+from tests.doubles.aws.kind import AwsKind, Ec2Kind, arguments, filters, outputs_of, shape
 from tests.doubles.aws.names import private_name, public_name
 from tests.doubles.aws.network import needs_gateway
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 POOL_VARIABLE = "AWS_DOUBLE_ELASTIC_IPS"
-"""A range, as 203.0.113.0/24, from which Elastic IPs are given; else they are moto's 127.x.y.z."""
+"""A range of Elastic IPs, such as 203.0.113.0/24. Without it they are moto's 127.x.y.z."""
 _allocating = threading.Lock()
 
 
 class Eip(Ec2Kind):
     kind_of_arn = "elastic-ip"
-    shape = shape(
-        "domain", "address", "instance", "networkInterface", "tags",
-        "region",
-    )  # fmt: skip
+    shape = shape("domain", "address", "instance", "networkInterface", "tags", "region")
     in_place = frozenset({"instance", "networkInterface"})
-    settled_later = frozenset({"domain", "address", "instance", "networkInterface", "region"})
+    settled_later = frozenset({"domain", "address", "instance", "networkInterface"})
     outputs = frozenset(
         {"allocationId", "arn", "associationId", "privateDns", "privateIp", "publicDns",
-         "publicIp", "tagsAll"}
+         "publicIp"}
     )  # fmt: skip
     absent = frozenset({"carrierIp", "customerOwnedIp", "ptrRecord"})
 
@@ -43,34 +40,29 @@ class Eip(Ec2Kind):
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
         with _allocating:
-            arguments = given(inputs, Address="address")
-            if not arguments and (pool := os.environ.get(POOL_VARIABLE)):
-                arguments["Address"] = _first_free(cloud, inputs, pool)
-            return str(ec2.allocate_address(Domain="vpc", **arguments)["AllocationId"])
+            address = arguments(inputs, "address")
+            if not address and (pool := os.environ.get(POOL_VARIABLE)):
+                address["Address"] = _first_free(cloud, inputs, pool)
+            return str(ec2.allocate_address(Domain="vpc", **address)["AllocationId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        found = cloud.client("ec2", state).describe_addresses(AllocationIds=[id])["Addresses"][0]
+        answer = cloud.client("ec2", state).describe_addresses(AllocationIds=[id])["Addresses"][0]
         region = cloud.region_of(state)
-        private = found.get("PrivateIpAddress")
-        return self.common(cloud, id, state, found) | {
+        private = answer.get("PrivateIpAddress")
+        return self.common(cloud, id, state, answer) | {
+            **outputs_of(answer, "domain", "publicIp", "associationId"),
             "allocationId": id,
-            "domain": found["Domain"],
-            "publicIp": found["PublicIp"],
-            "publicDns": public_name(found["PublicIp"], region),
+            "publicDns": public_name(answer["PublicIp"], region),
             "privateIp": private,
             "privateDns": private_name(private, region) if private else None,
-            "associationId": found.get("AssociationId"),
-            "instance": found.get("InstanceId") or None,
-            "networkInterface": found.get("NetworkInterfaceId") or None,
+            "instance": answer.get("InstanceId") or None,
+            "networkInterface": answer.get("NetworkInterfaceId") or None,
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        names = {"instance": "InstanceId", "networkInterface": "NetworkInterfaceId"}
-        if all(inputs.get(name) in (None, found[name]) for name in names):
-            return
-        _bind(
-            cloud, inputs, id, given(inputs, **{argument: name for name, argument in names.items()})
-        )
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        names = {"InstanceId": "instance", "NetworkInterfaceId": "networkInterface"}
+        if any(inputs.get(name) not in (None, current[name]) for name in names.values()):
+            _bind(cloud, inputs, id, arguments(inputs, **names))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
@@ -81,48 +73,44 @@ class Eip(Ec2Kind):
 
 class EipAssociation(AwsKind):
     shape = shape("allocationId", "networkInterfaceId", "instanceId", "region")
-    settled_later = frozenset({"networkInterfaceId", "instanceId", "region"})
+    settled_later = frozenset({"networkInterfaceId", "instanceId"})
     outputs = frozenset({"privateIpAddress", "publicIp"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        to = given(inputs, NetworkInterfaceId="networkInterfaceId", InstanceId="instanceId")
-        return _bind(cloud, inputs, inputs["allocationId"], to)
+        target = arguments(inputs, "networkInterfaceId", "instanceId")
+        return _bind(cloud, inputs, inputs["allocationId"], target)
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        of_this = [{"Name": "association-id", "Values": [id]}]
-        found = cloud.client("ec2", state).describe_addresses(Filters=of_this)["Addresses"]
-        if not found:
-            return None
-        return {
-            "allocationId": found[0]["AllocationId"],
-            "networkInterfaceId": found[0].get("NetworkInterfaceId") or None,
-            "instanceId": found[0].get("InstanceId") or None,
-            "privateIpAddress": found[0].get("PrivateIpAddress"),
-            "publicIp": found[0]["PublicIp"],
-        }
+        association = filters({"association-id": id})
+        ec2 = cloud.client("ec2", state)
+        for answer in ec2.describe_addresses(Filters=association)["Addresses"]:
+            return outputs_of(answer, "allocationId", "privateIpAddress", "publicIp") | {
+                "networkInterfaceId": answer.get("NetworkInterfaceId") or None,
+                "instanceId": answer.get("InstanceId") or None,
+            }
+        return None
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).disassociate_address(AssociationId=id)
 
 
-def _bind(cloud: Cloud, inputs: Plain, allocation: str, to: dict[str, str]) -> str:
+def _bind(cloud: Cloud, inputs: Plain, allocation: str, target: dict[str, str]) -> str:
     """The id of the new association."""
     ec2 = cloud.client("ec2", inputs)
-    if "NetworkInterfaceId" in to:
-        vpc = described(cloud, to["NetworkInterfaceId"], inputs)["VpcId"]
+    if "NetworkInterfaceId" in target:
+        vpc = interface_of(cloud, target["NetworkInterfaceId"], inputs)["VpcId"]
     else:
-        listed = ec2.describe_instances(InstanceIds=[to["InstanceId"]])
-        vpc = listed["Reservations"][0]["Instances"][0]["VpcId"]
+        reservations = ec2.describe_instances(InstanceIds=[target["InstanceId"]])["Reservations"]
+        vpc = reservations[0]["Instances"][0]["VpcId"]
     needs_gateway(cloud, vpc, inputs, "AssociateAddress")
-    made = ec2.associate_address(AllocationId=allocation, AllowReassociation=True, **to)
-    return str(made["AssociationId"])
+    answer = ec2.associate_address(AllocationId=allocation, AllowReassociation=True, **target)
+    return str(answer["AssociationId"])
 
 
 def _first_free(cloud: Cloud, inputs: Plain, pool: str) -> str:
-    taken = {
-        item["PublicIp"] for item in cloud.client("ec2", inputs).describe_addresses()["Addresses"]
-    }
-    for address in ipaddress.ip_network(pool).hosts():
-        if str(address) not in taken:
-            return str(address)
+    addresses = cloud.client("ec2", inputs).describe_addresses()["Addresses"]
+    allocated = {address["PublicIp"] for address in addresses}
+    for address in map(str, ipaddress.ip_network(pool).hosts()):
+        if address not in allocated:
+            return address
     raise ProviderError(f"AllocateAddress: AddressLimitExceeded: every address of {pool} is taken")

@@ -1,12 +1,12 @@
 """Doubles of aws:lb LoadBalancer, TargetGroup, TargetGroupAttachment and Listener, for Network Load
-Balancers alone."""
+Balancers only."""
 
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, constant, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, constant, outputs_of, pairs, shape, tags_found
 from tests.doubles.plugin.values import Plain
 
 ELB = "elbv2"
@@ -19,24 +19,31 @@ _GROUP_ATTRIBUTES = {
     "preserveClientIp": "preserve_client_ip.enabled",
     "loadBalancingCrossZoneEnabled": "load_balancing.cross_zone.enabled",
 }
+_HEALTH_CHECK = {
+    "protocol": "HealthCheckProtocol",
+    "port": "HealthCheckPort",
+    "interval": "HealthCheckIntervalSeconds",
+    "healthyThreshold": "HealthyThresholdCount",
+    "unhealthyThreshold": "UnhealthyThresholdCount",
+}
 _ENFORCED = "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic"
-"""Unknown to moto, which takes it and forgets it."""
+"""moto accepts it and forgets it."""
 _IDLE = "tcp.idle_timeout.seconds"
 
 
 class _ElbKind(AwsKind):
-    """What has an ARN as its id, and tags."""
+    """A resource type with an ARN as its id, and tags."""
 
-    def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
+    def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
         elb = cloud.client(ELB, inputs)
-        if old:
-            elb.remove_tags(ResourceArns=[id], TagKeys=old)
-        if new:
-            elb.add_tags(ResourceArns=[id], Tags=pairs(new))
+        if removed:
+            elb.remove_tags(ResourceArns=[id], TagKeys=removed)
+        if tags:
+            elb.add_tags(ResourceArns=[id], Tags=pairs(tags))
 
     def tags(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        (found,) = cloud.client(ELB, state).describe_tags(ResourceArns=[id])["TagDescriptions"]
-        return tags_found(cloud, found["Tags"], state) | {"arn": id}
+        (answer,) = cloud.client(ELB, state).describe_tags(ResourceArns=[id])["TagDescriptions"]
+        return tags_found(cloud, answer["Tags"], state) | {"arn": id}
 
 
 class LoadBalancer(_ElbKind):
@@ -47,48 +54,47 @@ class LoadBalancer(_ElbKind):
     defaults = constant(
         internal=False, enableCrossZoneLoadBalancing=False, enableDeletionProtection=False
     )
-    in_place = frozenset({"enableCrossZoneLoadBalancing", "enableDeletionProtection", _ENFORCED})
+    in_place = frozenset({*_BALANCER_ATTRIBUTES, _ENFORCED})
     unordered = frozenset({"subnets", "securityGroups"})
-    settled_later = frozenset({"name", "region", _ENFORCED})
-    outputs = frozenset({"arn", "arnSuffix", "dnsName", "tagsAll", "vpcId", "zoneId"})
+    settled_later = frozenset({"name", _ENFORCED})
+    outputs = frozenset({"arn", "arnSuffix", "dnsName", "vpcId", "zoneId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
         if inputs.get("loadBalancerType") != "network":
             yield "loadBalancerType", "this test double of the AWS provider knows only network"
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        made = cloud.client(ELB, inputs).create_load_balancer(
+        answer = cloud.client(ELB, inputs).create_load_balancer(
             Name=_name(inputs),
             Type="network",
             Scheme="internal" if inputs.get("internal") else "internet-facing",
             Subnets=inputs["subnets"],
             SecurityGroups=inputs.get("securityGroups", []),
         )
-        return str(made["LoadBalancers"][0]["LoadBalancerArn"])
+        return str(answer["LoadBalancers"][0]["LoadBalancerArn"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         elb = cloud.client(ELB, state)
-        found = elb.describe_load_balancers(LoadBalancerArns=[id])["LoadBalancers"][0]
-        listed = elb.describe_load_balancer_attributes(LoadBalancerArn=id)["Attributes"]
-        attributes = {item["Key"]: item["Value"] == "true" for item in listed}
+        balancer = elb.describe_load_balancers(LoadBalancerArns=[id])["LoadBalancers"][0]
+        answer = elb.describe_load_balancer_attributes(LoadBalancerArn=id)
+        attributes = {item["Key"]: item["Value"] == "true" for item in answer["Attributes"]}
         return self.tags(cloud, id, state) | {
-            "name": found["LoadBalancerName"],
-            "loadBalancerType": found["Type"],
-            "internal": found["Scheme"] == "internal",
-            "subnets": [item["SubnetId"] for item in found["AvailabilityZones"]],
-            "securityGroups": found.get("SecurityGroups", []),
+            "name": balancer["LoadBalancerName"],
+            "loadBalancerType": balancer["Type"],
+            "internal": balancer["Scheme"] == "internal",
+            "subnets": [zone["SubnetId"] for zone in balancer["AvailabilityZones"]],
+            "securityGroups": balancer.get("SecurityGroups", []),
             "arnSuffix": id.partition(":loadbalancer/")[2],
-            "dnsName": found["DNSName"],
-            "vpcId": found["VpcId"],
-            "zoneId": found["CanonicalHostedZoneId"],
+            "dnsName": balancer["DNSName"],
+            "vpcId": balancer["VpcId"],
+            "zoneId": balancer["CanonicalHostedZoneId"],
             **{name: attributes.get(key, False) for name, key in _BALANCER_ATTRIBUTES.items()},
             _ENFORCED: state.get(_ENFORCED, "on"),
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        wanted = _wanted(_BALANCER_ATTRIBUTES, inputs)
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         cloud.client(ELB, inputs).modify_load_balancer_attributes(
-            LoadBalancerArn=id, Attributes=wanted
+            LoadBalancerArn=id, Attributes=_attributes(_BALANCER_ATTRIBUTES, inputs)
         )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -97,58 +103,47 @@ class LoadBalancer(_ElbKind):
 
 class TargetGroup(_ElbKind):
     shape = shape(
-        "name", "namePrefix", "vpcId", "protocol", "port", "targetType", "preserveClientIp",
-        "deregistrationDelay", "loadBalancingCrossZoneEnabled", "tags", "region",
-        healthCheck=shape("protocol", "port", "interval", "healthyThreshold", "unhealthyThreshold"),
+        "name", "namePrefix", "vpcId", "protocol", "port", "targetType", *_GROUP_ATTRIBUTES,
+        "tags", "region", healthCheck=shape(*_HEALTH_CHECK),
     )  # fmt: skip
     in_place = frozenset({"healthCheck", *_GROUP_ATTRIBUTES})
-    settled_later = frozenset({"name", "region"})
-    outputs = frozenset({"arn", "arnSuffix", "tagsAll"})
+    settled_later = frozenset({"name"})
+    outputs = frozenset({"arn", "arnSuffix"})
     absent = frozenset({"loadBalancerArns"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        made = cloud.client(ELB, inputs).create_target_group(
+        answer = cloud.client(ELB, inputs).create_target_group(
             Name=_name(inputs),
             Protocol=inputs["protocol"],
             Port=int(inputs["port"]),
             VpcId=inputs["vpcId"],
             TargetType=inputs["targetType"],
-            **_check(inputs),
+            **_health_check(inputs),
         )
-        return str(made["TargetGroups"][0]["TargetGroupArn"])
+        return str(answer["TargetGroups"][0]["TargetGroupArn"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         elb = cloud.client(ELB, state)
-        found = elb.describe_target_groups(TargetGroupArns=[id])["TargetGroups"][0]
-        listed = elb.describe_target_group_attributes(TargetGroupArn=id)["Attributes"]
-        attributes: dict[str, Any] = {item["Key"]: item["Value"] for item in listed}
-        known = {name: attributes.get(key) for name, key in _GROUP_ATTRIBUTES.items()}
-        if known["deregistrationDelay"] is not None:
-            known["deregistrationDelay"] = int(known["deregistrationDelay"])
+        group = elb.describe_target_groups(TargetGroupArns=[id])["TargetGroups"][0]
+        answer = elb.describe_target_group_attributes(TargetGroupArn=id)
+        values: dict[str, Any] = {item["Key"]: item["Value"] for item in answer["Attributes"]}
+        attributes = {name: values.get(key) for name, key in _GROUP_ATTRIBUTES.items()}
+        if attributes["deregistrationDelay"] is not None:
+            attributes["deregistrationDelay"] = int(attributes["deregistrationDelay"])
         return self.tags(cloud, id, state) | {
-            "name": found["TargetGroupName"],
-            "vpcId": found["VpcId"],
-            "protocol": found["Protocol"],
-            "port": found["Port"],
-            "targetType": found["TargetType"],
+            **outputs_of(group, "vpcId", "protocol", "port", "targetType"),
+            "name": group["TargetGroupName"],
             "arnSuffix": id.rpartition(":")[2],
-            "healthCheck": {
-                "protocol": found["HealthCheckProtocol"],
-                "port": found["HealthCheckPort"],
-                "interval": found["HealthCheckIntervalSeconds"],
-                "healthyThreshold": found["HealthyThresholdCount"],
-                "unhealthyThreshold": found["UnhealthyThresholdCount"],
-            },
-            **{name: value for name, value in known.items() if name in state},
+            "healthCheck": {name: group[key] for name, key in _HEALTH_CHECK.items()},
+            **{name: value for name, value in attributes.items() if name in state},
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         elb = cloud.client(ELB, inputs)
-        elb.modify_target_group_attributes(
-            TargetGroupArn=id, Attributes=_wanted(_GROUP_ATTRIBUTES, inputs)
-        )
-        if found["healthCheck"] != inputs.get("healthCheck"):
-            elb.modify_target_group(TargetGroupArn=id, **_check(inputs))
+        attributes = _attributes(_GROUP_ATTRIBUTES, inputs)
+        elb.modify_target_group_attributes(TargetGroupArn=id, Attributes=attributes)
+        if current["healthCheck"] != inputs.get("healthCheck"):
+            elb.modify_target_group(TargetGroupArn=id, **_health_check(inputs))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client(ELB, state).delete_target_group(TargetGroupArn=id)
@@ -156,28 +151,22 @@ class TargetGroup(_ElbKind):
 
 class TargetGroupAttachment(AwsKind):
     shape = shape("targetGroupArn", "targetId", "port", "region")
-    settled_later = frozenset({"region"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        cloud.client(ELB, inputs).register_targets(
-            TargetGroupArn=inputs["targetGroupArn"], Targets=[_target(inputs)]
-        )
+        cloud.client(ELB, inputs).register_targets(**_registration(inputs))
         return f"{inputs['targetGroupArn']} {inputs['targetId']} {int(inputs['port'])}"
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        group, target, port = id.split()
-        elb = cloud.client(ELB, state)
-        health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
-        for item in health:
-            if (item["Target"]["Id"], item["Target"]["Port"]) == (target, int(port)):
-                return {"targetGroupArn": group, "targetId": target, "port": int(port)}
+        group, address, port = id.split()
+        answer = cloud.client(ELB, state).describe_target_health(TargetGroupArn=group)
+        targets = [health["Target"] for health in answer["TargetHealthDescriptions"]]
+        if (address, int(port)) in [(target["Id"], target["Port"]) for target in targets]:
+            return {"targetGroupArn": group, "targetId": address, "port": int(port)}
         return None
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         if self.find(cloud, id, state) is not None:
-            cloud.client(ELB, state).deregister_targets(
-                TargetGroupArn=state["targetGroupArn"], Targets=[_target(state)]
-            )
+            cloud.client(ELB, state).deregister_targets(**_registration(state))
 
 
 class Listener(_ElbKind):
@@ -186,40 +175,37 @@ class Listener(_ElbKind):
         defaultActions=shape("type", "targetGroupArn"),
     )  # fmt: skip
     in_place = frozenset({"tcpIdleTimeoutSeconds", "defaultActions"})
-    settled_later = frozenset({"region"})
-    outputs = frozenset({"arn", "tagsAll"})
+    outputs = frozenset({"arn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        made = cloud.client(ELB, inputs).create_listener(
+        answer = cloud.client(ELB, inputs).create_listener(
             LoadBalancerArn=inputs["loadBalancerArn"],
             Protocol=inputs["protocol"],
             Port=int(inputs["port"]),
             DefaultActions=_actions(inputs),
         )
-        return str(made["Listeners"][0]["ListenerArn"])
+        return str(answer["Listeners"][0]["ListenerArn"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         elb = cloud.client(ELB, state)
-        found = elb.describe_listeners(ListenerArns=[id])["Listeners"][0]
-        listed = elb.describe_listener_attributes(ListenerArn=id)["Attributes"]
-        idle = next(item["Value"] for item in listed if item["Key"] == _IDLE)
+        listener = elb.describe_listeners(ListenerArns=[id])["Listeners"][0]
+        attributes = elb.describe_listener_attributes(ListenerArn=id)["Attributes"]
+        idle = next(item["Value"] for item in attributes if item["Key"] == _IDLE)
         return self.tags(cloud, id, state) | {
-            "loadBalancerArn": found["LoadBalancerArn"],
-            "protocol": found["Protocol"],
-            "port": found["Port"],
+            **outputs_of(listener, "loadBalancerArn", "protocol", "port"),
             "tcpIdleTimeoutSeconds": int(idle),
             "defaultActions": [
-                {"type": item["Type"], "targetGroupArn": item["TargetGroupArn"]}
-                for item in found["DefaultActions"]
+                outputs_of(action, "type", "targetGroupArn")
+                for action in listener["DefaultActions"]
             ],
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         elb = cloud.client(ELB, inputs)
         if (seconds := inputs.get("tcpIdleTimeoutSeconds")) is not None:
             idle = {"Key": _IDLE, "Value": str(int(seconds))}
             elb.modify_listener_attributes(ListenerArn=id, Attributes=[idle])
-        if found["defaultActions"] != inputs["defaultActions"]:
+        if current["defaultActions"] != inputs["defaultActions"]:
             elb.modify_listener(ListenerArn=id, DefaultActions=_actions(inputs))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -230,41 +216,27 @@ def _name(inputs: Plain) -> str:
     return str(inputs.get("name") or f"{inputs.get('namePrefix', 'tf-')}{uuid.uuid4().hex[:24]}")
 
 
-def _wanted(attributes: Mapping[str, str], inputs: Plain) -> list[dict[str, str]]:
-    return [
-        {"Key": key, "Value": _text(inputs[name])}
-        for name, key in attributes.items()
-        if name in inputs
-    ]
+def _attributes(keys: Mapping[str, str], inputs: Plain) -> list[dict[str, str]]:
+    present = {key: _integral(inputs[name]) for name, key in keys.items() if name in inputs}
+    return [{"Key": key, "Value": str(value).lower()} for key, value in present.items()]
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        value = int(value)
-    return str(value).lower()
+def _integral(value: Any) -> Any:
+    return int(value) if isinstance(value, float) else value
 
 
-def _check(inputs: Plain) -> dict[str, Any]:
-    found = inputs.get("healthCheck", {})
-    return {
-        argument: found[name] if isinstance(found[name], str) else int(found[name])
-        for argument, name in (
-            ("HealthCheckProtocol", "protocol"),
-            ("HealthCheckPort", "port"),
-            ("HealthCheckIntervalSeconds", "interval"),
-            ("HealthyThresholdCount", "healthyThreshold"),
-            ("UnhealthyThresholdCount", "unhealthyThreshold"),
-        )
-        if name in found
-    }
+def _health_check(inputs: Plain) -> dict[str, Any]:
+    check = inputs.get("healthCheck", {})
+    return {key: _integral(check[name]) for name, key in _HEALTH_CHECK.items() if name in check}
 
 
-def _target(inputs: Plain) -> dict[str, Any]:
-    return {"Id": inputs["targetId"], "Port": int(inputs["port"])}
+def _registration(values: Plain) -> dict[str, Any]:
+    target = {"Id": values["targetId"], "Port": int(values["port"])}
+    return {"TargetGroupArn": values["targetGroupArn"], "Targets": [target]}
 
 
 def _actions(inputs: Plain) -> list[dict[str, str]]:
     return [
-        {"Type": item["type"], "TargetGroupArn": item["targetGroupArn"]}
-        for item in inputs["defaultActions"]
+        {"Type": action["type"], "TargetGroupArn": action["targetGroupArn"]}
+        for action in inputs["defaultActions"]
     ]

@@ -1,38 +1,47 @@
-"""Doubles of aws:s3 Bucket, BucketPublicAccessBlock and BucketServerSideEncryptionConfiguration."""
+"""Doubles of aws:s3: Bucket, what can be configured of one, and BucketObject."""
 
+import json
+from abc import abstractmethod
+from pathlib import Path
 from typing import Any
 
 from tests.doubles.aws.cloud import ClientError, Cloud
-from tests.doubles.aws.kind import AwsKind, constant, given, pairs, shape, tags_found
+from tests.doubles.aws.endpoints import same_document
+from tests.doubles.aws.kind import (
+    AwsKind,
+    arguments,
+    aws_name,
+    constant,
+    outputs_of,
+    pairs,
+    shape,
+    tags_found,
+)
 from tests.doubles.aws.names import FIRST_REGION, domain, partition
 from tests.doubles.plugin.values import Plain
 
-BLOCKS = {
-    "blockPublicAcls": "BlockPublicAcls",
-    "blockPublicPolicy": "BlockPublicPolicy",
-    "ignorePublicAcls": "IgnorePublicAcls",
-    "restrictPublicBuckets": "RestrictPublicBuckets",
-}
+BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
+ANY = ":s3:::"
+NOT_ENFORCED = ":s3:::not-enforced-here."
+"""moto ignores conditions, and so would deny always what a policy denies over plain HTTP. Here a
+statement with a condition names buckets that do not exist."""
 
 
 class Bucket(AwsKind):
-    """What else a bucket may have is asked for with resources of its own."""
+    """Other properties of a bucket are resources of their own."""
 
     named = "bucket"
     shape = shape("bucket", "forceDestroy", "tags", "region")
     defaults = constant(forceDestroy=False)
     in_place = frozenset({"forceDestroy"})
-    settled_later = frozenset({"region"})
-    outputs = frozenset(
-        {"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName", "tagsAll"}
-    )
+    outputs = frozenset({"arn", "bucketDomainName", "bucketRegion", "bucketRegionalDomainName"})
     absent = frozenset({"hostedZoneId", "websiteDomain", "websiteEndpoint"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         region = cloud.region_of(inputs)
-        elsewhere = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        location = {"CreateBucketConfiguration": {"LocationConstraint": region}}
         cloud.client("s3", inputs).create_bucket(
-            Bucket=inputs["bucket"], **({} if region == FIRST_REGION else elsewhere)
+            Bucket=inputs["bucket"], **({} if region == FIRST_REGION else location)
         )
         return str(inputs["bucket"])
 
@@ -47,119 +56,206 @@ class Bucket(AwsKind):
             "bucketRegionalDomainName": f"{id}.s3.{region}.{domain(region)}",
         }
 
-    def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
-        s3, tags = cloud.client("s3", inputs), inputs.get("tagsAll", {})
-        if tags:
-            s3.put_bucket_tagging(Bucket=id, Tagging={"TagSet": pairs(tags)})
+    def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
+        s3, all_tags = cloud.client("s3", inputs), inputs.get("tagsAll", {})
+        if all_tags:
+            s3.put_bucket_tagging(Bucket=id, Tagging={"TagSet": pairs(all_tags)})
         else:
             s3.delete_bucket_tagging(Bucket=id)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         s3 = cloud.client("s3", state)
         if state.get("forceDestroy"):
-            listed = s3.list_object_versions(Bucket=id)
-            for item in [*listed.get("Versions", []), *listed.get("DeleteMarkers", [])]:
-                s3.delete_object(Bucket=id, Key=item["Key"], VersionId=item["VersionId"])
+            versions = s3.list_object_versions(Bucket=id)
+            for version in [*versions.get("Versions", []), *versions.get("DeleteMarkers", [])]:
+                s3.delete_object(Bucket=id, Key=version["Key"], VersionId=version["VersionId"])
         s3.delete_bucket(Bucket=id)
 
 
-class BucketPublicAccessBlock(AwsKind):
-    shape = shape("bucket", *BLOCKS, "region")
-    defaults = constant(**dict.fromkeys(BLOCKS, False))
-    in_place = frozenset(BLOCKS)
-    settled_later = frozenset({"region"})
+class BucketObject(AwsKind):
+    """From a file of this machine: `source` is the path of an asset, and its hash."""
+
+    shape = shape("bucket", "key", "source", "contentType", "region")
+    in_place = frozenset({"source", "contentType"})
+    settled_later = frozenset({"contentType"})
+    outputs = frozenset({"arn"})
+    absent = frozenset({"tagsAll", "versionId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        self._put(cloud, inputs)
+        cloud.client("s3", inputs).put_object(
+            Body=Path(inputs["source"]["path"]).read_bytes(),
+            **arguments(inputs, "bucket", "key", "contentType"),
+        )
+        return f"{inputs['bucket']}/{inputs['key']}"
+
+    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
+        bucket, _, key = id.partition("/")
+        answer = cloud.client("s3", state).head_object(Bucket=bucket, Key=key)
+        return {
+            "bucket": bucket,
+            "key": key,
+            "source": state.get("source"),
+            "contentType": answer["ContentType"],
+            "arn": f"arn:{partition(cloud.region_of(state))}:s3:::{id}",
+        }
+
+    def update(self, cloud: Cloud, id: str, state: Plain, inputs: Plain) -> Plain:
+        self.make(cloud, inputs)
+        return super().update(cloud, id, state, inputs)
+
+    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
+        cloud.client("s3", state).delete_object(Bucket=state["bucket"], Key=state["key"])
+
+
+class BucketPart(AwsKind):
+    """A configuration of which a bucket has one, so that the bucket's name is its id."""
+
+    deletion: str
+    """The call of S3 that removes it."""
+
+    @abstractmethod
+    def put(self, s3: Any, inputs: Plain) -> None:
+        """Sets the whole configuration."""
+
+    @abstractmethod
+    def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
+        """The inputs other than the bucket, as S3 has them."""
+
+    def make(self, cloud: Cloud, inputs: Plain) -> str:
+        self.put(cloud.client("s3", inputs), inputs)
         return str(inputs["bucket"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        answer = cloud.client("s3", state).get_public_access_block(Bucket=id)
-        found = answer["PublicAccessBlockConfiguration"]
-        return {"bucket": id, **{name: found[block] for name, block in BLOCKS.items()}}
+        return {"bucket": id} | self.configuration(cloud.client("s3", state), id, state)
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        if any(found[name] != inputs.get(name, False) for name in BLOCKS):
-            self._put(cloud, inputs)
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        if any(
+            current[name] != inputs.get(name, self.defaults.get(name)) for name in self.in_place
+        ):
+            self.make(cloud, inputs)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        cloud.client("s3", state).delete_public_access_block(Bucket=id)
-
-    def _put(self, cloud: Cloud, inputs: Plain) -> None:
-        wanted = {block: inputs.get(name, False) for name, block in BLOCKS.items()}
-        cloud.client("s3", inputs).put_public_access_block(
-            Bucket=inputs["bucket"], PublicAccessBlockConfiguration=wanted
-        )
+        getattr(cloud.client("s3", state), self.deletion)(Bucket=id)
 
 
-class BucketServerSideEncryptionConfiguration(AwsKind):
+class BucketPublicAccessBlock(BucketPart):
+    shape = shape("bucket", *BLOCKS, "region")
+    defaults = constant(**dict.fromkeys(BLOCKS, False))
+    in_place = frozenset(BLOCKS)
+    deletion = "delete_public_access_block"
+
+    def put(self, s3: Any, inputs: Plain) -> None:
+        blocks = {aws_name(name): inputs.get(name, False) for name in BLOCKS}
+        s3.put_public_access_block(Bucket=inputs["bucket"], PublicAccessBlockConfiguration=blocks)
+
+    def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
+        answer = s3.get_public_access_block(Bucket=bucket)
+        return outputs_of(answer["PublicAccessBlockConfiguration"], *BLOCKS)
+
+
+class BucketServerSideEncryptionConfiguration(BucketPart):
     algorithm = shape("sseAlgorithm", "kmsMasterKeyId")
     shape = shape(
         "bucket", "region",
         rules=shape("bucketKeyEnabled", applyServerSideEncryptionByDefault=algorithm),
     )  # fmt: skip
     in_place = frozenset({"rules"})
-    settled_later = frozenset({"region"})
+    deletion = "delete_bucket_encryption"
 
-    def make(self, cloud: Cloud, inputs: Plain) -> str:
-        self._put(cloud, inputs)
-        return str(inputs["bucket"])
-
-    def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        answer = cloud.client("s3", state).get_bucket_encryption(Bucket=id)
-        return {
-            "bucket": id,
-            "rules": [
-                _encryption_found(rule)
-                for rule in answer["ServerSideEncryptionConfiguration"]["Rules"]
-            ],
-        }
-
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        if _encryption(found) != _encryption(inputs):
-            self._put(cloud, inputs)
-
-    def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        cloud.client("s3", state).delete_bucket_encryption(Bucket=id)
-
-    def _put(self, cloud: Cloud, inputs: Plain) -> None:
-        cloud.client("s3", inputs).put_bucket_encryption(
-            Bucket=inputs["bucket"],
-            ServerSideEncryptionConfiguration={"Rules": _encryption(inputs)},
+    def put(self, s3: Any, inputs: Plain) -> None:
+        rules = [
+            {
+                "ApplyServerSideEncryptionByDefault": arguments(
+                    rule.get("applyServerSideEncryptionByDefault", {}),
+                    SSEAlgorithm="sseAlgorithm",
+                    KMSMasterKeyID="kmsMasterKeyId",
+                ),
+                "BucketKeyEnabled": rule.get("bucketKeyEnabled", False),
+            }
+            for rule in inputs["rules"]
+        ]
+        s3.put_bucket_encryption(
+            Bucket=inputs["bucket"], ServerSideEncryptionConfiguration={"Rules": rules}
         )
 
-
-def _encryption(values: Plain) -> list[dict[str, Any]]:
-    return [
-        {
-            "ApplyServerSideEncryptionByDefault": given(
-                rule.get("applyServerSideEncryptionByDefault", {}),
-                SSEAlgorithm="sseAlgorithm",
-                KMSMasterKeyID="kmsMasterKeyId",
-            ),
-            "BucketKeyEnabled": rule.get("bucketKeyEnabled", False),
+    def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
+        answer = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]
+        return {
+            "rules": [
+                {
+                    "applyServerSideEncryptionByDefault": arguments(
+                        rule["ApplyServerSideEncryptionByDefault"],
+                        sseAlgorithm="SSEAlgorithm",
+                        kmsMasterKeyId="KMSMasterKeyID",
+                    ),
+                    "bucketKeyEnabled": rule.get("BucketKeyEnabled", False),
+                }
+                for rule in answer["Rules"]
+            ]
         }
-        for rule in values["rules"]
-    ]
 
 
-def _encryption_found(rule: Plain) -> Plain:
-    by_default = rule["ApplyServerSideEncryptionByDefault"]
-    reported = {
-        "sseAlgorithm": by_default["SSEAlgorithm"],
-        "kmsMasterKeyId": by_default.get("KMSMasterKeyID"),
-    }
-    return {
-        "applyServerSideEncryptionByDefault": {k: v for k, v in reported.items() if v is not None},
-        "bucketKeyEnabled": rule.get("BucketKeyEnabled", False),
-    }
+class BucketPolicy(BucketPart):
+    shape = shape("bucket", "policy", "region")
+    in_place = frozenset({"policy"})
+    deletion = "delete_bucket_policy"
+
+    def put(self, s3: Any, inputs: Plain) -> None:
+        policy = json.loads(inputs["policy"])
+        for statement in policy["Statement"]:
+            if "Condition" in statement:
+                resources = statement["Resource"]
+                arns = [resources] if isinstance(resources, str) else resources
+                statement["Resource"] = [arn.replace(ANY, NOT_ENFORCED) for arn in arns]
+        s3.put_bucket_policy(Bucket=inputs["bucket"], Policy=json.dumps(policy))
+
+    def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
+        text = s3.get_bucket_policy(Bucket=bucket)["Policy"].replace(NOT_ENFORCED, ANY)
+        return {"policy": same_document(state.get("policy"), text)}
+
+
+class BucketLifecycleConfiguration(BucketPart):
+    shape = shape(
+        "bucket", "region",
+        rules=shape("id", "status", filter=shape("prefix"), expiration=shape("days")),
+    )  # fmt: skip
+    in_place = frozenset({"rules"})
+    deletion = "delete_bucket_lifecycle"
+
+    def put(self, s3: Any, inputs: Plain) -> None:
+        rules: list[dict[str, Any]] = [
+            {
+                "ID": rule["id"],
+                "Status": rule["status"],
+                "Filter": {"Prefix": rule["filter"]["prefix"]},
+                "Expiration": {"Days": rule["expiration"]["days"]},
+            }
+            for rule in inputs["rules"]
+        ]
+        s3.put_bucket_lifecycle_configuration(
+            Bucket=inputs["bucket"], LifecycleConfiguration={"Rules": rules}
+        )
+
+    def configuration(self, s3: Any, bucket: str, state: Plain) -> Plain:
+        answer = s3.get_bucket_lifecycle_configuration(Bucket=bucket)
+        return {
+            "rules": [
+                {
+                    "id": rule["ID"],
+                    "status": rule["Status"],
+                    "filter": {"prefix": rule["Filter"]["Prefix"]},
+                    "expiration": {"days": rule["Expiration"]["Days"]},
+                }
+                for rule in answer["Rules"]
+            ]
+        }
 
 
 def _tags(s3: Any, bucket: str) -> list[dict[str, str]]:
     try:
-        found: list[dict[str, str]] = s3.get_bucket_tagging(Bucket=bucket)["TagSet"]
+        tags: list[dict[str, str]] = s3.get_bucket_tagging(Bucket=bucket)["TagSet"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchTagSet":
             raise
         return []
-    return found
+    return tags

@@ -1,4 +1,4 @@
-"""The cloud as the double sees it: clients of a moto server, and what it says when it refuses."""
+"""Clients of a moto server, and the texts of its errors."""
 
 import json
 import threading
@@ -20,23 +20,22 @@ SERVICES = ("ec2", "elbv2", "iam", "route53", "s3", "ssm", "sts")
 """The services that the double calls, as the provider's setting `endpoints` names them."""
 SECONDS = 60
 GONE = frozenset(
-    {"404", "NatGatewayNotFound", "NoSuchBucket", "NoSuchEntity", "NoSuchHostedZone",
-     "NoSuchBucketPolicy", "NoSuchLifecycleConfiguration", "ParameterNotFound",
-     "ListenerNotFound", "LoadBalancerNotFound", "TargetGroupNotFound",
-     "NoSuchPublicAccessBlockConfiguration",
-     "ServerSideEncryptionConfigurationNotFoundError"}
+    {"404", "ListenerNotFound", "LoadBalancerNotFound", "NatGatewayNotFound", "NoSuchBucket",
+     "NoSuchBucketPolicy", "NoSuchEntity", "NoSuchHostedZone", "NoSuchLifecycleConfiguration",
+     "NoSuchPublicAccessBlockConfiguration", "ParameterNotFound",
+     "ServerSideEncryptionConfigurationNotFoundError", "TargetGroupNotFound"}
 )  # fmt: skip
 
 
 class Cloud:
-    """Clients by service and region, made once; they may be used by many threads."""
+    """Clients by service and region, each created once; many threads may use them."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.region: str = settings.get("region", "")
         self.default_tags: dict[str, str] = _parsed(settings.get("defaultTags"), {}).get("tags", {})
         self._endpoints: dict[str, str] = {}
-        for item in _parsed(settings.get("endpoints"), []):
-            self._endpoints |= item
+        for urls in _parsed(settings.get("endpoints"), []):
+            self._endpoints |= urls
         style = "path" if settings.get("s3UsePathStyle") in (True, "true") else "auto"
         self._config = Config(
             connect_timeout=SECONDS,
@@ -50,11 +49,11 @@ class Cloud:
         self._lock = threading.Lock()
 
     def client(self, service: str, values: Mapping[str, Any] | None = None) -> Any:
-        """In the region that ``values`` name, else in the provider's own."""
+        """A client in the region of ``values``, else in the provider's own."""
         region = self.region_of(values or {})
         with self._lock:
             if (service, region) not in self._clients:
-                self._clients[service, region] = self._made(service, region)
+                self._clients[service, region] = self._new_client(service, region)
             return self._clients[service, region]
 
     def region_of(self, values: Mapping[str, Any]) -> str:
@@ -66,16 +65,16 @@ class Cloud:
     def account(self) -> str:
         return str(self.client("sts").get_caller_identity()["Account"])
 
-    def arn(self, service: str, values: Mapping[str, Any], owner: str, what: str) -> str:
+    def arn(self, service: str, values: Mapping[str, Any], owner: str, resource: str) -> str:
         region = self.region_of(values)
-        return f"arn:{partition(region)}:{service}:{region}:{owner}:{what}"
+        return f"arn:{partition(region)}:{service}:{region}:{owner}:{resource}"
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Closes the connections."""
         for client in self._clients.values():
             client.close()
 
-    def _made(self, service: str, region: str) -> Any:
+    def _new_client(self, service: str, region: str) -> Any:
         url = self._endpoints.get(service, "")
         if not urlsplit(url).hostname:
             raise ProviderError(
@@ -94,7 +93,7 @@ class Cloud:
 
 
 def gone(error: ClientError) -> bool:
-    """Whether the cloud says that there is no such thing."""
+    """True if the error says that the resource does not exist."""
     code = error.response["Error"]["Code"]
     if code.startswith("InvalidPermission."):
         return False  # a rule of a group, not the group
@@ -102,16 +101,16 @@ def gone(error: ClientError) -> bool:
 
 
 def reported(error: ClientError | BotoCoreError) -> str:
-    """In one line, as `RunInstances: InvalidAMIID.NotFound: …`."""
+    """The error in one line, such as `RunInstances: InvalidAMIID.NotFound: …`."""
     if not isinstance(error, ClientError):
         return " ".join(str(error).split())
-    said: Plain = error.response["Error"]
-    text = f"{error.operation_name}: {said.get('Code', 'unknown')}: {said.get('Message', '')}"
+    details: Plain = error.response["Error"]
+    text = f"{error.operation_name}: {details.get('Code', 'unknown')}: {details.get('Message', '')}"
     return " ".join(text.split())
 
 
 def _parsed(value: Any, otherwise: Any) -> Any:
-    """Settings with parts arrive as JSON."""
+    """A setting with parts, which is JSON."""
     if value is None:
         return otherwise
     return json.loads(value) if isinstance(value, str) else value

@@ -5,18 +5,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import (
+    Ec2Kind,
+    arguments,
+    aws_name,
+    constant,
+    filters,
+    outputs_of,
+    shape,
+)
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
-_LISTS = {"routeTableIds": "RouteTableIds", "subnetIds": "SubnetIds",
-          "securityGroupIds": "SecurityGroupIds"}  # fmt: skip
+_LISTS = ("routeTableIds", "subnetIds", "securityGroupIds")
 ANY_PRINCIPAL = "*"
 
 
 class VpcEndpoint(Ec2Kind):
-    """An interface endpoint of a service that requires acceptance waits for it; moto accepts all,
-    for all accounts and zones."""
+    """An interface endpoint waits for acceptance if its service requires it. moto accepts every
+    endpoint, of every account and zone."""
 
     kind_of_arn = "vpc-endpoint"
     shape = shape(
@@ -26,9 +33,9 @@ class VpcEndpoint(Ec2Kind):
     defaults = constant(vpcEndpointType="Gateway")
     in_place = frozenset({"policy", "privateDnsEnabled", *_LISTS})
     unordered = frozenset(_LISTS)
-    settled_later = frozenset({"policy", "privateDnsEnabled", "region", *_LISTS})
+    settled_later = in_place
     outputs = frozenset(
-        {"arn", "ownerId", "tagsAll", "state", "prefixListId", "cidrBlocks", "dnsEntries",
+        {"arn", "ownerId", "state", "prefixListId", "cidrBlocks", "dnsEntries",
          "networkInterfaceIds", "requesterManaged"}
     )  # fmt: skip
 
@@ -40,51 +47,51 @@ class VpcEndpoint(Ec2Kind):
             )
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        ec2, kind = cloud.client("ec2", inputs), inputs.get("vpcEndpointType", "Gateway")
-        if kind == "Interface":
+        type = inputs.get("vpcEndpointType", "Gateway")
+        if type == "Interface":
             _check_service(cloud, inputs)
-        arguments = given(inputs, VpcId="vpcId", ServiceName="serviceName", PolicyDocument="policy")
-        lists = {argument: inputs.get(name, []) for name, argument in _LISTS.items()}
-        own_names = {"PrivateDnsEnabled": bool(inputs.get("privateDnsEnabled"))}
-        made = ec2.create_vpc_endpoint(VpcEndpointType=kind, **arguments, **lists, **own_names)
-        return str(made["VpcEndpoint"]["VpcEndpointId"])
+        answer = cloud.client("ec2", inputs).create_vpc_endpoint(
+            VpcEndpointType=type,
+            PrivateDnsEnabled=bool(inputs.get("privateDnsEnabled")),
+            **arguments(inputs, "vpcId", "serviceName", PolicyDocument="policy"),
+            **{aws_name(name): inputs.get(name, []) for name in _LISTS},
+        )
+        return str(answer["VpcEndpoint"]["VpcEndpointId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         ec2 = cloud.client("ec2", state)
-        found = ec2.describe_vpc_endpoints(VpcEndpointIds=[id])["VpcEndpoints"][0]
-        if found["State"] == "deleted":
+        endpoint = ec2.describe_vpc_endpoints(VpcEndpointIds=[id])["VpcEndpoints"][0]
+        if endpoint["State"] == "deleted":
             return None
-        named = [{"Name": "prefix-list-name", "Values": [found["ServiceName"]]}]
-        lists = ec2.describe_managed_prefix_lists(Filters=named)["PrefixLists"]
-        service = _service(cloud, found["ServiceName"], state)
+        prefix_list = filters({"prefix-list-name": endpoint["ServiceName"]})
+        lists = ec2.describe_managed_prefix_lists(Filters=prefix_list)["PrefixLists"]
+        service = _service(cloud, endpoint["ServiceName"], state)
         waits = service is not None and service["AcceptanceRequired"]
-        return self.common(cloud, id, state, found) | {
-            "vpcId": found["VpcId"],
-            "serviceName": found["ServiceName"],
-            "vpcEndpointType": found["VpcEndpointType"],
-            "routeTableIds": found.get("RouteTableIds", []),
-            "subnetIds": found.get("SubnetIds") or [],
-            "securityGroupIds": [it["GroupId"] for it in found.get("Groups", [])],
+        return self.common(cloud, id, state, endpoint) | {
+            **outputs_of(endpoint, "vpcId", "serviceName", "vpcEndpointType"),
+            "routeTableIds": endpoint.get("RouteTableIds", []),
+            "subnetIds": endpoint.get("SubnetIds") or [],
+            "securityGroupIds": [group["GroupId"] for group in endpoint.get("Groups", [])],
             "privateDnsEnabled": bool(state.get("privateDnsEnabled")),
-            "policy": same_document(state.get("policy"), found.get("PolicyDocument")),
-            "state": "pendingAcceptance" if waits else found["State"],
+            "policy": same_document(state.get("policy"), endpoint.get("PolicyDocument")),
+            "state": "pendingAcceptance" if waits else endpoint["State"],
             "prefixListId": lists[0]["PrefixListId"] if lists else None,
             "cidrBlocks": [],
             "dnsEntries": [
-                {"dnsName": it["DnsName"], "hostedZoneId": it["HostedZoneId"]}
-                for it in found.get("DnsEntries", [])
+                outputs_of(entry, "dnsName", "hostedZoneId")
+                for entry in endpoint.get("DnsEntries", [])
             ],
-            "networkInterfaceIds": found.get("NetworkInterfaceIds", []),
+            "networkInterfaceIds": endpoint.get("NetworkInterfaceIds", []),
             "requesterManaged": False,
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         change: dict[str, Any] = {}
-        for name, argument in _LISTS.items():
-            wanted, there = set(inputs.get(name, [])), set(found[name])
-            change |= {f"Add{argument}": sorted(wanted - there)} if wanted - there else {}
-            change |= {f"Remove{argument}": sorted(there - wanted)} if there - wanted else {}
-        if "policy" in inputs and found["policy"] != inputs["policy"]:
+        for name in _LISTS:
+            added, removed = _differences(inputs.get(name, []), current[name])
+            change |= {f"Add{aws_name(name)}": added} if added else {}
+            change |= {f"Remove{aws_name(name)}": removed} if removed else {}
+        if "policy" in inputs and current["policy"] != inputs["policy"]:
             change["PolicyDocument"] = inputs["policy"]
         if change:
             cloud.client("ec2", inputs).modify_vpc_endpoint(VpcEndpointId=id, **change)
@@ -103,108 +110,104 @@ class VpcEndpointService(Ec2Kind):
     )  # fmt: skip
     in_place = frozenset({"acceptanceRequired", "allowedPrincipals", "privateDnsName"})
     unordered = frozenset({"allowedPrincipals", "networkLoadBalancerArns"})
-    settled_later = frozenset({"allowedPrincipals", "privateDnsName", "region"})
+    settled_later = frozenset({"allowedPrincipals", "privateDnsName"})
     outputs = frozenset(
         {"arn", "availabilityZones", "baseEndpointDnsNames", "managesVpcEndpoints",
-         "privateDnsNameConfigurations", "serviceName", "serviceType", "state", "tagsAll"}
+         "privateDnsNameConfigurations", "serviceName", "serviceType", "state"}
     )  # fmt: skip
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(
-            inputs,
-            AcceptanceRequired="acceptanceRequired",
-            NetworkLoadBalancerArns="networkLoadBalancerArns",
-            PrivateDnsName="privateDnsName",
+        answer = cloud.client("ec2", inputs).create_vpc_endpoint_service_configuration(
+            **arguments(inputs, "acceptanceRequired", "networkLoadBalancerArns", "privateDnsName")
         )
-        ec2 = cloud.client("ec2", inputs)
-        made = ec2.create_vpc_endpoint_service_configuration(**arguments)
-        return str(made["ServiceConfiguration"]["ServiceId"])
+        return str(answer["ServiceConfiguration"]["ServiceId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         ec2 = cloud.client("ec2", state)
-        (found,) = ec2.describe_vpc_endpoint_service_configurations(ServiceIds=[id])[
-            "ServiceConfigurations"
-        ]
-        allowed = ec2.describe_vpc_endpoint_service_permissions(ServiceId=id)["AllowedPrincipals"]
-        shown = found.get("PrivateDnsNameConfiguration") or {}
-        keys = {"name": "Name", "state": "State", "type": "Type", "value": "Value"}
-        configuration = {key: shown[name] for key, name in keys.items() if name in shown}
-        known = self.common(cloud, id, state, found) | {
-            "acceptanceRequired": found["AcceptanceRequired"],
-            "allowedPrincipals": sorted(item["Principal"] for item in allowed),
-            "networkLoadBalancerArns": found["NetworkLoadBalancerArns"],
-            "availabilityZones": found["AvailabilityZones"],
-            "baseEndpointDnsNames": found["BaseEndpointDnsNames"],
-            "managesVpcEndpoints": found["ManagesVpcEndpoints"],
-            "privateDnsNameConfigurations": [configuration] if configuration else [],
-            "serviceName": found["ServiceName"],
-            "serviceType": found["ServiceType"][0]["ServiceType"],
-            "state": found["ServiceState"],
-        }
-        if found.get("PrivateDnsName"):
-            known["privateDnsName"] = found["PrivateDnsName"]
-        return known
+        answer = ec2.describe_vpc_endpoint_service_configurations(ServiceIds=[id])
+        (service,) = answer["ServiceConfigurations"]
+        answer = ec2.describe_vpc_endpoint_service_permissions(ServiceId=id)
+        verification = arguments(
+            service.get("PrivateDnsNameConfiguration") or {},
+            name="Name", state="State", type="Type", value="Value",
+        )  # fmt: skip
+        return self.common(cloud, id, state, service) | {
+            **outputs_of(
+                service, "acceptanceRequired", "networkLoadBalancerArns", "availabilityZones",
+                "baseEndpointDnsNames", "managesVpcEndpoints", "serviceName",
+            ),
+            **arguments(service, privateDnsName="PrivateDnsName"),
+            "allowedPrincipals": sorted(it["Principal"] for it in answer["AllowedPrincipals"]),
+            "privateDnsNameConfigurations": [verification] if verification else [],
+            "serviceType": service["ServiceType"][0]["ServiceType"],
+            "state": service["ServiceState"],
+        }  # fmt: skip
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        wanted, there = set(inputs.get("allowedPrincipals", [])), set(found["allowedPrincipals"])
-        if wanted != there:
+        added, removed = _differences(
+            inputs.get("allowedPrincipals", []), current["allowedPrincipals"]
+        )
+        if added or removed:
             ec2.modify_vpc_endpoint_service_permissions(
-                ServiceId=id,
-                AddAllowedPrincipals=sorted(wanted - there),
-                RemoveAllowedPrincipals=sorted(there - wanted),
+                ServiceId=id, AddAllowedPrincipals=added, RemoveAllowedPrincipals=removed
             )
-        change = {}
-        if found["acceptanceRequired"] != inputs["acceptanceRequired"]:
-            change["AcceptanceRequired"] = inputs["acceptanceRequired"]
-        if inputs.get("privateDnsName") not in (None, found.get("privateDnsName")):
-            change["PrivateDnsName"] = inputs["privateDnsName"]
-        if change:
-            ec2.modify_vpc_endpoint_service_configuration(ServiceId=id, **change)
+        names = ("acceptanceRequired", "privateDnsName")
+        change = {name: inputs[name] for name in names if inputs.get(name) is not None}
+        if any(current.get(name) != value for name, value in change.items()):
+            ec2.modify_vpc_endpoint_service_configuration(ServiceId=id, **arguments(change, *names))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
         of_service = {"ServiceName": state["serviceName"], "State": "available"}
-        for found in ec2.describe_vpc_endpoints()["VpcEndpoints"]:
-            if of_service.items() <= found.items():
+        for endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]:
+            if of_service.items() <= endpoint.items():
                 raise ProviderError(
                     "DeleteVpcEndpointServiceConfigurations: ExistingVpcEndpointConnections: "
-                    f"{id} has the connection of {found['VpcEndpointId']}"
+                    f"{id} has the connection of {endpoint['VpcEndpointId']}"
                 )
         ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[id])
 
 
+def _differences(wanted_ids: list[str], current_ids: list[str]) -> tuple[list[str], list[str]]:
+    """What is to be added, and what is to be removed."""
+    wanted, current = set(wanted_ids), set(current_ids)
+    return sorted(wanted - current), sorted(current - wanted)
+
+
 def _service(cloud: Cloud, name: str, inputs: Plain) -> Plain | None:
     """The endpoint service called ``name``; None for those of AWS itself."""
-    ec2 = cloud.client("ec2", inputs)
-    listed = ec2.describe_vpc_endpoint_service_configurations()["ServiceConfigurations"]
-    return next((it for it in listed if it["ServiceName"] == name), None)
+    answer = cloud.client("ec2", inputs).describe_vpc_endpoint_service_configurations()
+    services = answer["ServiceConfigurations"]
+    return next((service for service in services if service["ServiceName"] == name), None)
 
 
 def _check_service(cloud: Cloud, inputs: Plain) -> None:
-    """Raises ProviderError for a service that is not there for this account or these zones."""
+    """Raises ProviderError for a service that this account or these zones cannot use."""
     ec2, name = cloud.client("ec2", inputs), inputs["serviceName"]
     service = _service(cloud, name, inputs)
-    allowed: set[str] = set()
+    principals: set[str] = set()
     if service is not None:
-        permissions = ec2.describe_vpc_endpoint_service_permissions(ServiceId=service["ServiceId"])
-        allowed = {item["Principal"] for item in permissions["AllowedPrincipals"]}
-    own = f"arn:aws:iam::{cloud.account()}:"
-    if service is None or not any(it == ANY_PRINCIPAL or it.startswith(own) for it in allowed):
+        answer = ec2.describe_vpc_endpoint_service_permissions(ServiceId=service["ServiceId"])
+        principals = {item["Principal"] for item in answer["AllowedPrincipals"]}
+    account = f"arn:aws:iam::{cloud.account()}:"
+    if service is None or not any(
+        principal == ANY_PRINCIPAL or principal.startswith(account) for principal in principals
+    ):
         raise ProviderError(
             f"CreateVpcEndpoint: InvalidServiceName: The Vpc Endpoint Service '{name}' does not "
             "exist"
         )
-    for item in ec2.describe_subnets(SubnetIds=inputs["subnetIds"])["Subnets"]:
-        if item["AvailabilityZone"] not in service["AvailabilityZones"]:
+    for subnet in ec2.describe_subnets(SubnetIds=inputs["subnetIds"])["Subnets"]:
+        if subnet["AvailabilityZone"] not in service["AvailabilityZones"]:
             raise ProviderError(
                 f"CreateVpcEndpoint: InvalidParameter: The VPC endpoint service {name} does not "
-                f"support the availability zone of the subnet: {item['SubnetId']}."
+                f"support the availability zone of the subnet: {subnet['SubnetId']}."
             )
 
 
-def same_document(known: str | None, found: str | None) -> str | None:
-    """``known`` where both say the same as JSON, else ``found``: spaces and order mean nothing."""
-    if known and found and json.loads(known) == json.loads(found):
-        return known
-    return found
+def same_document(text: str | None, current: str | None) -> str | None:
+    """``text`` if it is the same JSON as ``current``, in whatever spaces and order; else that."""
+    if text and current and json.loads(text) == json.loads(current):
+        return text
+    return current

@@ -3,10 +3,11 @@
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, given, shape
+from tests.doubles.aws.kind import Ec2Kind, arguments, outputs_of, shape
 from tests.doubles.plugin.values import Plain
 
 SOURCES = ("cidrIpv4", "cidrIpv6", "referencedSecurityGroupId")
+PORTS = ("ipProtocol", "fromPort", "toPort")
 
 
 class SecurityGroupRule(Ec2Kind):
@@ -15,13 +16,9 @@ class SecurityGroupRule(Ec2Kind):
     """
 
     kind_of_arn = "security-group-rule"
-    shape = shape(
-        "securityGroupId", "ipProtocol", "fromPort", "toPort", *SOURCES, "description", "tags",
-        "region",
-    )  # fmt: skip
-    in_place = frozenset({"fromPort", "toPort", "ipProtocol", "cidrIpv4", "description"})
-    settled_later = frozenset({"region"})
-    outputs = frozenset({"arn", "securityGroupRuleId", "tagsAll"})
+    shape = shape("securityGroupId", *PORTS, *SOURCES, "description", "tags", "region")
+    in_place = frozenset({*PORTS, "cidrIpv4", "description"})
+    outputs = frozenset({"arn", "securityGroupRuleId"})
 
     def __init__(self, direction: str) -> None:
         self._direction = direction
@@ -33,50 +30,38 @@ class SecurityGroupRule(Ec2Kind):
         )
 
     def goes_first(self, state: Plain, inputs: Plain) -> bool:
-        """A group holds no two rules that differ in their description alone."""
-        return all(
-            state.get(name) == inputs.get(name)
-            for name in ("securityGroupId", "ipProtocol", "fromPort", "toPort", *SOURCES)
-        )
+        """A group holds no two rules that differ in their description only."""
+        names = ("securityGroupId", *PORTS, *SOURCES)
+        return all(state.get(name) == inputs.get(name) for name in names)
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        authorize = getattr(
-            cloud.client("ec2", inputs), f"authorize_security_group_{self._direction}"
-        )
-        made = authorize(GroupId=inputs["securityGroupId"], IpPermissions=[_permission(inputs)])
-        return str(made["SecurityGroupRules"][0]["SecurityGroupRuleId"])
+        ec2 = cloud.client("ec2", inputs)
+        authorize = getattr(ec2, f"authorize_security_group_{self._direction}")
+        answer = authorize(GroupId=inputs["securityGroupId"], IpPermissions=[_permission(inputs)])
+        return str(answer["SecurityGroupRules"][0]["SecurityGroupRuleId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         ec2 = cloud.client("ec2", state)
-        found = ec2.describe_security_group_rules(SecurityGroupRuleIds=[id])["SecurityGroupRules"]
-        if not found:
+        answer = ec2.describe_security_group_rules(SecurityGroupRuleIds=[id])
+        if not answer["SecurityGroupRules"]:
             return None
-        rule = found[0]
-        every = rule["IpProtocol"] == "-1"
-        # moto forgets what was said of a rule that names a group
+        rule = answer["SecurityGroupRules"][0]
+        if rule["IpProtocol"] == "-1":
+            rule |= {"FromPort": None, "ToPort": None}
+        # moto forgets the description of a rule that names a group
         forgotten = state.get("description") if "ReferencedGroupInfo" in rule else None
         return self.common(cloud, id, state, rule | {"OwnerId": rule.get("GroupOwnerId")}) | {
+            **outputs_of(rule, *PORTS, "cidrIpv4", "cidrIpv6"),
             "securityGroupRuleId": id,
             "securityGroupId": rule["GroupId"],
-            "ipProtocol": rule["IpProtocol"],
-            "fromPort": None if every else rule.get("FromPort"),
-            "toPort": None if every else rule.get("ToPort"),
-            "cidrIpv4": rule.get("CidrIpv4"),
-            "cidrIpv6": rule.get("CidrIpv6"),
             "referencedSecurityGroupId": rule.get("ReferencedGroupInfo", {}).get("GroupId"),
             "description": rule.get("Description") or forgotten,
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        if all(found.get(name) == inputs.get(name) for name in self.in_place):
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        if all(current.get(name) == inputs.get(name) for name in self.in_place):
             return
-        rule = given(
-            inputs,
-            IpProtocol="ipProtocol",
-            FromPort="fromPort",
-            ToPort="toPort",
-            CidrIpv4="cidrIpv4",
-        )
+        rule = arguments(inputs, *PORTS, "cidrIpv4")
         rule["Description"] = inputs.get("description", "")
         cloud.client("ec2", inputs).modify_security_group_rules(
             GroupId=inputs["securityGroupId"],
@@ -91,7 +76,7 @@ class SecurityGroupRule(Ec2Kind):
 
 
 def _permission(inputs: Plain) -> dict[str, Any]:
-    permission = given(inputs, IpProtocol="ipProtocol", FromPort="fromPort", ToPort="toPort")
+    permission = arguments(inputs, *PORTS)
     note = {"Description": inputs["description"]} if inputs.get("description") else {}
     for name, group, key in (
         ("cidrIpv4", "IpRanges", "CidrIp"),

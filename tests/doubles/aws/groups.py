@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import Ec2Kind, arguments, constant, filters, shape
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
@@ -14,59 +14,56 @@ RULE = shape(
     "description",
 )  # fmt: skip
 EVERYWHERE = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
+DIRECTIONS = {"ingress": "IpPermissions", "egress": "IpPermissionsEgress"}
 
 
 class SecurityGroup(Ec2Kind):
-    """The rule that EC2 gives every new group, all traffic out, is taken away, as the official
-    plugin does. Rules given here are the group's only ones; without them it keeps what others add.
+    """EC2 gives every new group a rule, all traffic out. Like the official plugin, this removes it.
+    Rules in the inputs are the group's only ones; without them the group keeps other rules.
     """
 
     kind_of_arn = "security-group"
     named = "name"
-    shape = shape(
-        "name", "description", "vpcId", "tags", "region", ingress=RULE, egress=RULE,
-    )  # fmt: skip
+    shape = shape("name", "description", "vpcId", "tags", "region", ingress=RULE, egress=RULE)
     defaults = constant(description="Managed by Pulumi")
-    in_place = frozenset({"ingress", "egress"})
-    settled_later = frozenset({"ingress", "egress", "vpcId", "region"})
-    outputs = frozenset({"arn", "ownerId", "tagsAll"})
+    in_place = frozenset(DIRECTIONS)
+    settled_later = frozenset({*DIRECTIONS, "vpcId"})
+    outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
         id = ec2.create_security_group(
             GroupName=inputs["name"],
             Description=inputs.get("description", self.defaults["description"]),
-            **given(inputs, VpcId="vpcId"),
+            **arguments(inputs, "vpcId"),
         )["GroupId"]
         ec2.revoke_security_group_egress(GroupId=id, IpPermissions=EVERYWHERE)
         return str(id)
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         ec2 = cloud.client("ec2", state)
-        found = ec2.describe_security_groups(GroupIds=[id])["SecurityGroups"][0]
-        return self.common(cloud, id, state, found) | {
-            "name": found["GroupName"],
-            "description": found["Description"],
-            "vpcId": found.get("VpcId"),
-            "ingress": _reported(id, found["IpPermissions"], state.get("ingress")),
-            "egress": _reported(id, found["IpPermissionsEgress"], state.get("egress")),
+        group = ec2.describe_security_groups(GroupIds=[id])["SecurityGroups"][0]
+        return self.common(cloud, id, state, group) | {
+            "name": group["GroupName"],
+            "description": group["Description"],
+            "vpcId": group.get("VpcId"),
+            **{
+                direction: _current_rules(id, group[key], state.get(direction))
+                for direction, key in DIRECTIONS.items()
+            },
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        for name in ("ingress", "egress"):
-            if name not in inputs:
-                continue
-            wanted = dict(_permissions(id, inputs[name]))
-            there = dict(_permissions(id, found[name]))
-            surplus = [there[key] for key in there.keys() - wanted.keys()]
-            missing = [wanted[key] for key in wanted.keys() - there.keys()]
-            if surplus:
-                revoke = getattr(ec2, f"revoke_security_group_{name}")
-                revoke(GroupId=id, IpPermissions=surplus)
-            if missing:
-                authorize = getattr(ec2, f"authorize_security_group_{name}")
-                authorize(GroupId=id, IpPermissions=missing)
+        for direction in DIRECTIONS.keys() & inputs.keys():
+            wanted = dict(_permissions(id, inputs[direction]))
+            permissions = dict(_permissions(id, current[direction]))
+            surplus = [permissions[key] for key in permissions.keys() - wanted.keys()]
+            missing = [wanted[key] for key in wanted.keys() - permissions.keys()]
+            for call, changes in (("revoke", surplus), ("authorize", missing)):
+                if changes:
+                    change = getattr(ec2, f"{call}_security_group_{direction}")
+                    change(GroupId=id, IpPermissions=changes)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
@@ -78,23 +75,28 @@ class SecurityGroup(Ec2Kind):
 
 
 def _users(ec2: Any, id: str) -> Iterator[str]:
-    """The interfaces that have the group, and the groups that name it: moto forgets both."""
-    holding = [{"Name": "group-id", "Values": [id]}]
-    for interface in ec2.describe_network_interfaces(Filters=holding)["NetworkInterfaces"]:
+    """The interfaces with the group, and the groups that name it: moto forgets both."""
+    of_group = filters({"group-id": id})
+    for interface in ec2.describe_network_interfaces(Filters=of_group)["NetworkInterfaces"]:
         yield interface["NetworkInterfaceId"]
     for page in ec2.get_paginator("describe_security_groups").paginate():
         for group in page["SecurityGroups"]:
-            rules = [*group["IpPermissions"], *group["IpPermissionsEgress"]]
-            named = {pair["GroupId"] for rule in rules for pair in rule["UserIdGroupPairs"]}
-            if id in named and group["GroupId"] != id:
+            rules = [rule for key in DIRECTIONS.values() for rule in group[key]]
+            sources = {pair["GroupId"] for rule in rules for pair in rule["UserIdGroupPairs"]}
+            if id in sources and group["GroupId"] != id:
                 yield group["GroupId"]
 
 
-def _reported(id: str, permissions: list[Plain], known: list[Plain] | None) -> list[Plain]:
-    """What EC2 lists, in the words of the program where they mean the same."""
-    found = [rule for permission in permissions for rule in _rules(id, permission)]
-    same = known is not None and dict(_permissions(id, known)) == dict(_permissions(id, found))
-    return known if known is not None and same else found
+def _current_rules(
+    id: str, permissions: list[Plain], state_rules: list[Plain] | None
+) -> list[Plain]:
+    """EC2's rules, in the words of the state if they mean the same."""
+    rules = [rule for permission in permissions for rule in _rules(id, permission)]
+    if state_rules is not None and dict(_permissions(id, state_rules)) == dict(
+        _permissions(id, rules)
+    ):
+        return state_rules
+    return rules
 
 
 def _rules(id: str, permission: Plain) -> Iterator[Plain]:
@@ -104,38 +106,30 @@ def _rules(id: str, permission: Plain) -> Iterator[Plain]:
         "fromPort": permission.get("FromPort", 0),
         "toPort": permission.get("ToPort", 0),
     }
+    groups = permission["UserIdGroupPairs"]
     sources = [
         *((item, {"cidrBlocks": [item["CidrIp"]]}) for item in permission["IpRanges"]),
         *((item, {"ipv6CidrBlocks": [item["CidrIpv6"]]}) for item in permission["Ipv6Ranges"]),
-        *(
-            (
-                item,
-                {"self": True} if item["GroupId"] == id else {"securityGroups": [item["GroupId"]]},
-            )
-            for item in permission["UserIdGroupPairs"]
-        ),
+        *((item, {"securityGroups": [item["GroupId"]]}) for item in groups),
     ]
     for item, source in sources:
         note = {"description": item["Description"]} if item.get("Description") else {}
-        yield base | source | note
+        yield base | ({"self": True} if source == {"securityGroups": [id]} else source) | note
 
 
 def _permissions(id: str, rules: list[Plain]) -> Iterator[tuple[str, Plain]]:
-    """One permission for each source of each rule, by what it says."""
+    """One permission for each source of each rule, by its content."""
     for rule in rules:
         base: dict[str, Any] = {"IpProtocol": rule["protocol"]}
         if rule["protocol"] != "-1":
             base |= {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
-        groups = [*rule.get("securityGroups", []), *([id] if rule.get("self") else [])]
         note = {"Description": rule["description"]} if rule.get("description") else {}
-        sources = [
-            *({"IpRanges": [{"CidrIp": cidr, **note}]} for cidr in rule.get("cidrBlocks", [])),
-            *(
-                {"Ipv6Ranges": [{"CidrIpv6": cidr, **note}]}
-                for cidr in rule.get("ipv6CidrBlocks", [])
-            ),
-            *({"UserIdGroupPairs": [{"GroupId": group, **note}]} for group in groups),
-        ]
-        for source in sources:
-            permission = base | source
-            yield json.dumps(permission, sort_keys=True), permission
+        groups = [*rule.get("securityGroups", []), *([id] if rule.get("self") else [])]
+        for key, name, values in (
+            ("IpRanges", "CidrIp", rule.get("cidrBlocks", [])),
+            ("Ipv6Ranges", "CidrIpv6", rule.get("ipv6CidrBlocks", [])),
+            ("UserIdGroupPairs", "GroupId", groups),
+        ):
+            for value in values:
+                permission = {**base, key: [{name: value, **note}]}
+                yield json.dumps(permission, sort_keys=True), permission

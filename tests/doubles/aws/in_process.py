@@ -1,4 +1,4 @@
-"""moto without a server: it answers where boto3 would send a request."""
+"""moto without a server: it answers in this process instead of a request of boto3."""
 
 import functools
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.doubles.aws.cloud import SERVICES
 from tests.doubles.aws.server import REGION, Moto, make_lean, start_as_ec2_does
 
 HOSTS = {"elbv2": "elasticloadbalancing"}
-URLS = {it: f"https://{HOSTS.get(it, it)}.{REGION}.amazonaws.com" for it in SERVICES}
+URLS = {name: f"https://{HOSTS.get(name, name)}.{REGION}.amazonaws.com" for name in SERVICES}
 
 
 @functools.cache
@@ -30,7 +30,7 @@ class MotoInProcess(Moto):
 
 @contextmanager
 def moto_in_process() -> Iterator[MotoInProcess]:
-    """With nothing in it but what moto brings along; one at a time."""
+    """moto with its own resources only; one at a time."""
     prepare_once()
     with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
         moto = MotoInProcess()

@@ -1,4 +1,4 @@
-"""Putting the double where the Pulumi CLI of a test looks for the AWS plugin."""
+"""Installs the double as the AWS plugin of a test's Pulumi CLI."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ VERSION = "7.51.1"
 
 
 def install_aws_double(home: Path) -> Path:
-    """Make the double the AWS plugin of ``home``, a test's own PULUMI_HOME.
+    """Makes the double the AWS plugin of ``home``, a test's own PULUMI_HOME.
 
-    Returns the plugin's folder; `double.log` in it tells what was asked of the double.
+    Returns the plugin's folder; the requests to the double are in its `double.log`.
     """
     return install(home, "aws", VERSION, "tests.doubles.aws.provider:AwsDouble")

@@ -1,48 +1,48 @@
-"""Double of aws:ec2:Instance, after what EC2 and the official plugin are known to do:
+"""Double of aws:ec2:Instance, after EC2 and the official plugin:
 
-- an interface that is given is attached to one instance at a time, and outlives it;
+- an interface in the inputs is attached to one instance at a time, and outlives it;
 - changed user data stop and start the instance, or replace it with `userDataReplaceOnChange`;
 - a public name only while the VPC has both of its attributes for DNS;
 - an unknown image, one of another architecture and too much user data are refused.
 
-User data that are taken away are a replacement here, where the official plugin updates: moto cannot
-change them so on a running instance.
+Removed user data are a replacement here, where the official plugin updates: moto cannot remove them
+from a running instance.
 """
 
 import base64
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from tests.doubles.aws.cloud import Cloud
+from tests.doubles.aws.cloud import ClientError, Cloud, gone
 from tests.doubles.aws.instance_options import (
     METADATA,
     ROOT,
-    arguments,
     encoded_user_data,
+    launch_options,
     metadata_found,
     raw_user_data,
 )
-from tests.doubles.aws.instance_parts import (
-    adjust_groups,
-    adjust_profile,
-    adjust_root,
-    release,
-    root_found,
-    stopped,
+from tests.doubles.aws.interfaces import holder, interface_of
+from tests.doubles.aws.kind import (
+    Ec2Kind,
+    arguments,
+    aws_name,
+    constant,
+    filters,
+    pairs,
+    shape,
+    tags_found,
 )
-from tests.doubles.aws.interfaces import described, holder
-from tests.doubles.aws.kind import Ec2Kind, constant, pairs, shape
 from tests.doubles.aws.names import public_name
 from tests.doubles.aws.network import dns_attributes
+from tests.doubles.aws.volumes import modify_volume
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 USER_DATA_BYTES = 16 * 1024
-# Attributes that EC2 changes by themselves: the input, EC2's name, whether the instance must stop.
-ATTRIBUTES = {
-    "instanceType": ("InstanceType", True),
-    "disableApiTermination": ("DisableApiTermination", False),
-}
+ATTRIBUTES = {"instanceType": True, "disableApiTermination": False}
+"""Attributes that EC2 changes one by one, and whether the instance must be stopped."""
 
 
 class Instance(Ec2Kind):
@@ -65,148 +65,154 @@ class Instance(Ec2Kind):
     unordered = frozenset({"vpcSecurityGroupIds"})
     settled_later = frozenset(
         {"availabilityZone", "subnetId", "vpcSecurityGroupIds", "privateIp",
-         "metadataOptions", "rootBlockDevice", "primaryNetworkInterface", "region"}
+         "metadataOptions", "rootBlockDevice", "primaryNetworkInterface"}
     )  # fmt: skip
     outputs = frozenset(
-        {"arn", "instanceState", "primaryNetworkInterfaceId", "privateDns", "publicDns", "publicIp",
-         "tagsAll"}
+        {"arn", "instanceState", "primaryNetworkInterfaceId", "privateDns", "publicDns",
+         "publicIp"}
     )  # fmt: skip
     absent = frozenset({"instanceLifecycle", "outpostArn", "passwordData", "spotInstanceRequestId"})
 
     def objections(self, inputs: Plain) -> Iterator[tuple[str, str]]:
-        beside = {"subnetId", "vpcSecurityGroupIds", "privateIp"}
         if "primaryNetworkInterface" in inputs:
-            for name in sorted(beside & inputs.keys()):
+            for name in sorted({"subnetId", "vpcSecurityGroupIds", "privateIp"} & inputs.keys()):
                 yield name, "conflicts with primaryNetworkInterface, whose own counts"
         if "userData" in inputs and "userDataBase64" in inputs:
             yield "userDataBase64", "conflicts with userData"
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         if name in ("userData", "userDataBase64"):
-            left = inputs.get("userData") or inputs.get("userDataBase64")
-            return bool(inputs.get("userDataReplaceOnChange") or not left)
+            data = inputs.get("userData") or inputs.get("userDataBase64")
+            return bool(inputs.get("userDataReplaceOnChange") or not data)
         if name == "rootBlockDevice":
-            old, new = state.get(name, {}), inputs.get(name, {})
-            return "encrypted" in new and new["encrypted"] != old.get("encrypted")
+            old_root, root = state.get(name, {}), inputs.get(name, {})
+            return "encrypted" in root and root["encrypted"] != old_root.get("encrypted")
         return super().needs_replacement(name, state, inputs)
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
-        image = self._image(ec2, inputs)
-        _within_limit(raw_user_data(inputs))
-        if given := inputs.get("primaryNetworkInterface"):
-            id = given["networkInterfaceId"]
-            if taken := holder(cloud, described(cloud, id, inputs), inputs):
+        image = _image(ec2, inputs)
+        _check_size(raw_user_data(inputs))
+        if primary := inputs.get("primaryNetworkInterface"):
+            id = primary["networkInterfaceId"]
+            if instance := holder(cloud, interface_of(cloud, id, inputs), inputs):
                 raise ProviderError(
                     f"RunInstances: InvalidNetworkInterface.InUse: interface {id} is in use by"
-                    f" {taken}"
+                    f" {instance}"
                 )
         # from its first moment, as the official plugin has it
         tags = pairs(inputs.get("tagsAll", {}))
-        tagged = [{"ResourceType": "instance", "Tags": tags}] if tags else []
-        made = ec2.run_instances(
-            MinCount=1, MaxCount=1, TagSpecifications=tagged, **arguments(inputs, image)
+        specifications = [{"ResourceType": "instance", "Tags": tags}] if tags else []
+        answer = ec2.run_instances(
+            MinCount=1,
+            MaxCount=1,
+            TagSpecifications=specifications,
+            **launch_options(inputs, image),
         )
-        return str(made["Instances"][0]["InstanceId"])
+        return str(answer["Instances"][0]["InstanceId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         ec2 = cloud.client("ec2", state)
         reservation = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]
-        found = reservation["Instances"][0]
-        if found["State"]["Name"] in ("terminated", "shutting-down"):
+        instance = reservation["Instances"][0] | {"OwnerId": reservation["OwnerId"]}
+        if instance["State"]["Name"] in ("terminated", "shutting-down"):
             return None
-        primary = found["NetworkInterfaces"][0]
-        address = found.get("PublicIpAddress")
-        named = address and all(dns_attributes(cloud, found["VpcId"], state).values())
-        result = self.common(cloud, id, state, found | {"OwnerId": reservation["OwnerId"]}) | {
-            "ami": found["ImageId"],
-            "instanceType": found["InstanceType"],
-            "instanceState": found["State"]["Name"],
-            "availabilityZone": found["Placement"]["AvailabilityZone"],
-            "subnetId": primary["SubnetId"],
-            "vpcSecurityGroupIds": [group["GroupId"] for group in primary["Groups"]],
-            "primaryNetworkInterfaceId": primary["NetworkInterfaceId"],
-            "privateIp": primary["PrivateIpAddress"],
-            "privateDns": found["PrivateDnsName"],
+        interface = instance["NetworkInterfaces"][0]
+        address = instance.get("PublicIpAddress")
+        has_name = address and all(dns_attributes(cloud, instance["VpcId"], state).values())
+        profile = instance.get("IamInstanceProfile", {}).get("Arn")
+        result = self.common(cloud, id, state, instance) | {
+            "ami": instance["ImageId"],
+            "instanceState": instance["State"]["Name"],
+            "availabilityZone": instance["Placement"]["AvailabilityZone"],
+            "subnetId": interface["SubnetId"],
+            "vpcSecurityGroupIds": [group["GroupId"] for group in interface["Groups"]],
+            "primaryNetworkInterfaceId": interface["NetworkInterfaceId"],
+            "privateIp": interface["PrivateIpAddress"],
+            "privateDns": instance["PrivateDnsName"],
             "publicIp": address or "",
-            "publicDns": public_name(address, cloud.region_of(state)) if named else "",
-            "iamInstanceProfile": _name(found.get("IamInstanceProfile", {}).get("Arn")),
-            "metadataOptions": metadata_found(found["MetadataOptions"]),
-            "rootBlockDevice": root_found(cloud, found, state),
-            **encoded_user_data(self._attribute(ec2, id, "userData"), state),
+            "publicDns": public_name(address, cloud.region_of(state)) if has_name else "",
+            "iamInstanceProfile": profile.rpartition("/")[2] if profile else None,
+            "metadataOptions": metadata_found(instance["MetadataOptions"]),
+            "rootBlockDevice": _root(cloud, instance, state),
+            **{name: _attribute(ec2, id, name) for name in ATTRIBUTES},
+            **encoded_user_data(_attribute(ec2, id, "userData"), state),
         }
-        for name, (attribute, _) in ATTRIBUTES.items():
-            result[name] = self._attribute(ec2, id, name, attribute)
         if "primaryNetworkInterface" in state:
             result["primaryNetworkInterface"] = {
-                "networkInterfaceId": primary["NetworkInterfaceId"]
+                "networkInterfaceId": interface["NetworkInterfaceId"]
             }
         return result
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        wanted = {name: inputs.get(name, self.defaults.get(name)) for name in ATTRIBUTES}
-        changes = [name for name in ATTRIBUTES if wanted[name] != found[name]]
-        running: list[Plain] = []
-        still: list[Plain] = []
-        for name in changes:
-            attribute, must_stop = ATTRIBUTES[name]
-            (still if must_stop else running).append({attribute: {"Value": wanted[name]}})
+        changes: dict[bool, list[Plain]] = {True: [], False: []}
+        for name, must_stop in ATTRIBUTES.items():
+            wanted = inputs.get(name, self.defaults.get(name))
+            if wanted != current[name]:
+                changes[must_stop].append({aws_name(name): {"Value": wanted}})
         data = raw_user_data(inputs)
-        if data != raw_user_data(found):
-            _within_limit(data)
+        if data != raw_user_data(current):
+            _check_size(data)
             # boto3 encodes it once, moto decodes it twice
-            still.append({"UserData": {"Value": base64.b64encode(data)}})
-        if still:
-            with stopped(ec2, id):
-                for change in still:
+            changes[True].append({"UserData": {"Value": base64.b64encode(data)}})
+        if changes[True]:
+            with _stopped(ec2, id):
+                for change in changes[True]:
                     ec2.modify_instance_attribute(InstanceId=id, **change)
-        for change in running:
+        for change in changes[False]:
             ec2.modify_instance_attribute(InstanceId=id, **change)
         options = inputs.get("metadataOptions", {})
-        if any(found["metadataOptions"].get(name) != value for name, value in options.items()):
-            arguments = {name[0].upper() + name[1:]: value for name, value in options.items()}
-            ec2.modify_instance_metadata_options(InstanceId=id, **arguments)
-        adjust_groups(ec2, found, inputs)
-        adjust_profile(ec2, id, found, inputs)
-        adjust_root(cloud, found, inputs)
+        if any(current["metadataOptions"].get(name) != value for name, value in options.items()):
+            ec2.modify_instance_metadata_options(InstanceId=id, **arguments(options, *options))
+        groups = inputs.get("vpcSecurityGroupIds")
+        if groups and sorted(groups) != sorted(current["vpcSecurityGroupIds"]):
+            ec2.modify_network_interface_attribute(
+                NetworkInterfaceId=current["primaryNetworkInterfaceId"], Groups=groups
+            )
+        if inputs.get("iamInstanceProfile") != current["iamInstanceProfile"]:
+            _change_profile(ec2, id, inputs.get("iamInstanceProfile"))
+        if inputs.get("rootBlockDevice"):
+            _change_root(cloud, current, inputs)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
-        found = self.find(cloud, id, state)
-        if found is None:
+        current = self.find(cloud, id, state)
+        if current is None:
             return
         if state.get("forceDestroy"):
             off: dict[str, Any] = {"DisableApiTermination": {"Value": False}}
             ec2.modify_instance_attribute(InstanceId=id, **off)
         ec2.terminate_instances(InstanceIds=[id])
-        release(ec2, found, keep_interface="primaryNetworkInterface" in state)
-
-    def _attribute(self, ec2: Any, id: str, name: str, attribute: str = "") -> Any:
-        answer = ec2.describe_instance_attribute(InstanceId=id, Attribute=name)
-        return answer.get(attribute or name[0].upper() + name[1:], {}).get("Value")
-
-    def _image(self, ec2: Any, inputs: Plain) -> Plain:
-        """The image, if instances of the wanted type can run it."""
-        known = [{"Name": "image-id", "Values": [inputs["ami"]]}]
-        found = ec2.describe_images(Filters=known)["Images"]
-        if not found:
-            raise ProviderError(
-                f"RunInstances: InvalidAMIID.NotFound: the image id {inputs['ami']} does not exist"
-            )
-        image: Plain = found[0]
-        type = inputs["instanceType"]
-        offered = ec2.describe_instance_types(InstanceTypes=[type])["InstanceTypes"][0]
-        able = offered["ProcessorInfo"]["SupportedArchitectures"]
-        if image["Architecture"] not in able:
-            raise ProviderError(
-                f"RunInstances: InvalidParameterValue: the architecture of {type}"
-                f" ({', '.join(able)}) does not match the image's ({image['Architecture']})"
-            )
-        return image
+        if "primaryNetworkInterface" not in state:
+            _remove_interface(ec2, current["primaryNetworkInterfaceId"])
 
 
-def _within_limit(data: bytes) -> None:
+def _attribute(ec2: Any, id: str, name: str) -> Any:
+    answer = ec2.describe_instance_attribute(InstanceId=id, Attribute=name)
+    return answer.get(aws_name(name), {}).get("Value")
+
+
+def _image(ec2: Any, inputs: Plain) -> Plain:
+    """The image, if instances of the wanted type can run it."""
+    images = ec2.describe_images(Filters=filters({"image-id": inputs["ami"]}))["Images"]
+    if not images:
+        raise ProviderError(
+            f"RunInstances: InvalidAMIID.NotFound: the image id {inputs['ami']} does not exist"
+        )
+    image: Plain = images[0]
+    type = inputs["instanceType"]
+    answer = ec2.describe_instance_types(InstanceTypes=[type])["InstanceTypes"][0]
+    architectures = answer["ProcessorInfo"]["SupportedArchitectures"]
+    if image["Architecture"] not in architectures:
+        raise ProviderError(
+            f"RunInstances: InvalidParameterValue: the architecture of {type}"
+            f" ({', '.join(architectures)}) does not match the image's ({image['Architecture']})"
+        )
+    return image
+
+
+def _check_size(data: bytes) -> None:
     if len(data) > USER_DATA_BYTES:
         raise ProviderError(
             f"RunInstances: InvalidParameterValue: user data is limited to {USER_DATA_BYTES} bytes,"
@@ -214,5 +220,77 @@ def _within_limit(data: bytes) -> None:
         )
 
 
-def _name(arn: str | None) -> str | None:
-    return arn.rpartition("/")[2] if arn else None
+@contextmanager
+def _stopped(ec2: Any, id: str) -> Iterator[None]:
+    """Stops a running instance, and starts it again afterwards."""
+    ec2.stop_instances(InstanceIds=[id])
+    ec2.get_waiter("instance_stopped").wait(InstanceIds=[id], WaiterConfig={"Delay": 1})
+    yield
+    ec2.start_instances(InstanceIds=[id])
+    ec2.get_waiter("instance_running").wait(InstanceIds=[id], WaiterConfig={"Delay": 1})
+
+
+def _root(cloud: Cloud, instance: Plain, state: Plain) -> Plain:
+    """The root volume, as the output `rootBlockDevice`."""
+    devices = {item["DeviceName"]: item["Ebs"] for item in instance["BlockDeviceMappings"]}
+    ebs = devices.get(instance["RootDeviceName"])
+    if ebs is None:
+        return {}
+    ec2 = cloud.client("ec2", state)
+    volume = ec2.describe_volumes(VolumeIds=[ebs["VolumeId"]])["Volumes"][0]
+    root = {
+        "deviceName": instance["RootDeviceName"],
+        "volumeId": ebs["VolumeId"],
+        "deleteOnTermination": ebs["DeleteOnTermination"],
+        "volumeSize": volume["Size"],
+        "volumeType": volume["VolumeType"],
+        "encrypted": volume["Encrypted"],
+        "iops": volume.get("Iops"),
+        "throughput": volume.get("Throughput"),
+        **tags_found(cloud, volume.get("Tags", []), state.get("rootBlockDevice", {})),
+    }
+    return {name: value for name, value in root.items() if value is not None}
+
+
+def _change_root(cloud: Cloud, current: Plain, inputs: Plain) -> None:
+    ec2 = cloud.client("ec2", inputs)
+    root, wanted = current["rootBlockDevice"], inputs["rootBlockDevice"]
+    modify_volume(
+        ec2,
+        root["volumeId"],
+        {"size": root["volumeSize"], "type": root["volumeType"], **root},
+        {name.removeprefix("volume").lower(): value for name, value in wanted.items()},
+    )
+    is_deleted = wanted.get("deleteOnTermination", True)
+    if is_deleted != root["deleteOnTermination"]:
+        ebs = {"DeleteOnTermination": is_deleted}
+        ec2.modify_instance_attribute(
+            InstanceId=current["arn"].rpartition("/")[2],
+            BlockDeviceMappings=[{"DeviceName": root["deviceName"], "Ebs": ebs}],
+        )
+    tags = cloud.default_tags | wanted.get("tags", {})
+    if surplus := sorted(root["tagsAll"].keys() - tags.keys()):
+        keys = [{"Key": key} for key in surplus]
+        ec2.delete_tags(Resources=[root["volumeId"]], Tags=keys)
+    if tags and tags != root["tagsAll"]:
+        ec2.create_tags(Resources=[root["volumeId"]], Tags=pairs(tags))
+
+
+def _change_profile(ec2: Any, id: str, name: str | None) -> None:
+    answer = ec2.describe_iam_instance_profile_associations(Filters=filters({"instance-id": id}))
+    for association in answer["IamInstanceProfileAssociations"]:
+        ec2.disassociate_iam_instance_profile(AssociationId=association["AssociationId"])
+    if name:
+        ec2.associate_iam_instance_profile(InstanceId=id, IamInstanceProfile={"Name": name})
+
+
+def _remove_interface(ec2: Any, id: str) -> None:
+    """As EC2 does for an interface that was created with its instance; moto keeps it."""
+    of_interface = filters({"network-interface-id": id})
+    for address in ec2.describe_addresses(Filters=of_interface)["Addresses"]:
+        ec2.disassociate_address(AssociationId=address["AssociationId"])
+    try:
+        ec2.delete_network_interface(NetworkInterfaceId=id)
+    except ClientError as error:
+        if not gone(error):
+            raise

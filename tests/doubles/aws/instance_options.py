@@ -1,9 +1,9 @@
-"""What an instance is started with: inputs of aws:ec2:Instance as EC2 takes them."""
+"""Inputs of aws:ec2:Instance as EC2 takes them at the launch."""
 
 import base64
 from typing import Any
 
-from tests.doubles.aws.kind import given, shape
+from tests.doubles.aws.kind import arguments, aws_name, shape
 from tests.doubles.plugin.values import Plain
 
 METADATA = shape(
@@ -15,34 +15,29 @@ ROOT = shape(
 )  # fmt: skip
 
 
-def arguments(inputs: Plain, image: Plain) -> dict[str, Any]:
-    """For `RunInstances`."""
-    found = given(inputs, ImageId="ami", InstanceType="instanceType")
+def launch_options(inputs: Plain, image: Plain) -> dict[str, Any]:
+    """The arguments of `RunInstances`."""
+    options = arguments(inputs, ImageId="ami", InstanceType="instanceType")
     if "availabilityZone" in inputs:
-        found["Placement"] = {"AvailabilityZone": inputs["availabilityZone"]}
+        options["Placement"] = {"AvailabilityZone": inputs["availabilityZone"]}
     if "iamInstanceProfile" in inputs:
-        found["IamInstanceProfile"] = {"Name": inputs["iamInstanceProfile"]}
+        options["IamInstanceProfile"] = {"Name": inputs["iamInstanceProfile"]}
     if data := raw_user_data(inputs):
-        found["UserData"] = data
-    if options := inputs.get("metadataOptions"):
-        found["MetadataOptions"] = {_upper(name): value for name, value in options.items()}
+        options["UserData"] = data
+    if metadata := inputs.get("metadataOptions"):
+        options["MetadataOptions"] = arguments(metadata, *metadata)
     if root := inputs.get("rootBlockDevice"):
-        ebs = given(root, VolumeSize="volumeSize", VolumeType="volumeType", Encrypted="encrypted")
+        ebs = arguments(root, "volumeSize", "volumeType", "encrypted")
         ebs["DeleteOnTermination"] = root.get("deleteOnTermination", True)
-        found["BlockDeviceMappings"] = [{"DeviceName": image["RootDeviceName"], "Ebs": ebs}]
-    found["NetworkInterfaces"] = [{"DeviceIndex": 0, **_interface(inputs)}]
-    return found
-
-
-def _interface(inputs: Plain) -> dict[str, Any]:
+        options["BlockDeviceMappings"] = [{"DeviceName": image["RootDeviceName"], "Ebs": ebs}]
     if primary := inputs.get("primaryNetworkInterface"):
-        return {"NetworkInterfaceId": primary["networkInterfaceId"]}
-    return given(
-        inputs,
-        SubnetId="subnetId",
-        Groups="vpcSecurityGroupIds",
-        PrivateIpAddress="privateIp",
-    )
+        interface = arguments(primary, "networkInterfaceId")
+    else:
+        interface = arguments(
+            inputs, "subnetId", Groups="vpcSecurityGroupIds", PrivateIpAddress="privateIp"
+        )
+    options["NetworkInterfaces"] = [{"DeviceIndex": 0, **interface}]
+    return options
 
 
 def raw_user_data(values: Plain) -> bytes:
@@ -51,18 +46,14 @@ def raw_user_data(values: Plain) -> bytes:
     return str(values.get("userData") or "").encode()
 
 
-def encoded_user_data(found: str | None, state: Plain) -> Plain:
-    """What EC2 tells, in the form in which the program gave it."""
-    if not found:
+def encoded_user_data(data: str | None, state: Plain) -> Plain:
+    """EC2's ``data``, as the input that the program uses."""
+    if not data:
         return {}
     if "userDataBase64" in state:
-        return {"userDataBase64": found}
-    return {"userData": base64.b64decode(found).decode(errors="replace")}
+        return {"userDataBase64": data}
+    return {"userData": base64.b64decode(data).decode(errors="replace")}
 
 
-def metadata_found(found: Plain) -> Plain:
-    return {name: found[_upper(name)] for name in METADATA if _upper(name) in found}
-
-
-def _upper(name: str) -> str:
-    return name[0].upper() + name[1:]
+def metadata_found(answer: Plain) -> Plain:
+    return {name: answer[aws_name(name)] for name in METADATA if aws_name(name) in answer}

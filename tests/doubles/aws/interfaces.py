@@ -1,11 +1,11 @@
 """Double of aws:ec2 NetworkInterface.
 
-Its private name is said as AWS says it: in the region's own form, and only while the VPC has both
-of its attributes for DNS. moto knows it in one form, as it was when the interface was made.
+Its private name is AWS's: in the region's own form, and only while both attributes for DNS of the
+VPC are on. moto has one form, and keeps the name from the creation.
 """
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, given, shape
+from tests.doubles.aws.kind import Ec2Kind, arguments, filters, outputs_of, shape
 from tests.doubles.aws.names import private_name
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError
@@ -19,83 +19,78 @@ class NetworkInterface(Ec2Kind):
     )  # fmt: skip
     in_place = frozenset({"securityGroups", "description"})
     unordered = frozenset({"securityGroups", "privateIps"})
-    settled_later = frozenset({"privateIps", "privateIp", "securityGroups", "region"})
-    outputs = frozenset({"arn", "ownerId", "tagsAll", "macAddress", "privateDnsName"})
+    settled_later = frozenset({"privateIps", "privateIp", "securityGroups"})
+    outputs = frozenset({"arn", "ownerId", "macAddress", "privateDnsName"})
     absent = frozenset({"outpostArn"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        addresses = inputs.get("privateIps") or [inputs.get("privateIp")]
-        wanted = [address for address in addresses if address]
-        self._none_taken(cloud, inputs, wanted)
-        arguments = given(
-            inputs, SubnetId="subnetId", Description="description", Groups="securityGroups"
-        )
-        if wanted:
-            arguments["PrivateIpAddresses"] = [
-                {"PrivateIpAddress": address, "Primary": address == wanted[0]} for address in wanted
+        addresses = list(filter(None, inputs.get("privateIps") or [inputs.get("privateIp")]))
+        self._check_free(cloud, inputs, addresses)
+        options = arguments(inputs, "subnetId", "description", Groups="securityGroups")
+        if addresses:
+            options["PrivateIpAddresses"] = [
+                {"PrivateIpAddress": address, "Primary": address == addresses[0]}
+                for address in addresses
             ]
-        made = cloud.client("ec2", inputs).create_network_interface(**arguments)
-        return str(made["NetworkInterface"]["NetworkInterfaceId"])
+        answer = cloud.client("ec2", inputs).create_network_interface(**options)
+        return str(answer["NetworkInterface"]["NetworkInterfaceId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        found = described(cloud, id, state)
-        attributes = dns_attributes(cloud, found["VpcId"], state)
-        address = found["PrivateIpAddress"]
-        region = cloud.region_of(state)
-        return self.common(cloud, id, state, found) | {
-            "subnetId": found["SubnetId"],
+        interface = interface_of(cloud, id, state)
+        has_name = all(dns_attributes(cloud, interface["VpcId"], state).values())
+        address = interface["PrivateIpAddress"]
+        name = private_name(address, cloud.region_of(state))
+        return self.common(cloud, id, state, interface) | {
+            **outputs_of(interface, "subnetId", "macAddress", "description"),
             "privateIp": address,
-            "privateIps": [item["PrivateIpAddress"] for item in found["PrivateIpAddresses"]],
-            "privateDnsName": private_name(address, region) if all(attributes.values()) else "",
-            "macAddress": found["MacAddress"],
-            "securityGroups": [group["GroupId"] for group in found["Groups"]],
-            "description": found["Description"],
+            "privateIps": [it["PrivateIpAddress"] for it in interface["PrivateIpAddresses"]],
+            "privateDnsName": name if has_name else "",
+            "securityGroups": [group["GroupId"] for group in interface["Groups"]],
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        groups: list[str] = inputs.get("securityGroups") or found["securityGroups"]
-        if sorted(groups) != sorted(found["securityGroups"]):
+        groups: list[str] = inputs.get("securityGroups") or current["securityGroups"]
+        if sorted(groups) != sorted(current["securityGroups"]):
             ec2.modify_network_interface_attribute(NetworkInterfaceId=id, Groups=groups)
-        description = inputs.get("description", "")
-        if description != found["description"]:
-            ec2.modify_network_interface_attribute(
-                NetworkInterfaceId=id, Description={"Value": description}
-            )
+        text = inputs.get("description", "")
+        if text != current["description"]:
+            description = {"Value": text}
+            ec2.modify_network_interface_attribute(NetworkInterfaceId=id, Description=description)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
-        if taken := holder(cloud, described(cloud, id, state), state):
+        if instance := holder(cloud, interface_of(cloud, id, state), state):
             raise ProviderError(
                 f"DeleteNetworkInterface: InvalidNetworkInterface.InUse: {id} is attached to"
-                f" {taken}"
+                f" {instance}"
             )
         cloud.client("ec2", state).delete_network_interface(NetworkInterfaceId=id)
 
-    def _none_taken(self, cloud: Cloud, inputs: Plain, wanted: list[str]) -> None:
-        """As EC2 has it: an address of a subnet has one owner. moto gives it twice."""
-        of_subnet = [{"Name": "subnet-id", "Values": [inputs["subnetId"]]}]
-        ec2 = cloud.client("ec2", inputs)
-        for other in ec2.describe_network_interfaces(Filters=of_subnet)["NetworkInterfaces"]:
-            for item in other["PrivateIpAddresses"]:
-                if item["PrivateIpAddress"] in wanted:
+    def _check_free(self, cloud: Cloud, inputs: Plain, addresses: list[str]) -> None:
+        """Raises ProviderError, as EC2 does, for an address with an interface. moto does not."""
+        ec2, of_subnet = cloud.client("ec2", inputs), filters({"subnet-id": inputs["subnetId"]})
+        for interface in ec2.describe_network_interfaces(Filters=of_subnet)["NetworkInterfaces"]:
+            for item in interface["PrivateIpAddresses"]:
+                if item["PrivateIpAddress"] in addresses:
                     raise ProviderError(
                         f"CreateNetworkInterface: InvalidIPAddress.InUse: the address"
-                        f" {item['PrivateIpAddress']} is in use by {other['NetworkInterfaceId']}"
+                        f" {item['PrivateIpAddress']} is in use by"
+                        f" {interface['NetworkInterfaceId']}"
                     )
 
 
-def described(cloud: Cloud, id: str, state: Plain) -> Plain:
-    """What EC2 says of a network interface."""
-    found = cloud.client("ec2", state).describe_network_interfaces(NetworkInterfaceIds=[id])
-    interface: Plain = found["NetworkInterfaces"][0]
+def interface_of(cloud: Cloud, id: str, state: Plain) -> Plain:
+    """EC2's description of a network interface."""
+    answer = cloud.client("ec2", state).describe_network_interfaces(NetworkInterfaceIds=[id])
+    interface: Plain = answer["NetworkInterfaces"][0]
     return interface
 
 
 def holder(cloud: Cloud, interface: Plain, values: Plain) -> str | None:
-    """The instance that has the interface; moto forgets to take it off one that was terminated."""
+    """The instance with the interface. moto does not detach it from a terminated one."""
     id: str | None = interface.get("Attachment", {}).get("InstanceId")
     if id is None:
         return None
-    found = cloud.client("ec2", values).describe_instances(InstanceIds=[id])
-    state = found["Reservations"][0]["Instances"][0]["State"]["Name"]
+    answer = cloud.client("ec2", values).describe_instances(InstanceIds=[id])
+    state = answer["Reservations"][0]["Instances"][0]["State"]["Name"]
     return None if state == "terminated" else id

@@ -1,8 +1,8 @@
 """What the resource types of the AWS double have in common.
 
-A type says how to make the thing, how to find out what it is now, and how to bring it to what is
-asked for. The last step is taken after creation and for every change, from what is found, so that
-a run that broke off half-way is finished by the next.
+A type creates the resource, describes it as it is now, and changes it to what is asked for. The
+last step follows creation and every change, and begins with the description, so that the next run
+finishes one that was interrupted.
 """
 
 from abc import abstractmethod
@@ -16,30 +16,38 @@ from tests.doubles.plugin.values import Plain
 
 
 class AwsKind(Kind[Cloud]):
+    """A kind with `region` settles it later; one with `tags` has the output `tagsAll`."""
+
     outputs: frozenset[str] = frozenset()
-    """What it computes besides its inputs."""
+    """Computed values, which are not inputs."""
     absent: frozenset[str] = frozenset()
-    """Outputs of the official plugin that stay unset: nothing that is implemented leads to them."""
+    """Outputs of the official plugin that stay unset: no implemented input leads to them."""
+
+    def __init_subclass__(cls) -> None:
+        if "region" in getattr(cls, "shape", ()):
+            cls.settled_later |= {"region"}
+        if "tags" in getattr(cls, "shape", ()):
+            cls.outputs |= {"tagsAll"}
 
     @abstractmethod
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        """The new thing's id, at once: whatever else it takes is `adjust`'s to do."""
+        """Creates the resource without what `adjust` can add. Returns its id."""
 
     @abstractmethod
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        """What is known of it now, inputs included; None, or the cloud's error, where it is gone.
+        """The resource as it is now, inputs included. If it is gone: None, or the cloud's error.
 
-        ``state`` is what was last known of it, or the inputs it is made from.
+        ``state`` has its last known values, or the inputs of a new one.
         """
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        """Bring what was found to what is asked for, as far as that needs no replacement."""
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        """Changes values of ``current`` to the ``inputs``, unless that takes a replacement."""
 
     @abstractmethod
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None: ...
 
-    def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
-        """Set the tags ``new`` and take those off whose keys are ``old``."""
+    def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
+        """Sets ``tags``, and removes those with the keys ``removed``."""
         raise NotImplementedError(f"{type(self).__name__} takes no tags")
 
     def compared(self) -> Iterator[str]:
@@ -51,23 +59,23 @@ class AwsKind(Kind[Cloud]):
         return name not in self.in_place and name not in ("tags", "tagsAll")
 
     def goes_first(self, state: Plain, inputs: Plain) -> bool:
-        """Where its name was asked for, not made up: two cannot have it."""
-        made_up = self.named in inputs.get("__defaults", [])
-        return not made_up and super().goes_first(state, inputs)
+        """True if the program chose the name: two resources cannot have it."""
+        is_generated = self.named in inputs.get("__defaults", [])
+        return not is_generated and super().goes_first(state, inputs)
 
     def create(self, cloud: Cloud, inputs: Plain) -> tuple[str, Plain]:
         id = self.make(cloud, inputs)
         try:
-            return id, self._brought(cloud, id, inputs)
+            return id, self._applied(cloud, id, inputs)
         except (ClientError, BotoCoreError) as error:
             raise PartlyCreated(reported(error), id, inputs) from error
 
     def read(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        found = self._found(cloud, id, state)
-        return None if found is None else state | found
+        current = self._current(cloud, id, state)
+        return None if current is None else state | current
 
     def update(self, cloud: Cloud, id: str, state: Plain, inputs: Plain) -> Plain:
-        return self._brought(cloud, id, inputs)
+        return self._applied(cloud, id, inputs)
 
     def delete(self, cloud: Cloud, id: str, state: Plain) -> None:
         try:
@@ -76,88 +84,98 @@ class AwsKind(Kind[Cloud]):
             if not gone(error):
                 raise
 
-    def _brought(self, cloud: Cloud, id: str, inputs: Plain) -> Plain:
-        found = self._found(cloud, id, inputs)
-        if found is None:
+    def _applied(self, cloud: Cloud, id: str, inputs: Plain) -> Plain:
+        current = self._current(cloud, id, inputs)
+        if current is None:
             raise ProviderError(f"{id} exists no more; a refresh takes it out of the state")
         if "tags" in self.shape:
-            wanted, there = inputs.get("tagsAll", {}), found.get("tagsAll", {})
-            new = {key: value for key, value in wanted.items() if there.get(key) != value}
-            old = sorted(there.keys() - wanted.keys())
-            if new or old:
-                self.tag(cloud, id, inputs, new, old)
-        self.adjust(cloud, id, found, inputs)
-        return inputs | (self._found(cloud, id, inputs) or {})
+            all_tags, current_tags = inputs.get("tagsAll", {}), current.get("tagsAll", {})
+            tags = {k: value for k, value in all_tags.items() if current_tags.get(k) != value}
+            removed = sorted(current_tags.keys() - all_tags.keys())
+            if tags or removed:
+                self.tag(cloud, id, inputs, tags, removed)
+        self.adjust(cloud, id, current, inputs)
+        return inputs | (self._current(cloud, id, inputs) or {})
 
-    def _found(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
+    def _current(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         try:
-            found = self.find(cloud, id, state)
+            current = self.find(cloud, id, state)
         except ClientError as error:
             if gone(error):
                 return None
             raise
-        if found is None:
+        if current is None:
             return None
         if "region" in self.shape:
-            found["region"] = cloud.region_of(state)
-        made_up = found.keys() - self.shape.keys() - self.outputs
-        assert not made_up, f"{type(self).__name__} does not say that it has {made_up}"
-        return found
+            current["region"] = cloud.region_of(state)
+        undeclared = current.keys() - self.shape.keys() - self.outputs
+        assert not undeclared, f"{type(self).__name__} does not declare {undeclared}"
+        return current
 
 
-def tags_found(cloud: Cloud, found: list[dict[str, str]], state: Plain) -> Plain:
-    """`tags` and `tagsAll` of what the cloud lists as keys and values.
+def tags_found(cloud: Cloud, listed_tags: list[dict[str, str]], state: Plain) -> Plain:
+    """`tags` and `tagsAll` from AWS's list of keys and values.
 
-    A tag that the provider adds to everything belongs to `tags` only if the program gave it too.
+    A tag that the provider adds to every resource is in `tags` only if the program has it too.
     """
-    every = {item["Key"]: item["Value"] for item in found}
-    given = state.get("tags", {})
-    own = {
+    every = {tag["Key"]: tag["Value"] for tag in listed_tags}
+    inputs = state.get("tags", {})
+    tags = {
         key: value
         for key, value in every.items()
-        if key in given or cloud.default_tags.get(key) != value
+        if key in inputs or cloud.default_tags.get(key) != value
     }
-    return {"tags": own, "tagsAll": every}
+    return {"tags": tags, "tagsAll": every}
 
 
 def pairs(tags: Plain) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def given(inputs: Plain, **names: str) -> dict[str, Any]:
-    """Arguments of a call: for each that ``inputs`` have, `Argument="input"`."""
-    return {argument: inputs[name] for argument, name in names.items() if name in inputs}
+def aws_name(name: str) -> str:
+    """`vpcId` -> `VpcId`."""
+    return name[0].upper() + name[1:]
+
+
+def arguments(inputs: Plain, *names: str, **renamed: str) -> dict[str, Any]:
+    """Arguments of a call that ``inputs`` has: `name` as `Name`, or `Argument="input"`."""
+    inputs_by_argument = {aws_name(name): name for name in names} | renamed
+    return {key: inputs[name] for key, name in inputs_by_argument.items() if name in inputs}
+
+
+def outputs_of(answer: Plain, *names: str) -> Plain:
+    """The values of `Name` in AWS's ``answer`` as `name`; None where it has none."""
+    return {name: answer.get(aws_name(name)) for name in names}
+
+
+def filters(values: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The argument `Filters` of EC2's calls, from the value of each filter."""
+    return [{"Name": name, "Values": [value]} for name, value in values.items()]
 
 
 class Ec2Kind(AwsKind):
-    """What EC2 has, with the tags it takes. ``kind_of_arn`` is how its ARN names it."""
+    """A resource type of EC2 with tags; ``kind_of_arn`` is its part of the ARN."""
 
     kind_of_arn: str
 
-    def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
+    def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
         ec2 = cloud.client("ec2", inputs)
-        tagged = self.tagged(id, inputs)
-        if old:
-            ec2.delete_tags(Resources=[tagged], Tags=[{"Key": key} for key in old])
-        if new:
-            ec2.create_tags(Resources=[tagged], Tags=pairs(new))
+        if removed:
+            ec2.delete_tags(Resources=[id], Tags=[{"Key": key} for key in removed])
+        if tags:
+            ec2.create_tags(Resources=[id], Tags=pairs(tags))
 
-    def tagged(self, id: str, inputs: Plain) -> str:
-        return id
-
-    def common(self, cloud: Cloud, id: str, state: Plain, found: Plain) -> Plain:
-        """Tags, owner and ARN of what EC2 describes."""
-        owner = found.get("OwnerId") or cloud.account()
+    def common(self, cloud: Cloud, id: str, state: Plain, answer: Plain) -> Plain:
+        """Tags, owner and ARN from EC2's ``answer``."""
+        owner = answer.get("OwnerId") or cloud.account()
         arn = cloud.arn("ec2", state, owner, f"{self.kind_of_arn}/{id}")
-        tags = found.get("Tags") or found.get("TagSet") or []
+        tags = answer.get("Tags") or answer.get("TagSet") or []
         result = tags_found(cloud, tags, state) | {"arn": arn, "ownerId": owner}
-        return {name: value for name, value in result.items() if self._has(name)}
-
-    def _has(self, name: str) -> bool:
-        return name in self.outputs or name in self.shape
+        declared = self.outputs | self.shape.keys()
+        return {name: value for name, value in result.items() if name in declared}
 
 
-def shape(*names: str, **parts: Shape) -> Shape:
+def shape(*names: str, **parts: Shape) -> dict[str, Shape | None]:
     """Inputs without parts by name, those with parts as keywords."""
     return dict.fromkeys(names) | parts
 

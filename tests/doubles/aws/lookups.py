@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import shape
+from tests.doubles.aws.kind import filters, outputs_of, shape
 from tests.doubles.aws.names import domain, partition
 from tests.doubles.aws.network import dns_attributes
 from tests.doubles.plugin.kind import ProviderError, Shape
 from tests.doubles.plugin.values import Plain
 
 FILTERS = shape("name", "values")
+FILTERED = shape("tags", "region", filters=FILTERS)
 
 
 @dataclass(frozen=True)
@@ -24,155 +25,126 @@ class Lookup:
 
 
 def _parameter(cloud: Cloud, inputs: Plain) -> Plain:
-    found = cloud.client("ssm", inputs).get_parameter(
+    parameter = cloud.client("ssm", inputs).get_parameter(
         Name=inputs["name"], WithDecryption=inputs.get("withDecryption", True)
     )["Parameter"]
-    shown = {} if found["Type"] == "SecureString" else {"insecureValue": found["Value"]}
-    return shown | {
-        "id": found["Name"],
-        "arn": found["ARN"],
-        "type": found["Type"],
-        "value": found["Value"],
-        "version": found["Version"],
+    value = parameter["Value"]
+    insecure = {} if parameter["Type"] == "SecureString" else {"insecureValue": value}
+    return insecure | {
+        **outputs_of(parameter, "type", "value", "version"),
+        "id": parameter["Name"],
+        "arn": parameter["ARN"],
     }
 
 
 def _zones(cloud: Cloud, inputs: Plain) -> Plain:
-    listed = cloud.client("ec2", inputs).describe_availability_zones(Filters=_filters(inputs))
-    found = sorted(
+    answer = cloud.client("ec2", inputs).describe_availability_zones(Filters=_filters(inputs))
+    zones = sorted(
         (zone["ZoneName"], zone["ZoneId"])
-        for zone in listed["AvailabilityZones"]
+        for zone in answer["AvailabilityZones"]
         if zone["State"] == inputs.get("state", zone["State"])
         and zone["ZoneName"] not in inputs.get("excludeNames", [])
     )
     return {
         "id": cloud.region_of(inputs),
-        "names": [name for name, _ in found],
-        "zoneIds": [id for _, id in found],
+        "names": [name for name, _ in zones],
+        "zoneIds": [id for _, id in zones],
         "groupNames": [cloud.region_of(inputs)],
     }
 
 
 def _caller(cloud: Cloud, inputs: Plain) -> Plain:
-    found = cloud.client("sts").get_caller_identity()
-    account = found["Account"]
-    return {"id": account, "accountId": account, "arn": found["Arn"], "userId": found["UserId"]}
+    answer = cloud.client("sts").get_caller_identity()
+    account = answer["Account"]
+    return {"id": account, "accountId": account, **outputs_of(answer, "arn", "userId")}
 
 
 def _region(cloud: Cloud, inputs: Plain) -> Plain:
     region = inputs.get("region") or inputs.get("name") or cloud.region_of({})
-    return {
-        "id": region,
-        "name": region,
-        "region": region,
-        "endpoint": f"ec2.{region}.{domain(region)}",
-    }
+    endpoint = f"ec2.{region}.{domain(region)}"
+    return {"id": region, "name": region, "region": region, "endpoint": endpoint}
 
 
 def _partition(cloud: Cloud, inputs: Plain) -> Plain:
     region = cloud.region_of({})
-    found = partition(region)
-    reverse = ".".join(reversed(domain(region).split(".")))
     return {
-        "id": found,
-        "partition": found,
+        "id": partition(region),
+        "partition": partition(region),
         "dnsSuffix": domain(region),
-        "reverseDnsPrefix": reverse,
+        "reverseDnsPrefix": ".".join(reversed(domain(region).split("."))),
     }
 
 
 def _vpc(cloud: Cloud, inputs: Plain) -> Plain:
-    arguments = {"VpcIds": [inputs["id"]]} if "id" in inputs else {}
-    listed = cloud.client("ec2", inputs).describe_vpcs(
-        Filters=_filters(inputs) + _tag_filters(inputs), **arguments
-    )
-    found = _only("getVpc", "VPC", listed["Vpcs"])
-    id, owner = found["VpcId"], found["OwnerId"]
+    vpc = _only("getVpc", "VPC", _listed(cloud, inputs, "vpcs", "VpcIds"))
+    id, owner = vpc["VpcId"], vpc["OwnerId"]
     return {
+        **outputs_of(vpc, "ownerId", "cidrBlock", "state"),
         "id": id,
         "arn": cloud.arn("ec2", inputs, owner, f"vpc/{id}"),
-        "ownerId": owner,
-        "cidrBlock": found["CidrBlock"],
-        "state": found["State"],
-        "default": found["IsDefault"],
-        "tags": _tags(found),
+        "default": vpc["IsDefault"],
+        "tags": _tags(vpc),
         **dns_attributes(cloud, id, inputs),
     }
 
 
 def _subnet(cloud: Cloud, inputs: Plain) -> Plain:
-    arguments = {"SubnetIds": [inputs["id"]]} if "id" in inputs else {}
-    listed = cloud.client("ec2", inputs).describe_subnets(
-        Filters=_filters(inputs) + _tag_filters(inputs), **arguments
-    )
-    found = _only("getSubnet", "subnet", listed["Subnets"])
+    subnet = _only("getSubnet", "subnet", _listed(cloud, inputs, "subnets", "SubnetIds"))
     return {
-        "id": found["SubnetId"],
-        "arn": found["SubnetArn"],
-        "ownerId": found["OwnerId"],
-        "vpcId": found["VpcId"],
-        "cidrBlock": found["CidrBlock"],
-        "availabilityZone": found["AvailabilityZone"],
-        "availabilityZoneId": found["AvailabilityZoneId"],
-        "availableIpAddressCount": found["AvailableIpAddressCount"],
-        "mapPublicIpOnLaunch": found["MapPublicIpOnLaunch"],
-        "state": found["State"],
-        "tags": _tags(found),
+        **outputs_of(subnet, *SUBNET_OUTPUTS),
+        "id": subnet["SubnetId"],
+        "arn": subnet["SubnetArn"],
+        "availableIpAddressCount": subnet["AvailableIpAddressCount"],
+        "tags": _tags(subnet),
     }
 
 
 def _volumes(cloud: Cloud, inputs: Plain) -> Plain:
-    listed = cloud.client("ec2", inputs).describe_volumes(
-        Filters=_filters(inputs) + _tag_filters(inputs)
-    )
-    return {
-        "id": cloud.region_of(inputs),
-        "ids": sorted(found["VolumeId"] for found in listed["Volumes"]),
-    }
+    volumes = _listed(cloud, inputs, "volumes")
+    ids = sorted(volume["VolumeId"] for volume in volumes)
+    return {"id": cloud.region_of(inputs), "ids": ids}
 
 
 def _volume(cloud: Cloud, inputs: Plain) -> Plain:
-    listed = cloud.client("ec2", inputs).describe_volumes(
-        Filters=_filters(inputs) + _tag_filters(inputs)
-    )
-    found = _only("getVolume", "EBS volume", listed["Volumes"])
-    return {
-        "id": found["VolumeId"],
-        "volumeId": found["VolumeId"],
-        "availabilityZone": found["AvailabilityZone"],
-        "size": found["Size"],
-        "volumeType": found["VolumeType"],
-        "encrypted": found["Encrypted"],
-        "tags": _tags(found),
-    }
+    volume = _only("getVolume", "EBS volume", _listed(cloud, inputs, "volumes"))
+    outputs = outputs_of(volume, *VOLUME_OUTPUTS)
+    return outputs | {"id": volume["VolumeId"], "tags": _tags(volume)}
 
 
-def _only(function: str, what: str, found: list[Plain]) -> Plain:
-    if len(found) != 1:
+def _listed(cloud: Cloud, inputs: Plain, kind: str, ids: str = "") -> list[Plain]:
+    """EC2's resources of a kind; ``ids`` is the argument that selects one by its id."""
+    by_tag = filters({f"tag:{key}": value for key, value in inputs.get("tags", {}).items()})
+    by_id = {ids: [inputs["id"]]} if "id" in inputs else {}
+    describe = getattr(cloud.client("ec2", inputs), f"describe_{kind}")
+    resources: list[Plain] = describe(Filters=_filters(inputs) + by_tag, **by_id)[kind.capitalize()]
+    return resources
+
+
+def _only(function: str, kind: str, resources: list[Plain]) -> Plain:
+    if len(resources) != 1:
         raise ProviderError(
-            f"{function}: {len(found) or 'no'} matching {what} found, one is needed"
+            f"{function}: {len(resources) or 'no'} matching {kind} found, one is needed"
         )
-    return found[0]
+    return resources[0]
 
 
 def _filters(inputs: Plain) -> list[dict[str, Any]]:
     return [{"Name": item["name"], "Values": item["values"]} for item in inputs.get("filters", [])]
 
 
-def _tag_filters(inputs: Plain) -> list[dict[str, Any]]:
-    return [
-        {"Name": f"tag:{key}", "Values": [value]} for key, value in inputs.get("tags", {}).items()
-    ]
+def _tags(resource: Plain) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags", [])}
 
 
-def _tags(found: Plain) -> dict[str, str]:
-    return {item["Key"]: item["Value"] for item in found.get("Tags", [])}
+def _lookup(inputs: Shape, find: Callable[[Cloud, Plain], Plain], *outputs: str) -> Lookup:
+    return Lookup(inputs, find, frozenset({"id", *outputs}))
 
 
-def _lookup(arguments: Shape, find: Callable[[Cloud, Plain], Plain], *outputs: str) -> Lookup:
-    return Lookup(arguments, find, frozenset({"id", *outputs}))
-
-
+SUBNET_OUTPUTS = (
+    "ownerId", "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId",
+    "mapPublicIpOnLaunch", "state",
+)  # fmt: skip
+VOLUME_OUTPUTS = ("volumeId", "availabilityZone", "size", "volumeType", "encrypted")
 LOOKUPS: Mapping[str, Lookup] = {
     "aws:ssm/getParameter:getParameter": _lookup(
         shape("name", "withDecryption", "region"), _parameter,
@@ -185,26 +157,17 @@ LOOKUPS: Mapping[str, Lookup] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _lookup(
         shape(), _caller, "accountId", "arn", "userId"
     ),
-    "aws:index/getRegion:getRegion": _lookup(
-        shape("name", "region"), _region, "endpoint"
-    ),
+    "aws:index/getRegion:getRegion": _lookup(shape("name", "region"), _region, "endpoint"),
     "aws:index/getPartition:getPartition": _lookup(
         shape(), _partition, "partition", "dnsSuffix", "reverseDnsPrefix"
     ),
     "aws:ec2/getVpc:getVpc": _lookup(
-        shape("id", "tags", "region", filters=FILTERS), _vpc,
+        FILTERED | shape("id"), _vpc,
         "arn", "ownerId", "cidrBlock", "state", "default", "enableDnsSupport", "enableDnsHostnames",
     ),
     "aws:ec2/getSubnet:getSubnet": _lookup(
-        shape("id", "tags", "region", filters=FILTERS), _subnet,
-        "arn", "ownerId", "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId",
-        "availableIpAddressCount", "mapPublicIpOnLaunch", "state",
+        FILTERED | shape("id"), _subnet, "arn", "availableIpAddressCount", *SUBNET_OUTPUTS
     ),
-    "aws:ebs/getEbsVolumes:getEbsVolumes": _lookup(
-        shape("tags", "region", filters=FILTERS), _volumes, "ids"
-    ),
-    "aws:ebs/getVolume:getVolume": _lookup(
-        shape("tags", "region", filters=FILTERS), _volume,
-        "volumeId", "availabilityZone", "size", "volumeType", "encrypted",
-    ),
+    "aws:ebs/getEbsVolumes:getEbsVolumes": _lookup(FILTERED, _volumes, "ids"),
+    "aws:ebs/getVolume:getVolume": _lookup(FILTERED, _volume, *VOLUME_OUTPUTS),
 }  # fmt: skip

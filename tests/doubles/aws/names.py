@@ -1,7 +1,7 @@
 """The names that EC2 gives to addresses, in each region's own form; moto knows only some of them.
 
-Written down here a second time on purpose: what the double says must not depend on the code that
-is tested with it. Source: the EC2 user guide, instance hostname types and public IPv4 names.
+A copy on purpose: the double must not depend on the code that is tested with it. Source: the EC2
+user guide, instance hostname types and public IPv4 names.
 """
 
 FIRST_REGION = "us-east-1"

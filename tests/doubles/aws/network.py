@@ -1,47 +1,50 @@
 """Doubles of aws:ec2 Vpc, Subnet and InternetGateway."""
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import (
+    Ec2Kind,
+    arguments,
+    aws_name,
+    constant,
+    filters,
+    outputs_of,
+    shape,
+)
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
-DNS_ATTRIBUTES = {
-    "enableDnsSupport": "EnableDnsSupport",
-    "enableDnsHostnames": "EnableDnsHostnames",
-}
+DNS_ATTRIBUTES = ("enableDnsSupport", "enableDnsHostnames")
 
 
 class Vpc(Ec2Kind):
-    """The attributes for DNS are set one by one after creation, as AWS wants it."""
+    """The attributes for DNS are set one by one after creation, as AWS requires."""
 
     kind_of_arn = "vpc"
     shape = shape("cidrBlock", *DNS_ATTRIBUTES, "tags", "region")
     defaults = constant(enableDnsSupport=True, enableDnsHostnames=False)
     in_place = frozenset(DNS_ATTRIBUTES)
-    settled_later = frozenset({"cidrBlock", "region"})
+    settled_later = frozenset({"cidrBlock"})
     outputs = frozenset(
-        {"arn", "ownerId", "tagsAll", "defaultNetworkAclId", "defaultRouteTableId",
-         "defaultSecurityGroupId", "dhcpOptionsId", "mainRouteTableId"}
+        {"arn", "ownerId", "defaultNetworkAclId", "defaultRouteTableId", "defaultSecurityGroupId",
+         "dhcpOptionsId", "mainRouteTableId"}
     )  # fmt: skip
     absent = frozenset({"ipv6AssociationId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(inputs, CidrBlock="cidrBlock")
-        return str(cloud.client("ec2", inputs).create_vpc(**arguments)["Vpc"]["VpcId"])
+        answer = cloud.client("ec2", inputs).create_vpc(**arguments(inputs, "cidrBlock"))
+        return str(answer["Vpc"]["VpcId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         ec2 = cloud.client("ec2", state)
-        found = ec2.describe_vpcs(VpcIds=[id])["Vpcs"][0]
-        of_vpc = [{"Name": "vpc-id", "Values": [id]}]
-        default = [{"Name": "default", "Values": ["true"]}]
-        named_default = [{"Name": "group-name", "Values": ["default"]}]
-        main = [{"Name": "association.main", "Values": ["true"]}]
-        acls = ec2.describe_network_acls(Filters=of_vpc + default)["NetworkAcls"]
-        groups = ec2.describe_security_groups(Filters=of_vpc + named_default)["SecurityGroups"]
-        tables = ec2.describe_route_tables(Filters=of_vpc + main)["RouteTables"]
-        return self.common(cloud, id, state, found) | {
-            "cidrBlock": found["CidrBlock"],
-            "dhcpOptionsId": found.get("DhcpOptionsId"),
+        vpc = ec2.describe_vpcs(VpcIds=[id])["Vpcs"][0]
+        acl = filters({"vpc-id": id, "default": "true"})
+        group = filters({"vpc-id": id, "group-name": "default"})
+        table = filters({"vpc-id": id, "association.main": "true"})
+        acls = ec2.describe_network_acls(Filters=acl)["NetworkAcls"]
+        groups = ec2.describe_security_groups(Filters=group)["SecurityGroups"]
+        tables = ec2.describe_route_tables(Filters=table)["RouteTables"]
+        return self.common(cloud, id, state, vpc) | {
+            **outputs_of(vpc, "cidrBlock", "dhcpOptionsId"),
             "defaultNetworkAclId": acls[0]["NetworkAclId"] if acls else None,
             "defaultSecurityGroupId": groups[0]["GroupId"] if groups else None,
             "defaultRouteTableId": tables[0]["RouteTableId"] if tables else None,
@@ -49,11 +52,11 @@ class Vpc(Ec2Kind):
             **dns_attributes(cloud, id, state),
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        for name, attribute in DNS_ATTRIBUTES.items():
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        for name in DNS_ATTRIBUTES:
             wanted = inputs.get(name, self.defaults[name])
-            if found[name] != wanted:
-                change = {attribute: {"Value": wanted}}
+            if current[name] != wanted:
+                change = {aws_name(name): {"Value": wanted}}
                 cloud.client("ec2", inputs).modify_vpc_attribute(VpcId=id, **change)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -61,11 +64,11 @@ class Vpc(Ec2Kind):
 
 
 def dns_attributes(cloud: Cloud, vpc: str, state: Plain) -> dict[str, bool]:
-    """`enableDnsSupport` and `enableDnsHostnames` of a VPC as they are now."""
+    """`enableDnsSupport` and `enableDnsHostnames` of a VPC."""
     ec2 = cloud.client("ec2", state)
     return {
-        name: ec2.describe_vpc_attribute(VpcId=vpc, Attribute=name)[attribute]["Value"]
-        for name, attribute in DNS_ATTRIBUTES.items()
+        name: ec2.describe_vpc_attribute(VpcId=vpc, Attribute=name)[aws_name(name)]["Value"]
+        for name in DNS_ATTRIBUTES
     }
 
 
@@ -77,33 +80,24 @@ class Subnet(Ec2Kind):
     )  # fmt: skip
     defaults = constant(mapPublicIpOnLaunch=False)
     in_place = frozenset({"mapPublicIpOnLaunch"})
-    settled_later = frozenset({"availabilityZone", "availabilityZoneId", "region"})
-    outputs = frozenset({"arn", "ownerId", "tagsAll"})
+    settled_later = frozenset({"availabilityZone", "availabilityZoneId"})
+    outputs = frozenset({"arn", "ownerId"})
     absent = frozenset({"ipv6CidrBlockAssociationId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(
-            inputs,
-            VpcId="vpcId",
-            CidrBlock="cidrBlock",
-            AvailabilityZone="availabilityZone",
-            AvailabilityZoneId="availabilityZoneId",
+        answer = cloud.client("ec2", inputs).create_subnet(
+            **arguments(inputs, "vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId")
         )
-        return str(cloud.client("ec2", inputs).create_subnet(**arguments)["Subnet"]["SubnetId"])
+        return str(answer["Subnet"]["SubnetId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        found = cloud.client("ec2", state).describe_subnets(SubnetIds=[id])["Subnets"][0]
-        return self.common(cloud, id, state, found) | {
-            "vpcId": found["VpcId"],
-            "cidrBlock": found["CidrBlock"],
-            "availabilityZone": found["AvailabilityZone"],
-            "availabilityZoneId": found["AvailabilityZoneId"],
-            "mapPublicIpOnLaunch": found["MapPublicIpOnLaunch"],
-        }
+        subnet = cloud.client("ec2", state).describe_subnets(SubnetIds=[id])["Subnets"][0]
+        names = self.shape.keys() - {"tags", "region"}
+        return self.common(cloud, id, state, subnet) | outputs_of(subnet, *names)
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         wanted = inputs.get("mapPublicIpOnLaunch", False)
-        if found["mapPublicIpOnLaunch"] != wanted:
+        if current["mapPublicIpOnLaunch"] != wanted:
             cloud.client("ec2", inputs).modify_subnet_attribute(
                 SubnetId=id, MapPublicIpOnLaunch={"Value": wanted}
             )
@@ -116,29 +110,28 @@ class InternetGateway(Ec2Kind):
     kind_of_arn = "internet-gateway"
     shape = shape("vpcId", "tags", "region")
     in_place = frozenset({"vpcId"})
-    settled_later = frozenset({"vpcId", "region"})
-    outputs = frozenset({"arn", "ownerId", "tagsAll"})
+    settled_later = frozenset({"vpcId"})
+    outputs = frozenset({"arn", "ownerId"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        made = cloud.client("ec2", inputs).create_internet_gateway()
-        return str(made["InternetGateway"]["InternetGatewayId"])
+        answer = cloud.client("ec2", inputs).create_internet_gateway()
+        return str(answer["InternetGateway"]["InternetGatewayId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        ec2 = cloud.client("ec2", state)
-        found = ec2.describe_internet_gateways(InternetGatewayIds=[id])["InternetGateways"][0]
-        attached = found["Attachments"]
-        return self.common(cloud, id, state, found) | {
-            "vpcId": attached[0]["VpcId"] if attached else None
-        }
+        answer = cloud.client("ec2", state).describe_internet_gateways(InternetGatewayIds=[id])
+        gateway = answer["InternetGateways"][0]
+        attachments = gateway["Attachments"]
+        vpc = attachments[0]["VpcId"] if attachments else None
+        return self.common(cloud, id, state, gateway) | {"vpcId": vpc}
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        wanted = inputs.get("vpcId", found["vpcId"])
-        if found["vpcId"] == wanted:
+        vpc = inputs.get("vpcId", current["vpcId"])
+        if current["vpcId"] == vpc:
             return
-        if found["vpcId"]:
-            ec2.detach_internet_gateway(InternetGatewayId=id, VpcId=found["vpcId"])
-        ec2.attach_internet_gateway(InternetGatewayId=id, VpcId=wanted)
+        if current["vpcId"]:
+            ec2.detach_internet_gateway(InternetGatewayId=id, VpcId=current["vpcId"])
+        ec2.attach_internet_gateway(InternetGatewayId=id, VpcId=vpc)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         ec2 = cloud.client("ec2", state)
@@ -148,10 +141,10 @@ class InternetGateway(Ec2Kind):
 
 
 def needs_gateway(cloud: Cloud, vpc: str, values: Plain, call: str) -> None:
-    """As EC2 has it, a VPC takes public addresses once it has a way to the internet."""
-    attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
-    listed = cloud.client("ec2", values).describe_internet_gateways(Filters=attached)
-    if not listed["InternetGateways"]:
+    """Raises ProviderError, as EC2 does, for a public address in a VPC without internet gateway."""
+    attached = filters({"attachment.vpc-id": vpc})
+    answer = cloud.client("ec2", values).describe_internet_gateways(Filters=attached)
+    if not answer["InternetGateways"]:
         raise ProviderError(
             f"{call}: Gateway.NotAttached: network {vpc} is not attached to any internet gateway"
         )

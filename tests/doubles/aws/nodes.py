@@ -1,7 +1,7 @@
-"""A double of what happens on instances: each node reports as if it had booted its user data.
+"""A double of the scripts on instances: each node reports as if it had booted its user data.
 
-moto runs no machine. This looks for instances that run and writes, into the parameter that their
-user data name, the report that the real scripts would write.
+moto runs no machine. For each running instance this writes the report of the real scripts into the
+parameter that its user data name.
 """
 
 import base64
@@ -15,44 +15,43 @@ from typing import Any
 
 from earshot_pulumi.aws.node import DEVICE
 
+from tests.doubles.aws.kind import filters
 from tests.doubles.aws.server import MotoServer
+from tests.doubles.plugin.values import Plain
 from tests.doubles.watching import watching
 
 POLL_SECONDS = 0.5
-"""To look costs both processes up to 40 ms."""
+"""A look takes both processes up to 40 ms."""
 _PARAMETER = re.compile(r"--name (?P<name>/earshot/[A-Za-z0-9-]+/[a-z]+-(?P<node>\d+)) --type ")
-"""Named by the command that a node reports with; a validator's has paths that look alike."""
+"""In the command by which a node reports; a validator's paths look alike."""
 
 
 @dataclass
 class Nodes:
-    """What has reported so far, and how nodes fare from now on."""
+    """The nodes' reports so far, and the states of later ones."""
 
     server: MotoServer
     state: dict[int, str] = field(default_factory=dict)
-    """By node id, what it says; default: in sync."""
+    """State to report, by node id; default: in sync."""
     mute: set[int] = field(default_factory=set)
-    """Nodes that say nothing."""
+    """Nodes that do not report."""
     history: list[tuple[int, str]] = field(default_factory=list)
     """Node ids and instances, in the order of their reports."""
     reported: set[tuple[str, float, int]] = field(default_factory=set)
-    """Instances that have reported, with when EC2 started each and how far its data reach."""
+    """Reported instances, each with its start (Unix time) and the size of its data volume (GiB)."""
 
     def look(self) -> None:
-        """Let every instance report that has not yet."""
+        """Lets every instance report that has not yet."""
         ec2 = self.server.client("ec2")
-        running = [{"Name": "instance-state-name", "Values": ["running"]}]
-        for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
-            for instance in reservation["Instances"]:
-                launched = instance["LaunchTime"].timestamp()
-                self._report(ec2, str(instance["InstanceId"]), launched)
+        for instance in running_instances(ec2):
+            launched = instance["LaunchTime"].timestamp()
+            self._report(ec2, str(instance["InstanceId"]), launched)
 
     def _report(self, ec2: Any, instance: str, launched: float) -> None:
         size = self._size(ec2, instance)
         if size is None or (instance, launched, size) in self.reported:
             return  # a node waits for its volume
-        found = ec2.describe_instance_attribute(InstanceId=instance, Attribute="userData")
-        text = base64.b64decode(found["UserData"].get("Value", "")).decode()
+        text = user_data(ec2, instance)
         match = _PARAMETER.search(text)
         if match is None or (node := int(match["node"])) in self.mute:
             return
@@ -74,14 +73,22 @@ class Nodes:
         self.history.append((node, instance))
 
     def _size(self, ec2: Any, instance: str) -> int | None:
-        """How far the file system reaches, which grows with its volume."""
-        of_this = [
-            {"Name": "attachment.instance-id", "Values": [instance]},
-            {"Name": "attachment.device", "Values": [DEVICE]},
-        ]
-        for item in ec2.describe_volumes(Filters=of_this)["Volumes"]:
-            return int(item["Size"])
+        """The size (GiB) of the file system, which grows with its volume."""
+        attached = filters({"attachment.instance-id": instance, "attachment.device": DEVICE})
+        for volume in ec2.describe_volumes(Filters=attached)["Volumes"]:
+            return int(volume["Size"])
         return None
+
+
+def running_instances(ec2: Any) -> Iterator[Plain]:
+    running = filters({"instance-state-name": "running"})
+    for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
+        yield from reservation["Instances"]
+
+
+def user_data(ec2: Any, instance: str) -> str:
+    answer = ec2.describe_instance_attribute(InstanceId=instance, Attribute="userData")
+    return base64.b64decode(answer["UserData"].get("Value", "")).decode()
 
 
 @contextmanager

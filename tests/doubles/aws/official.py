@@ -1,5 +1,5 @@
-"""What the official package `pulumi_aws` says of its own types: the names, as they are on the wire,
-of the inputs and outputs of resources and functions, with those of their parts."""
+"""The types of the official package `pulumi_aws`: the names on the wire of the inputs and outputs
+of resources and functions, with those of their parts."""
 
 import functools
 import importlib
@@ -38,8 +38,7 @@ def arguments(token: str) -> Shape:
     """Of a function: the names of its parameters on the wire."""
     module, name = _split(token)
     source = Path(_module(_function(module, name)).__file__).read_text()
-    found = re.findall(r"__args__\['(\w+)'\]", source)
-    return dict.fromkeys(found)
+    return dict.fromkeys(re.findall(r"__args__\['(\w+)'\]", source))
 
 
 def results(token: str) -> Shape:
@@ -59,24 +58,24 @@ def settings() -> Shape:
 @functools.cache
 def _names(described: Any, parts: str, depth: int) -> Shape:
     """The properties of a class, and below each those of the class it leads to."""
-    found: dict[str, Shape | None] = {}
+    names: dict[str, Shape | None] = {}
     for name, value in vars(described).items():
         if not isinstance(value, property) or value.fget is None:
             continue
         wire = getattr(value.fget, "_pulumi_name", name)
         part = PART.search(repr(value.fget.__annotations__.get("return")))
         below = getattr(_module(parts), part[1], None) if part else None
-        found[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
-    return found
+        names[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
+    return names
 
 
 def _module(name: str) -> Any:
-    """Loaded, without the warnings that the package utters about its own deprecated modules."""
+    """Loads a module, without the warnings of the package about its own deprecated modules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        found = importlib.import_module(name)
-        getattr(found, "__all__", None)  # the package loads itself when it is first looked into
-    return found
+        module = importlib.import_module(name)
+        getattr(module, "__all__", None)  # the package loads itself at the first attribute
+    return module
 
 
 def _split(token: str) -> tuple[str, str]:
@@ -86,5 +85,5 @@ def _split(token: str) -> tuple[str, str]:
 
 
 def _function(module: str, name: str) -> str:
-    snake = re.sub(r"([A-Z])", lambda found: f"_{found[1].lower()}", name)
+    snake = re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
     return f"pulumi_aws.{snake}" if module == "index" else f"pulumi_aws.{module}.{snake}"

@@ -3,7 +3,7 @@
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, given, pairs, shape, tags_found
+from tests.doubles.aws.kind import AwsKind, arguments, outputs_of, pairs, shape, tags_found
 from tests.doubles.plugin.values import Plain
 
 TAGGED_AS = "Parameter"
@@ -11,13 +11,13 @@ WRITTEN = ("type", "value", "insecureValue", "description")
 
 
 class Parameter(AwsKind):
-    """`value` is kept secret in the state, `insecureValue` is not; either is asked for."""
+    """The program has either `value`, a secret in the state, or `insecureValue`."""
 
     named = "name"
     shape = shape("name", *WRITTEN, "tags", "region")
     in_place = frozenset(WRITTEN)
-    settled_later = frozenset({"value", "insecureValue", "region"})
-    outputs = frozenset({"arn", "hasValueWo", "tagsAll", "version"})
+    settled_later = frozenset({"value", "insecureValue"})
+    outputs = frozenset({"arn", "hasValueWo", "version"})
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
         return super().planned(state, inputs) | {"version": UNKNOWN}
@@ -28,31 +28,29 @@ class Parameter(AwsKind):
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
         ssm = cloud.client("ssm", state)
-        found = ssm.get_parameter(Name=id, WithDecryption=True)["Parameter"]
-        named = [{"Key": "Name", "Option": "Equals", "Values": [id]}]
-        about = ssm.describe_parameters(ParameterFilters=named)["Parameters"][0]
+        parameter = ssm.get_parameter(Name=id, WithDecryption=True)["Parameter"]
+        by_name = [{"Key": "Name", "Option": "Equals", "Values": [id]}]
+        metadata = ssm.describe_parameters(ParameterFilters=by_name)["Parameters"][0]
         tags = ssm.list_tags_for_resource(ResourceType=TAGGED_AS, ResourceId=id)["TagList"]
-        kept = "insecureValue" if "insecureValue" in state else "value"
+        value_input = "insecureValue" if "insecureValue" in state else "value"
         return tags_found(cloud, tags, state) | {
-            "name": found["Name"],
-            "type": found["Type"],
-            kept: found["Value"],
-            "description": about.get("Description"),
-            "arn": found["ARN"],
-            "version": found["Version"],
+            **outputs_of(parameter, "name", "type", "version"),
+            value_input: parameter["Value"],
+            "description": metadata.get("Description"),
+            "arn": parameter["ARN"],
             "hasValueWo": False,
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        if any(inputs.get(name, found.get(name)) != found.get(name) for name in WRITTEN):
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        if any(inputs.get(name, current.get(name)) != current.get(name) for name in WRITTEN):
             self._put(cloud, inputs, overwrite=True)
 
-    def tag(self, cloud: Cloud, id: str, inputs: Plain, new: Plain, old: list[str]) -> None:
+    def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
         ssm = cloud.client("ssm", inputs)
-        if old:
-            ssm.remove_tags_from_resource(ResourceType=TAGGED_AS, ResourceId=id, TagKeys=old)
-        if new:
-            ssm.add_tags_to_resource(ResourceType=TAGGED_AS, ResourceId=id, Tags=pairs(new))
+        if removed:
+            ssm.remove_tags_from_resource(ResourceType=TAGGED_AS, ResourceId=id, TagKeys=removed)
+        if tags:
+            ssm.add_tags_to_resource(ResourceType=TAGGED_AS, ResourceId=id, Tags=pairs(tags))
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ssm", state).delete_parameter(Name=id)
@@ -60,7 +58,5 @@ class Parameter(AwsKind):
     def _put(self, cloud: Cloud, inputs: Plain, overwrite: bool) -> None:
         value = inputs["insecureValue"] if "insecureValue" in inputs else inputs["value"]
         cloud.client("ssm", inputs).put_parameter(
-            Value=value,
-            Overwrite=overwrite,
-            **given(inputs, Name="name", Type="type", Description="description"),
+            Value=value, Overwrite=overwrite, **arguments(inputs, "name", "type", "description")
         )

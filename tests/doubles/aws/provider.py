@@ -1,8 +1,8 @@
 """A test double of the AWS provider plugin: the resource types and functions that brokers on EC2
 need, over boto3 and a moto server.
 
-For tests on machines where the official plugin, or an account, cannot be had; users never get it.
-It talks to nothing but the endpoints that it is given.
+For tests on machines without the official plugin or an account. It is not in the distribution, and
+calls only the endpoints in its settings.
 """
 
 import asyncio
@@ -13,18 +13,15 @@ from pulumi.provider.experimental import provider as protocol
 from pulumi.runtime.rpc import UNKNOWN
 
 from tests.doubles.aws.addresses import Eip, EipAssociation
-from tests.doubles.aws.balancers import (
-    Listener,
-    LoadBalancer,
-    TargetGroup,
-    TargetGroupAttachment,
-)
+from tests.doubles.aws.balancers import Listener, LoadBalancer, TargetGroup, TargetGroupAttachment
 from tests.doubles.aws.bucket import (
     Bucket,
+    BucketLifecycleConfiguration,
+    BucketObject,
+    BucketPolicy,
     BucketPublicAccessBlock,
     BucketServerSideEncryptionConfiguration,
 )
-from tests.doubles.aws.bucket_parts import BucketLifecycleConfiguration, BucketObject, BucketPolicy
 from tests.doubles.aws.cloud import BotoCoreError, ClientError, Cloud, reported
 from tests.doubles.aws.endpoints import VpcEndpoint, VpcEndpointService
 from tests.doubles.aws.gateways import FlowLog, NatGateway
@@ -44,47 +41,52 @@ from tests.doubles.plugin.kind import ProviderError, not_implemented
 from tests.doubles.plugin.provider import Double, Result
 from tests.doubles.plugin.values import Plain, contains_unknown, plain, wrapped
 
-KINDS: dict[str, AwsKind] = {
-    "aws:ebs/volume:Volume": Volume(),
-    "aws:ec2/eip:Eip": Eip(),
-    "aws:ec2/eipAssociation:EipAssociation": EipAssociation(),
-    "aws:ec2/flowLog:FlowLog": FlowLog(),
-    "aws:ec2/instance:Instance": Instance(),
-    "aws:ec2/internetGateway:InternetGateway": InternetGateway(),
-    "aws:ec2/natGateway:NatGateway": NatGateway(),
-    "aws:ec2/networkInterface:NetworkInterface": NetworkInterface(),
-    "aws:ec2/route:Route": Route(),
-    "aws:ec2/routeTable:RouteTable": RouteTable(),
-    "aws:ec2/routeTableAssociation:RouteTableAssociation": RouteTableAssociation(),
-    "aws:ec2/securityGroup:SecurityGroup": SecurityGroup(),
-    "aws:ec2/subnet:Subnet": Subnet(),
-    "aws:ec2/volumeAttachment:VolumeAttachment": VolumeAttachment(),
-    "aws:ec2/vpc:Vpc": Vpc(),
-    "aws:ec2/vpcEndpoint:VpcEndpoint": VpcEndpoint(),
-    "aws:ec2/vpcEndpointService:VpcEndpointService": VpcEndpointService(),
-    "aws:iam/instanceProfile:InstanceProfile": InstanceProfile(),
-    "aws:iam/role:Role": Role(),
-    "aws:iam/rolePolicy:RolePolicy": RolePolicy(),
-    "aws:lb/listener:Listener": Listener(),
-    "aws:lb/loadBalancer:LoadBalancer": LoadBalancer(),
-    "aws:lb/targetGroup:TargetGroup": TargetGroup(),
-    "aws:lb/targetGroupAttachment:TargetGroupAttachment": TargetGroupAttachment(),
-    "aws:route53/record:Record": Record(),
-    "aws:route53/zone:Zone": Zone(),
-    "aws:route53/zoneAssociation:ZoneAssociation": ZoneAssociation(),
-    "aws:s3/bucket:Bucket": Bucket(),
-    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": (
-        BucketLifecycleConfiguration()
-    ),
-    "aws:s3/bucketObject:BucketObject": BucketObject(),
-    "aws:s3/bucketPolicy:BucketPolicy": BucketPolicy(),
-    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": BucketPublicAccessBlock(),
-    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": (
-        BucketServerSideEncryptionConfiguration()
-    ),
-    "aws:ssm/parameter:Parameter": Parameter(),
-    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": SecurityGroupRule("egress"),
-    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": SecurityGroupRule("ingress"),
+_MODULES: dict[str, dict[str, AwsKind]] = {
+    "ebs": {"Volume": Volume()},
+    "ec2": {
+        "Eip": Eip(),
+        "EipAssociation": EipAssociation(),
+        "FlowLog": FlowLog(),
+        "Instance": Instance(),
+        "InternetGateway": InternetGateway(),
+        "NatGateway": NatGateway(),
+        "NetworkInterface": NetworkInterface(),
+        "Route": Route(),
+        "RouteTable": RouteTable(),
+        "RouteTableAssociation": RouteTableAssociation(),
+        "SecurityGroup": SecurityGroup(),
+        "Subnet": Subnet(),
+        "VolumeAttachment": VolumeAttachment(),
+        "Vpc": Vpc(),
+        "VpcEndpoint": VpcEndpoint(),
+        "VpcEndpointService": VpcEndpointService(),
+    },
+    "iam": {"InstanceProfile": InstanceProfile(), "Role": Role(), "RolePolicy": RolePolicy()},
+    "lb": {
+        "Listener": Listener(),
+        "LoadBalancer": LoadBalancer(),
+        "TargetGroup": TargetGroup(),
+        "TargetGroupAttachment": TargetGroupAttachment(),
+    },
+    "route53": {"Record": Record(), "Zone": Zone(), "ZoneAssociation": ZoneAssociation()},
+    "s3": {
+        "Bucket": Bucket(),
+        "BucketLifecycleConfiguration": BucketLifecycleConfiguration(),
+        "BucketObject": BucketObject(),
+        "BucketPolicy": BucketPolicy(),
+        "BucketPublicAccessBlock": BucketPublicAccessBlock(),
+        "BucketServerSideEncryptionConfiguration": BucketServerSideEncryptionConfiguration(),
+    },
+    "ssm": {"Parameter": Parameter()},
+    "vpc": {
+        "SecurityGroupEgressRule": SecurityGroupRule("egress"),
+        "SecurityGroupIngressRule": SecurityGroupRule("ingress"),
+    },
+}
+KINDS = {
+    f"aws:{module}/{name[0].lower()}{name[1:]}:{name}": kind
+    for module, kinds in _MODULES.items()
+    for name, kind in kinds.items()
 }
 SETTINGS = frozenset(
     {"accessKey", "defaultTags", "endpoints", "region", "s3UsePathStyle", "secretKey",
@@ -96,7 +98,7 @@ log = logging.getLogger(__name__)
 
 
 class AwsDouble(Double[Cloud]):
-    """As the official plugin it supports previews: what a change in place leaves alone is known."""
+    """Supports previews, as the official plugin does: a change in place keeps computed values."""
 
     official = "the AWS provider"
     kinds = KINDS
@@ -119,8 +121,8 @@ class AwsDouble(Double[Cloud]):
         return protocol.ConfigureResponse(supports_preview=True)
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
-        """With what the official plugin adds: the provider's own tags, and whether the name is made
-        up."""
+        """Adds what the official plugin adds: the provider's own tags, and whether the name is
+        generated."""
         response = await super().check(request)
         kind, inputs = self.kind(request.type), plain(request.new_inputs)
         added: Plain = {"__defaults": []}
@@ -157,5 +159,5 @@ class AwsDouble(Double[Cloud]):
         if refused:
             return protocol.InvokeResponse(failures=refused)
         log.info("invoke %s", request.tok)
-        found = await asyncio.to_thread(self.run, lambda cloud: lookup.find(cloud, arguments))
-        return protocol.InvokeResponse(wrapped(arguments | found))
+        answer = await asyncio.to_thread(self.run, lambda cloud: lookup.find(cloud, arguments))
+        return protocol.InvokeResponse(wrapped(arguments | answer))

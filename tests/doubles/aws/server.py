@@ -1,6 +1,6 @@
-"""A moto server as a process of its own, which ends with the test that started it.
+"""A moto server in another process, which ends with the test that started it.
 
-Run as a module it serves until its standard input is closed, so it outlives nobody who started it.
+As a module it serves until its standard input is closed, which ends it with its parent process.
 """
 
 import functools
@@ -22,12 +22,11 @@ from toolchain.paths import ROOT
 REGION = "us-west-2"
 END_SECONDS = 10
 POLICIES = ("AmazonSSMManagedInstanceCore",)
-"""Of AWS's own, those that can be attached here."""
+"""The policies of AWS that can be attached."""
 ENVIRONMENT = {
-    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # else no policy of AWS's own can be attached
+    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",  # else no policy of AWS can be attached
     "AWS_DEFAULT_REGION": REGION,
 }
-
 
 HEALTH = "health.json"
 Health = tuple[str, str, str]
@@ -35,18 +34,18 @@ Health = tuple[str, str, str]
 
 
 class Moto:
-    """What moto holds, and how to call it."""
+    """The resources in moto, and clients of it."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         self._urls = urls
         self._clouds: dict[str, Cloud] = {}
 
     def endpoints(self) -> list[dict[str, str]]:
-        """As the provider's setting of that name wants them."""
+        """The provider's setting of that name."""
         return [dict(self._urls)]
 
     def client(self, service: str, region: str = REGION) -> Any:
-        """A boto3 client, to see and to change what no program did."""
+        """A boto3 client, for reads and changes without Pulumi."""
         if region not in self._clouds:
             self._clouds[region] = Cloud({"region": region, "endpoints": self.endpoints()})
         return self._clouds[region].client(service)
@@ -56,32 +55,26 @@ class Moto:
             cloud.close()
 
     def holdings(self) -> set[str]:
-        """What exists in the region and in the global services, as `kind id`. Left out are
-        terminated instances and deleted gateways, which AWS lists for a while too, and the
-        parameters that it publishes itself."""
-        found = set()
-        for service, call, listed, id in HOLDINGS:
+        """The resources of the region and of the global services, as `kind id`. Without terminated
+        instances and deleted gateways, which AWS lists for a while, and the parameters that AWS
+        publishes."""
+        addresses = self.client("ec2").describe_addresses()["Addresses"]
+        holdings = {f"Addresses {address['AllocationId']}" for address in addresses}
+        buckets = self.client("s3").list_buckets()["Buckets"]
+        holdings |= {f"Buckets {bucket['Name']}" for bucket in buckets}
+        for service, call, kind, id in HOLDINGS:
             for page in self.client(service).get_paginator(call).paginate():
-                for item in page[listed]:
-                    for one in item.get("Instances", [item]):
-                        state = one.get("State")
+                for item in page[kind]:
+                    for resource in item.get("Instances", [item]):
+                        state = resource.get("State")
                         name = state.get("Name") if isinstance(state, dict) else state
                         if name not in ("terminated", "deleted"):
-                            found.add(f"{listed} {one[id]}")
-        published = {item for item in found if item.startswith("Parameters /aws/")}
-        return (found | self._unpaged()) - published
-
-    def _unpaged(self) -> set[str]:
-        ec2, s3 = self.client("ec2"), self.client("s3")
-        addresses = ec2.describe_addresses()["Addresses"]
-        buckets = s3.list_buckets()["Buckets"]
-        return {f"Addresses {item['AllocationId']}" for item in addresses} | {
-            f"Buckets {item['Name']}" for item in buckets
-        }
+                            holdings.add(f"{kind} {resource[id]}")
+        return {name for name in holdings if not name.startswith("Parameters /aws/")}
 
 
 class MotoServer(Moto):
-    """Where it answers. What it holds is forgotten with `reset`."""
+    """A server at ``url``; `reset` removes all resources."""
 
     def __init__(self, url: str, log: Path) -> None:
         super().__init__(dict.fromkeys(SERVICES, url))
@@ -89,12 +82,12 @@ class MotoServer(Moto):
         self._health = log.with_name(HEALTH)
 
     def set_health(self, health: Mapping[tuple[str, str, int], Health]) -> None:
-        """How targets are, by target group, address and port; others are healthy, or unused once
-        they are deregistered."""
-        listed = {target_key(*target): found for target, found in health.items()}
-        new = self._health.with_suffix(".new")
-        new.write_text(json.dumps(listed))
-        new.replace(self._health)
+        """Sets the health of targets, by target group, address and port. Others are healthy, or
+        unused once they are deregistered."""
+        document = {target_key(*target): state for target, state in health.items()}
+        temporary = self._health.with_suffix(".new")
+        temporary.write_text(json.dumps(document))
+        temporary.replace(self._health)
 
     def reset(self) -> None:
         request = urllib.request.Request(f"{self.url}/moto-api/reset", method="POST")
@@ -102,7 +95,7 @@ class MotoServer(Moto):
             pass
 
 
-# Service, the call that lists, the key of its list, and what an item is known by.
+# Service, the call that lists, the key of its list, and the key of an id.
 HOLDINGS = (
     ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
     ("ec2", "describe_subnets", "Subnets", "SubnetId"),
@@ -127,9 +120,9 @@ HOLDINGS = (
 
 @contextmanager
 def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer]:
-    """A server with nothing in it but what moto brings along; its log is in ``folder``.
+    """A server with moto's own resources only; its log is in ``folder``.
 
-    ``address`` is this machine's, where it is to answer.
+    ``address`` is an address of this machine.
     """
     log = folder / "moto.log"
     with log.open("wb") as output:
@@ -160,7 +153,7 @@ def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer
 
 
 def make_lean() -> None:
-    """Let moto not read and do, for every account, reset or request, what nobody here looks at."""
+    """Skips what moto reads and does for every account, reset or request without use here."""
     policies: Any = import_module("moto.iam.models")
     every = json.loads(policies.aws_managed_policies_data)  # more than a thousand
     few = {name: every[name] for name in POLICIES}
@@ -173,8 +166,7 @@ def make_lean() -> None:
 
 
 def start_as_ec2_does() -> None:
-    """moto keeps the time of the launch when an instance is started again; EC2 tells the last
-    start."""
+    """Sets the launch time at each start of an instance, as EC2 does; moto keeps the first."""
     models: Any = import_module("moto.ec2.models.instances")
     start = models.Instance.start
 
@@ -190,18 +182,18 @@ def target_key(group: str, address: str, port: int) -> str:
 
 
 def tell_health(path: Path) -> None:
-    """Target health from the file at ``path``, in place of moto's, which reports every registered
-    target as healthy and every deregistered one as unused at once."""
+    """Reads the health of targets from the file at ``path``. In moto every registered target is
+    healthy at once, and every deregistered one unused."""
     models: Any = import_module("moto.elbv2.models")
     ask = models.FakeTargetGroup.health_for
 
     def health_for(group: Any, target: Any, ec2: Any) -> Any:
-        found = ask(group, target, ec2)
-        told = json.loads(path.read_text()) if path.exists() else {}
-        key = target_key(group.arn, found.instance_id, int(found.port))
-        if found.status in ("healthy", "unused") and key in told:
-            found.status, found.reason, found.description = told[key]
-        return found
+        health = ask(group, target, ec2)
+        states = json.loads(path.read_text()) if path.exists() else {}
+        key = target_key(group.arn, health.instance_id, int(health.port))
+        if health.status in ("healthy", "unused") and key in states:
+            health.status, health.reason, health.description = states[key]
+        return health
 
     models.FakeTargetGroup.health_for = health_for
 

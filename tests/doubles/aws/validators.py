@@ -1,10 +1,9 @@
-"""A double of the validator in the VPC: it answers orders in buckets, without a Kafka to look at.
+"""A double of the validator in the VPC: it answers orders in buckets, without Kafka.
 
-moto runs no machine. This looks for instances whose user data are a validator's, and leaves in the
-bucket that they name what the real scripts would: how it fares, and reports.
+moto runs no machine. For each running instance with the user data of a validator, this writes the
+status and the reports of the real scripts into the bucket that they name.
 """
 
-import base64
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from earshot.remote.orders import (
 )
 from earshot.validation.result import Cell, Report, Vantage
 from earshot.validation.terms import Verdict
+from tests.doubles.aws.nodes import running_instances, user_data
 from tests.doubles.aws.server import MotoServer
 from tests.doubles.watching import watching
 
@@ -36,48 +36,43 @@ _WHEN = "2026-01-01T00:00:00Z"
 
 @dataclass
 class Validators:
-    """What was carried out so far, and how validators fare from now on."""
+    """The orders answered so far, and the behaviour from now on."""
 
     server: MotoServer
     verdict: Verdict = Verdict.PASS
-    """Of every cell."""
+    """The verdict of every cell."""
     mute: bool = False
-    """They have come up, and then say nothing more."""
+    """They start, and then do not answer."""
     broken: str = ""
-    """What they cannot do, instead of answering."""
+    """The failure that they report instead of an answer."""
     answered: list[ValidationOrder] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Let every validator that runs do what there is to do."""
+        """Lets every running validator answer its order."""
         ec2 = self.server.client("ec2")
-        running = [{"Name": "instance-state-name", "Values": ["running"]}]
-        for reservation in ec2.describe_instances(Filters=running)["Reservations"]:
-            for instance in reservation["Instances"]:
-                id = str(instance["InstanceId"])
-                found = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")
-                text = base64.b64decode(found["UserData"].get("Value", "")).decode()
-                match = _BUCKET.search(text)
-                if match is not None:
-                    self._serve(id, match[1])
+        for instance in running_instances(ec2):
+            id = str(instance["InstanceId"])
+            if match := _BUCKET.search(user_data(ec2, id)):
+                self._serve(id, match[1])
 
     def _serve(self, instance: str, bucket: str) -> None:
         if instance not in self._done:
             self._done.add(instance)
-            self._say(bucket, instance, ValidatorState.READY)
+            self._put_status(bucket, instance, ValidatorState.READY)
         text = self._get(bucket, ORDER)
-        if text is None or self.mute or (digest_ := digest(text)) in self._done:
+        if text is None or self.mute or (order_digest := digest(text)) in self._done:
             return
-        self._done.add(digest_)
+        self._done.add(order_digest)
         if self.broken:
-            self._say(bucket, instance, ValidatorState.FAILED, digest_, self.broken)
+            self._put_status(bucket, instance, ValidatorState.FAILED, order_digest, self.broken)
             return
-        self._say(bucket, instance, ValidatorState.RUNNING, digest_)
+        self._put_status(bucket, instance, ValidatorState.RUNNING, order_digest)
         order = read_order(text, ORDER)
         report = self._report(order, instance).model_dump_json(indent=2)
         for key in (LATEST, f"{DATED}{len(self.answered)}.json", answer_to(text)):
             self._put(bucket, key, report)
-        self._say(bucket, instance, ValidatorState.READY, digest_, "reported")
+        self._put_status(bucket, instance, ValidatorState.READY, order_digest, "reported")
         self.answered.append(order)
 
     def _report(self, order: ValidationOrder, instance: str) -> Report:
@@ -92,19 +87,19 @@ class Validators:
             cells=tuple(
                 Cell(
                     vantage=order.vantage,
-                    listener=it.listener,
-                    broker=it.broker,
-                    scopes=it.scopes,
-                    address=it.address,
+                    listener=target.listener,
+                    broker=target.broker,
+                    scopes=target.scopes,
+                    address=target.address,
                     verdict=self.verdict,
                 )
-                for it in targets_of(order.contract)
+                for target in targets_of(order.contract)
             ),
             vantages=(Vantage(name=order.vantage, where=instance),),
             incarnations=order.incarnations,
         )
 
-    def _say(
+    def _put_status(
         self, bucket: str, instance: str, state: ValidatorState, order: str = "", detail: str = ""
     ) -> None:
         status = Status(instance=instance, state=state, order=order, detail=detail, at=_WHEN)
@@ -123,7 +118,7 @@ class Validators:
 
 @contextmanager
 def validators_answering(server: MotoServer) -> Iterator[Validators]:
-    """Validators of ``server`` do their work until the block ends."""
+    """Validators of ``server`` answer until the block ends."""
     validators = Validators(server)
     gone = server.client("ec2").exceptions.ClientError  # an instance or a bucket's content
     with watching(validators.look, POLL_SECONDS, (gone,)):

@@ -1,62 +1,60 @@
 """Doubles of aws:ebs:Volume and aws:ec2:VolumeAttachment.
 
-A volume is attached to one instance at a time and in its own zone, and it does not shrink: EC2
-refuses the rest, and moto does not.
+A volume is attached to one instance at a time, in its own zone, and does not shrink. EC2 refuses
+violations; moto does not.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from tests.doubles.aws.cloud import Cloud
-from tests.doubles.aws.kind import AwsKind, Ec2Kind, constant, given, shape
+from tests.doubles.aws.kind import AwsKind, Ec2Kind, arguments, constant, shape
 from tests.doubles.plugin.kind import ProviderError
 from tests.doubles.plugin.values import Plain
 
 CHANGEABLE = {"size": "Size", "type": "VolumeType", "iops": "Iops", "throughput": "Throughput"}
+ARGUMENTS = {argument: name for name, argument in CHANGEABLE.items()}
 
 
 class Volume(Ec2Kind):
     kind_of_arn = "volume"
     shape = shape("availabilityZone", *CHANGEABLE, "encrypted", "tags", "region")
     in_place = frozenset(CHANGEABLE)
-    settled_later = frozenset({*CHANGEABLE, "encrypted", "region"})
-    outputs = frozenset({"arn", "createTime", "tagsAll"})
+    settled_later = frozenset({*CHANGEABLE, "encrypted"})
+    outputs = frozenset({"arn", "createTime"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
-        arguments = given(
-            inputs,
-            AvailabilityZone="availabilityZone",
-            Encrypted="encrypted",
-            **{argument: name for name, argument in CHANGEABLE.items()},
+        answer = cloud.client("ec2", inputs).create_volume(
+            **arguments(inputs, "availabilityZone", "encrypted", **ARGUMENTS)
         )
-        return str(cloud.client("ec2", inputs).create_volume(**arguments)["VolumeId"])
+        return str(answer["VolumeId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        found = cloud.client("ec2", state).describe_volumes(VolumeIds=[id])["Volumes"][0]
-        return self.common(cloud, id, state, found) | {
-            "availabilityZone": found["AvailabilityZone"],
-            **{name: found.get(attribute) for name, attribute in CHANGEABLE.items()},
-            "encrypted": found["Encrypted"],
-            "createTime": found["CreateTime"].isoformat(),
+        volume = cloud.client("ec2", state).describe_volumes(VolumeIds=[id])["Volumes"][0]
+        return self.common(cloud, id, state, volume) | {
+            "availabilityZone": volume["AvailabilityZone"],
+            **{name: volume.get(attribute) for name, attribute in CHANGEABLE.items()},
+            "encrypted": volume["Encrypted"],
+            "createTime": volume["CreateTime"].isoformat(),
         }
 
-    def adjust(self, cloud: Cloud, id: str, found: Plain, inputs: Plain) -> None:
-        modify_volume(cloud.client("ec2", inputs), id, found, inputs)
+    def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
+        modify_volume(cloud.client("ec2", inputs), id, current, inputs)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         cloud.client("ec2", state).delete_volume(VolumeId=id)
 
 
-def modify_volume(ec2: Any, id: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Size, type, iops and throughput, as far as they are asked for and differ."""
+def modify_volume(ec2: Any, id: str, current: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    """Changes size, type, iops and throughput that are in ``inputs`` and differ."""
     changes = {
-        argument: wanted[name]
-        for name, argument in CHANGEABLE.items()
-        if name in wanted and wanted[name] != found.get(name)
+        argument: inputs[name]
+        for argument, name in ARGUMENTS.items()
+        if name in inputs and inputs[name] != current.get(name)
     }
-    if changes.get("Size", found["size"]) < found["size"]:
+    if changes.get("Size", current["size"]) < current["size"]:
         raise ProviderError(
-            f"ModifyVolume: InvalidParameterValue: {id} has {found['size']} GiB and cannot shrink"
+            f"ModifyVolume: InvalidParameterValue: {id} has {current['size']} GiB and cannot shrink"
             f" to {changes['Size']}"
         )
     if changes:
@@ -64,50 +62,44 @@ def modify_volume(ec2: Any, id: str, found: Mapping[str, Any], wanted: Mapping[s
 
 
 class VolumeAttachment(AwsKind):
-    shape = shape("volumeId", "instanceId", "deviceName", "stopInstanceBeforeDetaching", "region")
+    key = ("volumeId", "instanceId", "deviceName")
+    shape = shape(*key, "stopInstanceBeforeDetaching", "region")
     defaults = constant(stopInstanceBeforeDetaching=False)
     in_place = frozenset({"stopInstanceBeforeDetaching"})
-    settled_later = frozenset({"region"})
 
     def make(self, cloud: Cloud, inputs: Plain) -> str:
         ec2 = cloud.client("ec2", inputs)
-        arguments = self._of(inputs)
-        self._attachable(ec2, inputs)
-        ec2.attach_volume(**arguments)
-        return "vai-" + "-".join(str(value) for value in arguments.values())
+        self._check_attachable(ec2, inputs)
+        ec2.attach_volume(**self._arguments(inputs))
+        return "vai-" + "-".join(str(inputs[name]) for name in self.key)
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
-        ec2 = cloud.client("ec2", state)
-        for item in ec2.describe_volumes(VolumeIds=[state["volumeId"]])["Volumes"][0][
-            "Attachments"
-        ]:
-            if item["InstanceId"] == state["instanceId"] and item["Device"] == state["deviceName"]:
-                return self._kept(state)
+        answer = cloud.client("ec2", state).describe_volumes(VolumeIds=[state["volumeId"]])
+        target = (state["instanceId"], state["deviceName"])
+        for attachment in answer["Volumes"][0]["Attachments"]:
+            if (attachment["InstanceId"], attachment["Device"]) == target:
+                return {name: state[name] for name in self.key}
         return None
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
         if self.find(cloud, id, state) is None:
             return
-        ec2 = cloud.client("ec2", state)
+        ec2, instances = cloud.client("ec2", state), [state["instanceId"]]
         if state.get("stopInstanceBeforeDetaching"):
-            ec2.stop_instances(InstanceIds=[state["instanceId"]])
-            ec2.get_waiter("instance_stopped").wait(
-                InstanceIds=[state["instanceId"]], WaiterConfig={"Delay": 1}
-            )
-        ec2.detach_volume(**self._of(state))
+            ec2.stop_instances(InstanceIds=instances)
+            waiter = ec2.get_waiter("instance_stopped")
+            waiter.wait(InstanceIds=instances, WaiterConfig={"Delay": 1})
+        ec2.detach_volume(**self._arguments(state))
 
-    def _of(self, values: Plain) -> dict[str, Any]:
-        return given(values, VolumeId="volumeId", InstanceId="instanceId", Device="deviceName")
+    def _arguments(self, values: Plain) -> dict[str, Any]:
+        return arguments(values, "volumeId", "instanceId", Device="deviceName")
 
-    def _kept(self, state: Plain) -> Plain:
-        return {name: state[name] for name in ("volumeId", "instanceId", "deviceName")}
-
-    def _attachable(self, ec2: Any, inputs: Plain) -> None:
+    def _check_attachable(self, ec2: Any, inputs: Plain) -> None:
         volume = ec2.describe_volumes(VolumeIds=[inputs["volumeId"]])["Volumes"][0]
-        found = ec2.describe_instances(InstanceIds=[inputs["instanceId"]])["Reservations"][0]
-        instance = found["Instances"][0]
+        answer = ec2.describe_instances(InstanceIds=[inputs["instanceId"]])
+        instance = answer["Reservations"][0]["Instances"][0]
         zone = instance["Placement"]["AvailabilityZone"]
-        devices = [item["DeviceName"] for item in instance["BlockDeviceMappings"]]
+        devices = [mapping["DeviceName"] for mapping in instance["BlockDeviceMappings"]]
         if volume["Attachments"]:
             reason = f"VolumeInUse: attached to {volume['Attachments'][0]['InstanceId']}"
         elif instance["State"]["Name"] not in ("running", "stopped"):
