@@ -55,6 +55,6 @@ def evaluate(
     return check_planned(spec, planned, policy or ResolverPolicy()).findings
 
 
-def _planned(cluster: Mapping[str, Any], stack: str) -> tuple[Spec, PlacementPlan]:
+def _planned(cluster: Mapping[str, object], stack: str) -> tuple[Spec, PlacementPlan]:
     spec = read_spec(cluster, stack)
     return spec, plan_stack(spec, stack, Path(".earshot", "stacks", stack).absolute())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
@@ -129,7 +129,7 @@ class Project:
         last = len(parts) - 1 - parts[::-1].index(PRIVATE)
         return self.root.joinpath(*parts[last:])
 
-    def policy_document(self, stack: str) -> tuple[dict[str, Any], str]:
+    def policy_document(self, stack: str) -> tuple[dict[str, object], str]:
         """The policy pack's configuration for ``stack``, or its template's, and the file's name.
 
         The document is empty without a file. Raises EarshotError for a file without a JSON object.
@@ -195,7 +195,7 @@ def _kind(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The JSON object of ``pairs``. Raises ValueError for a key that occurs twice."""
     document = dict(pairs)
     if len(document) < len(pairs):

@@ -6,13 +6,12 @@ that provider.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pulumi
 
 from earshot.errors import EarshotError
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, object]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Passwords of users in the stack's configuration, read by the program and the plugin."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pulumi.runtime.config import get_config, is_config_secret
 
@@ -21,7 +20,7 @@ def check_given(spec: ClusterSpec, project: Project, stack: str) -> None:
     check_passwords(value, spec, source, secret=is_config_secret(KEY))
 
 
-def given_to(config: Mapping[str, Any] | None = None) -> dict[str, str]:
+def given_to(config: Mapping[str, object] | None = None) -> dict[str, str]:
     """Passwords by user, from an operation's ``config`` or the program's configuration."""
     value = get_config(KEY) if config is None else config.get(KEY)
     return {user: str(password) for user, password in read_passwords(value).items()}

@@ -45,10 +45,10 @@ class ShapedComponent(pulumi.ComponentResource):
         """The spec of ``args``, of which those in `_late` may be outputs. Raises EarshotError."""
         raise NotImplementedError
 
-    def _made(self, module: Any, name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _made(self, module: object, name: str, args: Mapping[str, object]) -> Mapping[str, object]:
         """Registers all resources and returns the outputs. Raises EarshotError."""
         raise NotImplementedError
 
-    def _imported(self) -> Any:
+    def _imported(self) -> object:
         with needed_for(type(self).__name__):
             return importlib.import_module(f"earshot_pulumi.{self._module}")

@@ -35,7 +35,7 @@ _REPLICAS = {
 """Keys of the stack file, by the properties that they set."""
 
 
-def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, object], tuple[str, ...]]:
     """The cluster on placement `docker`, and notes for the user.
 
     Ids, service names, published ports and advertised addresses are kept.
@@ -61,7 +61,7 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, Any], tup
     return {**document, **_common_section(brokers, serving, notes)}, tuple(notes)
 
 
-def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]]:
+def local_document(broker: KafkaBroker) -> tuple[dict[str, object], tuple[str, ...]]:
     """The cluster of one properties file on placement `local`, which counts brokers from 1."""
     notes = []
     if broker.id != 1:
@@ -87,7 +87,7 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, Any], tuple[str, ...]
 
 def _docker_listener(
     name: str, listeners: Mapping[int, tuple[KafkaBroker, ParsedListener]], notes: list[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     first_listener = next(iter(listeners.values()))[1]
     section = _listener(first_listener)
     if bind := _bind(name, listeners.values(), notes):
@@ -121,9 +121,9 @@ def _docker_listener(
     return section
 
 
-def _listener(listener: ParsedListener) -> dict[str, Any]:
+def _listener(listener: ParsedListener) -> dict[str, object]:
     """The keys of a listener that do not depend on the placement."""
-    section: dict[str, Any] = {
+    section: dict[str, object] = {
         "name": listener.name,
         "port": listener.bind.port,
         "scopes": [str(scope) for scope in CLIENT_SCOPES if scope in listener.audience.scopes],
@@ -160,10 +160,10 @@ def _published(container: Container, listener: ParsedListener) -> tuple[int, str
 
 def _common_section(
     brokers: Sequence[KafkaBroker], serving: Sequence[KafkaBroker], notes: list[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The keys of quorum, replication and extra properties, for every placement."""
     first_broker = serving[0]
-    section: dict[str, Any] = {"inter_broker": first_broker.inter_broker}
+    section: dict[str, object] = {"inter_broker": first_broker.inter_broker}
     section["controllers"] = _controllers(brokers, notes)
     for key, name in _REPLICAS.items():
         text = first_broker.values.get(key, "")
@@ -188,7 +188,7 @@ def _common_section(
     return section
 
 
-def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, Any]:
+def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, object]:
     controlling = [broker for broker in brokers if broker.is_controller]
     separate = [broker for broker in controlling if not broker.is_broker]
     client_ports = {
@@ -200,7 +200,7 @@ def _controllers(brokers: Sequence[KafkaBroker], notes: list[str]) -> dict[str, 
     names = [name for broker in controlling for name in controller_names(broker.values)]
     ports = [port for broker in controlling for port in _controller_ports(broker.values)]
     free = next(port for port in range(CONTROLLER_PORT, 65536) if port not in client_ports)
-    section: dict[str, Any] = {"mode": "separate" if separate else "combined"}
+    section: dict[str, object] = {"mode": "separate" if separate else "combined"}
     if controlling:
         section["count"] = len(separate) or len(controlling)
     if separate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
@@ -29,7 +29,7 @@ _BRIDGES = ("172.17.0.0/16", "192.168.240.0/20", "10.240.0.0/16", "100.96.0.0/16
 """Candidates for the range of containers; a host gets the first unused one."""
 
 
-def _range(value: Any) -> str:
+def _range(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:

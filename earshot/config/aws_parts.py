@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
@@ -39,7 +39,7 @@ def _id(kind: str) -> AfterValidator:
     return matching(pattern, f"an id such as {kind}-0123456789abcdef0")
 
 
-def _range(value: Any) -> str:
+def _range(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"found {shown(value)}; allowed: a range of addresses, as text")
     if value in WORLD:
@@ -281,7 +281,7 @@ class ValidatorInstanceSpec(Frozen):
         return self
 
 
-def on_or_off(value: Any) -> Any:
+def on_or_off(value: object) -> object:
     """The settings of a validator instance: none for false, all defaults for true."""
     if isinstance(value, bool):
         return {} if value else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -150,7 +150,7 @@ class BalancerSpec(Frozen):
                 )
 
 
-def _expose(value: Any) -> Any:
+def _expose(value: object) -> object:
     """The balancer for a text such as `expose: nlb`, with all defaults."""
     if value in ("nlb", "privatelink"):
         return {"kind": value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -155,7 +155,7 @@ class ClusterSpec(Frozen):
 
     @field_validator("kafka_version", mode="before", json_schema_input_type=_Version)
     @classmethod
-    def _supported(cls, value: Any) -> Any:
+    def _supported(cls, value: object) -> object:
         if not isinstance(value, str) or not _VERSION.fullmatch(value):
             raise ValueError(f"found {shown(value)}; allowed: 3.9.x or 4.x.y, as text in quotes")
         return value
@@ -164,13 +164,13 @@ class ClusterSpec(Frozen):
         "gate", mode="before", json_schema_input_type=Literal["required", "off", False]
     )
     @classmethod
-    def _yaml_off(cls, value: Any) -> Any:
+    def _yaml_off(cls, value: object) -> object:
         # YAML 1.1 reads a bare `off` as false
         return "off" if value is False else value
 
     @field_validator("extra", mode="before", json_schema_input_type=_Properties)
     @classmethod
-    def _free_properties(cls, value: Any) -> Any:
+    def _free_properties(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             raise ValueError(f"found {shown(value)}; allowed: a map of broker properties")
         problems: list[str] = []

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     Field,
@@ -42,7 +42,7 @@ _KAFKA_TAG = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 _UNUSABLE = {Family.BITNAMI: "it maps other variables", Family.WURSTMEISTER: "it knows no KRaft"}
 
 
-def _address(value: Any) -> str:
+def _address(value: object) -> str:
     try:
         return str(ip_address(value if isinstance(value, str) else ""))
     except ValueError:
@@ -114,7 +114,7 @@ class DockerSpec(ClusterSpec):
 
     @model_validator(mode="before")
     @classmethod
-    def _defaults(cls, value: Any) -> Any:
+    def _defaults(cls, value: object) -> object:
         """Adds the version in the image's tag; omits the listener HOST on several hosts."""
         if not isinstance(value, Mapping):
             return value

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
@@ -80,7 +80,7 @@ class AwsHosts(Frozen):
     """EC2 instances, created in the same update as the brokers."""
 
 
-def _hosts(value: Any) -> Any:
+def _hosts(value: object) -> object:
     """A list of hosts unchanged; for `aws: {...}`, the hosts that the update creates."""
     if not isinstance(value, Mapping):
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -54,7 +54,7 @@ class ListenerSpec(Frozen):
 
     @field_validator("scopes", mode="before", json_schema_input_type=_Scope | list[_Scope])
     @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
+    def _one_or_more(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @field_validator("scopes")
@@ -71,7 +71,7 @@ class ListenerSpec(Frozen):
 
     @field_validator("advertised", mode="before", json_schema_input_type=dict[str, str])
     @classmethod
-    def _overrides(cls, value: Any) -> Any:
+    def _overrides(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             raise ValueError(f"found {shown(value)}; allowed: a map from broker ids to addresses")
         problems: list[str] = []

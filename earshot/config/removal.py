@@ -2,7 +2,7 @@
 
 import re
 from datetime import date
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import PlainValidator
 
@@ -15,7 +15,7 @@ _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?: 00:00:00 \+0000 UTC)?", re.ASCII)
 """A date; without quotes Pulumi 3.259 passes it as the midnight at its start."""
 
 
-def _remove(value: Any) -> str:
+def _remove(value: object) -> str:
     if value in (UNUSED, ANYWAY):
         return str(value)
     text = value.isoformat() if isinstance(value, date) else value

@@ -72,7 +72,7 @@ class Records:
                 open_indexes.discard(index)
                 yield index, cell
 
-    def _submit(self, pool: Executor, work: Any, cells: Cells) -> None:
+    def _submit(self, pool: Executor, work: object, cells: Cells) -> None:
         """Runs ``work`` in ``pool``, once per listener of ``cells``."""
         for listener in dict.fromkeys(cell.target.listener for cell in cells.values()):
             listener_cells = {
@@ -120,7 +120,7 @@ class Records:
             )
             self._results.put((index, late_cell or replace(cell, consumed=outcome)))
 
-    def _values(self, cells: Cells) -> dict[str, Any]:
+    def _values(self, cells: Cells) -> dict[str, object]:
         """The librdkafka properties of a client of ``cells``, which share a listener."""
         targets = [cell.target for cell in cells.values()]
         bootstrap = ",".join(str(target.address) for target in targets)

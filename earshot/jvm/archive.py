@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from earshot import cache
 
@@ -123,7 +122,7 @@ def _folder(java: Path, class_path: Sequence[Path], work: str) -> Path:
     return folder
 
 
-def _sources(java: Path, class_path: Sequence[Path], work: str) -> dict[str, Any]:
+def _sources(java: Path, class_path: Sequence[Path], work: str) -> dict[str, object]:
     """The files that an archive depends on, with their times, and the kind of work."""
     files = {str(path): path.stat().st_mtime_ns for path in (java, *class_path)}
     return {"files": files} | ({"work": work} if work else {})

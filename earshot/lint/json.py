@@ -2,7 +2,6 @@
 
 import json as encoder
 from dataclasses import asdict
-from typing import Any
 
 from earshot.lint.model import FileReport, Mistake, Outcome
 
@@ -34,11 +33,11 @@ def json(outcome: Outcome) -> str:
     return encoder.dumps(document, indent=2) + "\n"
 
 
-def _skipped(report: FileReport) -> dict[str, Any]:
+def _skipped(report: FileReport) -> dict[str, object]:
     return {"file": report.file, "why": list(report.unchecked)}
 
 
-def _file(report: FileReport) -> dict[str, Any]:
+def _file(report: FileReport) -> dict[str, object]:
     return {
         "file": report.file,
         "kind": report.kind,
@@ -48,7 +47,7 @@ def _file(report: FileReport) -> dict[str, Any]:
     }
 
 
-def _mistake(mistake: Mistake) -> dict[str, Any]:
+def _mistake(mistake: Mistake) -> dict[str, object]:
     finding, place = mistake.finding, mistake.place
     return {
         "rule": finding.rule,

@@ -62,7 +62,7 @@ def sarif(outcome: Outcome) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: Rule) -> dict[str, object]:
     return {
         "id": rule.id,
         "shortDescription": {"text": f"{rule.title}."},
@@ -99,7 +99,7 @@ def _suppression(reason: str) -> dict[str, str]:
     return {"kind": kind, "justification": visible(reason)}
 
 
-def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[str, Any]:
+def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[str, object]:
     return {
         "level": level,
         "message": {"text": visible(text)},
@@ -107,7 +107,7 @@ def _notification(level: str, text: str, file: str, outcome: Outcome) -> dict[st
     }
 
 
-def _location(outcome: Outcome, file: str, line: int = 0, column: int = 0) -> dict[str, Any]:
+def _location(outcome: Outcome, file: str, line: int = 0, column: int = 0) -> dict[str, object]:
     name = outcome.relative(file)
     # names that are not UTF-8 are encoded by their bytes
     uri = quote(name, errors="surrogateescape")

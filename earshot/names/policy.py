@@ -41,7 +41,7 @@ class WaivedName(Frozen):
 
     @field_validator("until", mode="before")
     @classmethod
-    def _day(cls, value: Any) -> Any:
+    def _day(cls, value: object) -> object:
         if isinstance(value, date) or value is None:
             return value
         try:
@@ -86,7 +86,7 @@ class ResolverPolicy(Frozen):
 
     @field_validator("resolvers", mode="before")
     @classmethod
-    def _lists(cls, value: Any) -> Any:
+    def _lists(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
         return {
@@ -109,7 +109,7 @@ class ResolverPolicy(Frozen):
 
     @field_validator("waived", mode="before")
     @classmethod
-    def _reasons(cls, value: Any) -> Any:
+    def _reasons(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
         return {

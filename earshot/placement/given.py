@@ -103,7 +103,7 @@ class GivenClusterSpec(ClusterSpec):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_broker_count(cls, value: Any) -> Any:
+    def _with_broker_count(cls, value: object) -> object:
         if not isinstance(value, Mapping) or not isinstance(value.get("nodes"), Mapping):
             return value
         wrong_ids = [id for id in value["nodes"] if not _is_id(id)]

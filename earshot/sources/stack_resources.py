@@ -160,7 +160,7 @@ class RegisteredStack:
         return tuple(self._referrers[question].get(target, ()))
 
 
-def _texts(props: Mapping[str, Any], key: str, inner: str) -> tuple[list[str], bool]:
+def _texts(props: Mapping[str, object], key: str, inner: str) -> tuple[list[str], bool]:
     """The texts at ``key``, and whether any is unknown."""
     if key not in props:
         return [], False

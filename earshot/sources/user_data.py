@@ -185,7 +185,7 @@ def _cloud_config(text: str) -> Iterator[_File]:
         yield from _script("\n".join(line for line in commands if isinstance(line, str)))
 
 
-def _content(entry: Mapping[str, Any]) -> str | None:
+def _content(entry: Mapping[str, object]) -> str | None:
     content, encoding = entry.get("content"), str(entry.get("encoding", ""))
     data = content.encode() if isinstance(content, str) else content
     if not isinstance(data, bytes):

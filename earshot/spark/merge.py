@@ -7,7 +7,7 @@ of the reading listener; records that no listener returned, of the writing one.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from earshot.spark.attempts import Key, RouteFailure
 from earshot.spark.cluster import is_other_cluster, other_cluster_keys
@@ -184,7 +184,7 @@ def _failed_cell(cell: Cell, failed_stage: Stage, cause: Cause) -> Cell:
     return _copy(cell, Verdict.FAIL, stages=(*stages_before, failure, *stages_after), cause=cause)
 
 
-def _copy(cell: Cell, verdict: Verdict, **fields: Any) -> Cell:
+def _copy(cell: Cell, verdict: Verdict, **fields: object) -> Cell:
     return cell.model_copy(update={"verdict": verdict, **fields})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -60,7 +60,7 @@ def _document(
     return HEADER + text.replace("\n    ", "\n   ")  # three spaces suffice for the lines of files
 
 
-def rendered(name: str, values: Mapping[str, Any]) -> str:
+def rendered(name: str, values: Mapping[str, object]) -> str:
     """The template ``name`` (without its suffix) with ``values``."""
     return _environment().get_template(f"{name}.j2").render(values)
 

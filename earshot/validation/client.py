@@ -26,7 +26,7 @@ from earshot.validation.failure import Failure as Failure
 from earshot.validation.failure import refuses_certificate
 from earshot.validation.jaas import read_jaas
 
-FAST: Final[Mapping[str, Any]] = {
+FAST: Final[Mapping[str, object]] = {
     "client.id": "earshot",
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 250,

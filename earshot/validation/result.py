@@ -5,7 +5,7 @@ The JSON report is this model, and the other formats print it.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, FailFast, Field, PlainSerializer, PlainValidator
 
@@ -37,7 +37,7 @@ def _check_moment(value: datetime) -> datetime:
     return value
 
 
-def _read_observed(value: Any) -> Address:
+def _read_observed(value: object) -> Address:
     if isinstance(value, Address):
         return value
     if not isinstance(value, str):

@@ -75,7 +75,7 @@ class Instances:
         return evaluate_stack(brokers, stack, policies, self._run.asked)
 
 
-def _user_data(inputs: Mapping[str, Any]) -> str | None:
+def _user_data(inputs: Mapping[str, object]) -> str | None:
     """The user data; None where it is not known yet. Raises ValueError for invalid base64."""
     for key in USER_DATA:
         if key in inputs:

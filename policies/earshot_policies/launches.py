@@ -1,7 +1,6 @@
 """Evaluates what launches brokers later: launch templates of EC2, task definitions of ECS."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
 from earshot.rules import kl002_kafka
@@ -15,7 +14,7 @@ TASK_DEFINITION = "aws:ecs/taskDefinition:TaskDefinition"
 _DEFINITIONS = "containerDefinitions"
 
 
-def evaluate_template(inputs: Mapping[str, Any]) -> Evaluation:
+def evaluate_template(inputs: Mapping[str, object]) -> Evaluation:
     """What Kafka refuses in the user data of a launch template."""
     text = inputs.get("userData", "")
     if text is None:
@@ -26,7 +25,7 @@ def evaluate_template(inputs: Mapping[str, Any]) -> Evaluation:
         return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
 
 
-def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
+def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
     """What Kafka or its image refuses in the containers of a task."""
     text = inputs.get(_DEFINITIONS, "[]")
     if text is None:
@@ -37,7 +36,7 @@ def evaluate_task(inputs: Mapping[str, Any]) -> Evaluation:
         return Evaluation(remarks=(f"{_DEFINITIONS} is not JSON: {reason}; not checked",))
 
 
-def place_in_task(inputs: Mapping[str, Any], finding: Finding) -> str:
+def place_in_task(inputs: Mapping[str, object], finding: Finding) -> str:
     """The path of the property that ``finding`` is about."""
     text = inputs.get(_DEFINITIONS)
     for item in read_task(text) if isinstance(text, str) else ():
@@ -46,7 +45,7 @@ def place_in_task(inputs: Mapping[str, Any], finding: Finding) -> str:
     return _DEFINITIONS
 
 
-def _speaks_of_kafka(inputs: Mapping[str, Any]) -> bool:
+def _speaks_of_kafka(inputs: Mapping[str, object]) -> bool:
     """Whether its name says what it is for: most that is not known yet is nothing of Kafka."""
     named = (inputs.get(key) for key in ("name", "namePrefix", "family"))
     return any("kafka" in str(name).lower() for name in named)

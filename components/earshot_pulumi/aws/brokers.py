@@ -193,7 +193,7 @@ class AwsBrokers(Brokers):
 
         return granted
 
-    def _shared_targets(self, ids: Iterable[int]) -> dict[str, Any]:
+    def _shared_targets(self, ids: Iterable[int]) -> dict[str, object]:
         """The input `shared_targets` for the nodes ``ids``; empty without a balancer."""
         balancer = self._balanced
         shared = balancer.shared_targets if balancer else {}

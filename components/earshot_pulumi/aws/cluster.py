@@ -43,7 +43,7 @@ class AwsCluster(Cluster):
     """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
     reports: pulumi.Output[str | None]
     """With a validator, the URL of its latest report."""
-    endpoint_service: pulumi.Output[dict[str, Any] | None]
+    endpoint_service: pulumi.Output[dict[str, object] | None]
     """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
     advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
 
@@ -56,14 +56,14 @@ class AwsCluster(Cluster):
         super().__init__(name, args, opts)
 
     def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
+        self, args: dict[str, object], settings: Settings
+    ) -> tuple[dict[str, object], Settings]:
         return args, aws_settings(settings)
 
     def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
         return replace(at, aws=StackSettings(provider.settings))
 
-    def exports(self) -> dict[str, pulumi.Output[Any]]:
+    def exports(self) -> dict[str, pulumi.Output[object]]:
         outputs = {**super().exports(), "vpc": self.vpc_id}
         if self._reports:
             outputs["reports"] = self.reports

@@ -85,7 +85,7 @@ class AwsEndpoint(ShapedComponent):
         return outputs
 
 
-def read_endpoint(name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
+def read_endpoint(name: str, args: Mapping[str, object]) -> tuple[EndpointSpec, EndpointPlan]:
     """The endpoint that ``args`` describe. Raises SpecError with every problem."""
     subject = f"AwsEndpoint {name}"
     inputs = {key: value for key, value in args.items() if value is not None}

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
@@ -92,7 +91,7 @@ class Secured:
         """What differs where any user's password does."""
         return _version(*map(self.certificates.password_of, self._security.user_names))
 
-    def _secret(self, kind: str, version: pulumi.Output[str], **more: Any) -> AwsSecret:
+    def _secret(self, kind: str, version: pulumi.Output[str], **more: object) -> AwsSecret:
         stack, name = self._shared.stack, f"{self._shared.stack}-{kind}"
         return AwsSecret(
             name,
