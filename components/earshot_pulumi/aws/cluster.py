@@ -43,7 +43,7 @@ class AwsCluster(Cluster):
     """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
     reports: pulumi.Output[str | None]
     """With a validator, the URL of its latest report."""
-    endpoint_service: pulumi.Output[dict[str, object] | None]
+    endpoint_service: pulumi.Output[dict[str, Any] | None]
     """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
     advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
 
