@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from pydantic import ValidationError
@@ -14,6 +15,9 @@ from earshot.report.digest import gravity, grouped, vantages
 from earshot.report.wording import aware, moment
 from earshot.validation.result import Replication, Report
 from earshot.validation.terms import Verdict
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""A report that starts later than this after the present time has a start that cannot be right."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,10 @@ def merge(sources: Sequence[Source]) -> Report:
     """Merges ``sources`` into one report, in the order of their files.
 
     If two reports have a vantage of the same name on the same machine, the later one counts, with a
-    note. Vantages of one name on different machines get the machine's name added. Raises
-    EarshotError for reports of different clusters, or without a report.
+    note. A report that is dated in the future (by more than `CLOCK_SKEW`) replaces no other, with a
+    note: the order of the two is unknown, and both count. Vantages of one name on different
+    machines get the machine's name added. Raises EarshotError for reports of different clusters, or
+    without a report.
     """
     if not sources:
         raise EarshotError("reports", observed="there is none", allowed="at least one")
@@ -79,9 +85,17 @@ def _refuse_strangers(sources: Sequence[Source]) -> None:
 def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     kept_sources: list[Source] = []
     notes = []
+    now = datetime.now(UTC)
     for source in sorted(sources, key=lambda source: aware(source.report.started)):
         standpoints = _standpoints(source.report)
-        for older in [kept for kept in kept_sources if _standpoints(kept.report) & standpoints]:
+        same_vantage = [kept for kept in kept_sources if _standpoints(kept.report) & standpoints]
+        if aware(source.report.started) - now > CLOCK_SKEW:
+            # a copy of the same run has the same results
+            copies = [kept for kept in same_vantage if kept.report.run == source.report.run]
+            if len(copies) < len(same_vantage):
+                notes.append(_future_note(source, same_vantage, now))
+            same_vantage = copies
+        for older in same_vantage:
             repeated_names = {name for name, _ in _standpoints(older.report) & standpoints}
             older_report = _without_vantages(older.report, repeated_names, source.report)
             index = kept_sources.index(older)
@@ -99,6 +113,15 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
     order = {source.name: i for i, source in enumerate(sources)}
     kept_sources.sort(key=lambda source: order[source.name])
     return [source.report for source in kept_sources], notes
+
+
+def _future_note(source: Source, others: Sequence[Source], now: datetime) -> str:
+    other_names = ", ".join(other.name for other in others)
+    return (
+        f"{source.name} is dated {moment(source.report.started)}, in the future of this machine's "
+        f"clock ({moment(now)}): it does not replace {other_names} from the same vantage, and all "
+        "of them count. Correct the clock that is wrong, or leave out the reports that are outdated"
+    )
 
 
 def _without_vantages(report: Report, names: Set[str], later: Report) -> Report:
@@ -134,16 +157,19 @@ def _standpoints(report: Report) -> set[tuple[str, str]]:
 
 
 def _with_machine_names(report: Report, all_reports: Sequence[Report]) -> Report:
-    taken_names = {
-        name
-        for other_report in all_reports
-        if other_report is not report
-        for name, _ in _standpoints(other_report)
-    }
+    """``report`` with the machine in the names of vantages that other reports also have.
+
+    If another report has a vantage of the name on the same machine, the time and the run are added.
+    """
+    other_reports = [other_report for other_report in all_reports if other_report is not report]
+    taken_standpoints = set(chain(*map(_standpoints, other_reports)))
+    taken_names = {name for name, _ in taken_standpoints}
     names = {vantage.name: vantage.name for vantage in vantages(report)}
     for vantage in vantages(report):
         if vantage.name in taken_names:
             names[vantage.name] = f"{vantage.name} on {vantage.where or report.run}"
+        if (vantage.name, vantage.where) in taken_standpoints:
+            names[vantage.name] += f" ({moment(report.started)}, run {report.run})"
     cells = tuple(cell.model_copy(update={"vantage": names[cell.vantage]}) for cell in report.cells)
     renamed = tuple(
         vantage.model_copy(update={"name": names[vantage.name]}) for vantage in report.vantages

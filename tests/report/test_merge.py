@@ -1,6 +1,6 @@
 """Several reports as one."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -90,6 +90,42 @@ def test_the_later_report_of_a_vantage_counts_and_others_stay() -> None:
     whole = merged(again, first)
     assert (whole.run, len(whole.cells)) == ("again", 2)
     assert "b (2025-03-01 12:30:15 UTC) is left out" in whole.notes[0]
+
+
+def test_a_report_from_the_future_hides_no_other() -> None:
+    future = datetime.now(UTC) + timedelta(minutes=7)
+    bad = samples.drift().model_copy(update={"run": "bad"})
+    fine = [samples.cell("INTERNAL", 1, bad.cells[0].vantage)]
+    first, second = (
+        samples.report(fine, vantages=bad.vantages, run=run, started=future + timedelta(days=days))
+        for run, days in (("first", 0), ("second", 30_000))
+    )
+    for reports, names in (
+        ((bad, first, second), ("a", "a, b")),
+        ((second, first, bad), ("c", "c, b")),
+    ):
+        whole = merged(*reports)
+        assert whole.verdict is Verdict.FAIL
+        tiles = [cell for matrix in matrices(whole) for cell in matrix.cells.values()]
+        assert len(tiles) == len(whole.cells) == len(bad.cells) + 2
+        notes = whole.notes[len(bad.notes) :]
+        assert all("in the future of this machine's clock" in note for note in notes)
+        for note, name in zip(notes, names, strict=True):
+            assert f"it does not replace {name} from the same vantage" in note
+
+
+def test_a_start_in_the_future_counts_within_minutes_and_at_another_vantage() -> None:
+    old = seen_from("host", "laptop", run="old")
+    ahead = datetime.now(UTC) + timedelta(minutes=4)
+    assert merged(old, seen_from("host", "laptop", run="new", started=ahead)).run == "new"
+    whole = merged(old, seen_from("host", "server", started=ahead + timedelta(days=1)))
+    assert whole.notes == ()
+    assert [vantage.name for vantage in whole.vantages] == ["host on laptop", "host on server"]
+
+
+def test_a_copy_of_a_report_from_the_future_counts_once() -> None:
+    report = seen_from("host", "laptop", started=datetime.now(UTC) + timedelta(days=1))
+    assert len(merged(report, report).cells) == len(report.cells)
 
 
 def test_a_later_report_of_one_vantage_leaves_the_others_of_a_report() -> None:
