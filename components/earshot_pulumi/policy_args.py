@@ -20,8 +20,9 @@ class NameArgs(TypedDict):
     """Seconds for all lookups. Default: 5."""
     retry: NotRequired[float]
     """Seconds for which a name that does not resolve is looked up again. Default: 0."""
-    waived: NotRequired[dict[str, str]]
-    """Names that need not resolve, each with the reason."""
+    waived: NotRequired[dict[str, Any]]  # Pulumi's analyzer of annotations has no unions
+    """Names that need not resolve, each with the reason, or with a map of `reason` and `until`, the
+    last day of the waiver, such as 2027-01-31."""
 
 
 class PolicyArgs(TypedDict):

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen
-from earshot.listeners.problems import describe
+from earshot.listeners.problems import describe, shown
 from earshot.listeners.terms import Scope
 from earshot.names.configured import configuration
 from earshot.names.lookup import Lookup, Resolver, literal, look_up, unanswered
@@ -112,6 +112,13 @@ class ResolverPolicy(Frozen):
     def _reasons(cls, value: object) -> object:
         if not isinstance(value, Mapping):
             return value
+        problems = [
+            f"{k}: found {shown(reason)}; allowed: the reason, or a map of reason and until"
+            for k, reason in value.items()
+            if not isinstance(reason, str | Mapping | WaivedName)
+        ]
+        if problems:
+            raise ValueError("; ".join(problems))
         return {
             k: {"reason": reason} if isinstance(reason, str) else reason
             for k, reason in value.items()

@@ -94,6 +94,7 @@ def test_the_network_of_instances_that_the_program_makes_is_reported_as_unknown(
         ("addresses", {"7": None}),
         ("addresses", {"7": [{"x": "y"}]}),
         ("declared", {"internal": 5}),
+        ("declared", {"internal": " ", "external": "a zone"}),
     ],
 )
 def test_an_input_of_another_type_is_one_message(key: str, value: object) -> None:
@@ -146,9 +147,12 @@ def test_an_advisory_rule_warns_and_a_disabled_one_does_not(
 
 def test_an_unknown_host_and_a_waiver_are_shown_without_a_warning() -> None:
     waived = {"names": {"waived": {"kafka.absent.invalid": "made tomorrow"}}}
+    last_day = {"reason": "moved in May", "until": "9999-12-31"}
+    until = {"names": {"waived": {"kafka.absent.invalid": last_day}}}
     for document, text in (
         (inputs(UnknownHost("nodes.7.host")), "its host is not known yet"),
         (inputs("kafka.absent.invalid", policy=waived), "is waived: made tomorrow"),
+        (inputs("kafka.absent.invalid", policy=until), "is waived: moved in May"),
     ):
         shown = findings(document)
         assert any(text in finding for finding, _ in shown)

@@ -60,7 +60,7 @@ TWICE = {"A.b": "x", "a.B": {"reason": "y", "until": "2020-01-01"}}
         ("retry", -1, "greater than or equal to 0"),
         ("waived", TWICE, "found A.b, a.B; allowed: each name once"),
         ("waived", {"kafka": " "}, "a waived name needs a reason"),
-        ("waived", {"kafka": None}, "valid dictionary"),
+        ("waived", {"kafka": None}, "kafka: found nothing; allowed: the reason, or a map of"),
         ("waived", {"ka_fka": "why"}, "host 'ka_fka'"),
         ("waived", {"kafka": {"reason": "r", "until": "31.1.2027"}}, NO_DAY),
         ("waived", {"kafka": {"reason": "r", "until": "2027-02-30"}}, NO_DAY),

@@ -253,6 +253,8 @@ def _check_words(name: str, args: ListenersArgs) -> None:
             problems.append(f"declared: found scope {shown(scope)}; allowed: {', '.join(Scope)}")
         elif not (isinstance(reason, str) or contains_output(reason)):
             problems.append(f"declared.{scope}: found {shown(reason)}; allowed: text")
+        elif isinstance(reason, str) and not reason.strip():
+            problems.append(f"declared.{scope}: found {shown(reason)}; allowed: the reason")
     if problems:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 

@@ -22,6 +22,8 @@ from tests.raised import raised
         ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
         ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
         ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
+        ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
+        ({"declared": {"internal": " \n"}}, "declared.internal: found"),
         (
             {"nodes": {"1": {"container": {"names": []}}}},
             "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network",

@@ -95,6 +95,12 @@ def test_an_endpoint_takes_outputs_of_another_stack(schema: dict[str, Any]) -> N
     assert service["additionalProperties"]["$ref"] == "pulumi.json#/Any"
 
 
+def test_a_waiver_is_a_reason_or_a_map_with_its_last_day(schema: dict[str, Any]) -> None:
+    waived = schema["types"]["earshot:index:Name"]["properties"]["waived"]
+    assert waived["additionalProperties"]["$ref"] == "pulumi.json#/Any"
+    assert "`until`" in waived["description"]
+
+
 SCANS = {
     "AwsCluster": "test_aws_secure.py::"
     "test_one_instance_is_replaced_for_users_and_none_for_another_checkout",
