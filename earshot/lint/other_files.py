@@ -16,6 +16,7 @@ from earshot.checks.lone_settings import (
     open_in_user_data,
     open_in_variables,
 )
+from earshot.checks.node_ports import repeated_node_ports
 from earshot.errors import EarshotError
 from earshot.facts.cluster import ClusterFacts
 from earshot.lint.model import FileOptions, FileReport, Mistake
@@ -139,6 +140,9 @@ def check_manifest(
     mistakes += [
         (finding, of_resource(paths[finding.resource], finding))
         for finding in kl018_strimzi.RULE.findings(facts)
+    ]
+    mistakes += [
+        (finding, of_resource(path, finding)) for finding, path in repeated_node_ports(documents)
     ]
     services = [broker.service for broker in manifest.brokers]
     mistakes += [

@@ -142,6 +142,21 @@ def test_a_resource_of_strimzi(tmp_path: Path) -> None:
     assert rules == ["KL002", "KL015", "KL015", "KL018", "KL018", "KL018"]
 
 
+def test_a_node_port_of_a_service_and_of_a_listener(tmp_path: Path) -> None:
+    service = """\
+apiVersion: v1
+kind: Service
+metadata: {name: first}
+spec: {type: NodePort, ports: [{port: 9092, nodePort: 30001}]}
+---
+"""
+    bootstrap = "tls: false\n        configuration:\n          bootstrap: {nodePort: 30001}\n"
+    text = STRIMZI.replace("tls: false\n        configuration:\n", bootstrap, 1)
+    assert "20:23 error KL018 Kafka mine, listener outside" in shown(
+        checked(tmp_path, service + text)
+    )
+
+
 def strimzi(listeners: str, version: str = "v1") -> str:
     head = f"apiVersion: kafka.strimzi.io/{version}, kind: Kafka, metadata: {{name: k}}"
     return f"{{{head}, spec: {{kafka: {{listeners: {listeners}}}}}}}"
