@@ -22,6 +22,7 @@ from earshot.rules.registry import Finding
 from earshot.sources.bootstraps import bootstraps_alone, uses_msk
 from earshot.sources.compose import Compose, Service, is_compose, read_compose, started_services
 from earshot.sources.deployment import brokers_among
+from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import beside, text_of, variables_for
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
@@ -61,6 +62,9 @@ def check(
     is_boot = form in (None, Form.YAML) and is_user_data(text)
     if form is None and not is_boot:
         form = by_content(text)
+        if form is None and is_drop_in(file) and not units_of(file):
+            reason = "is a drop-in of a Podman unit that is not next to its folder"
+            return FileReport(str(file), "", unchecked=(reason,))
     if form is Form.PROPERTIES:
         return _properties(text, str(file), options)
     if form is Form.VARIABLES:

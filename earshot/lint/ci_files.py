@@ -18,10 +18,11 @@ from earshot.sources.bootstraps import bootstraps_alone
 from earshot.sources.ci_services import JOB, CiJob, github_jobs, gitlab_jobs
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment
+from earshot.sources.drop_ins import UNIT_ENDINGS, drop_ins
 from earshot.sources.files import text_of
 from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
-from earshot.sources.quadlet import ENDINGS, name_of, read_units
+from earshot.sources.quadlet import merged_text, name_of, read_units
 from earshot.sources.redpanda import redpanda_among
 from earshot.topology.container import is_loopback
 from earshot.topology.model import Deployment
@@ -113,14 +114,20 @@ def _paths(job: CiJob, finding: Finding) -> Iterator[Keys]:
 
 
 def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
-    """Checks a Podman unit. The other units of its folder are the containers around it."""
+    """Checks a Podman unit, with its drop-ins merged into it.
+
+    The other units of its folder are the containers around it.
+    """
     file_name = str(file)
-    units = {file.name: text}
+    files = [(file_name, text), *((str(path), text_of(path)) for path in drop_ins(file))]
+    units = {file.name: merged_text([content for _, content in files])}
     for sibling in sorted(file.parent.glob("*")):
-        if sibling.suffix in ENDINGS and sibling.name != file.name and sibling.is_file():
-            units[sibling.name] = text_of(sibling)
+        if sibling.suffix in UNIT_ENDINGS and sibling.name != file.name and sibling.is_file():
+            units[sibling.name] = merged_text(
+                [text_of(path) for path in (sibling, *drop_ins(sibling))]
+            )
     services = _with_release(read_units(units), options)
-    container_name = name_of(file.name, text)
+    container_name = name_of(file.name, units[file.name])
     brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
     if not brokers:
         return FileReport(file_name, "", unchecked=_NO_BROKER)
@@ -131,7 +138,7 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
         if finding.container == container_name
     ]
     placed_mistakes = tuple(
-        Mistake(finding, _place_of(text, file_name, finding)) for finding in unit_findings
+        Mistake(finding, _place_of(files, finding)) for finding in unit_findings
     )
     unchecked = [
         f"{setting} could not be read"
@@ -140,21 +147,23 @@ def check_units(file: Path, text: str, options: FileOptions) -> FileReport:
         for setting in service.container.unknown
     ]
     open_ends = tuple(reason for name, reason in open_listeners(services) if name == container_name)
-    return FileReport(
-        file_name, "Podman unit", placed_mistakes, tuple(unchecked), open_listeners=open_ends
-    )
+    drop_in_names = [Path(name).name for name, _ in files[1:]]
+    kind = f"Podman unit, with {', '.join(drop_in_names)}" if drop_in_names else "Podman unit"
+    return FileReport(file_name, kind, placed_mistakes, tuple(unchecked), open_listeners=open_ends)
 
 
-def _place_of(text: str, file_name: str, finding: Finding) -> Place:
+def _place_of(files: Sequence[tuple[str, str]], finding: Finding) -> Place:
+    """The place of ``finding`` in a unit or in the drop-ins after it, whose last setting counts."""
     names = {name for key in finding.inputs for name in spellings(key)}
     keys = {"ports": "PublishPort", "command": "Exec", "image": "Image"}
     prefixes = [f"{name}=" for name in names] + [
         f"{keys[name]}=" for name in finding.inputs if name in keys
     ]
-    for number, line in enumerate(text.splitlines(), 1):
-        if any(prefix in line for prefix in prefixes):
-            return Place(file_name, number, len(line) - len(line.lstrip()) + 1)
-    return Place(file_name, 1, 1)
+    for file_name, text in (*reversed(files[1:]), files[0]):
+        for number, line in enumerate(text.splitlines(), 1):
+            if any(prefix in line for prefix in prefixes):
+                return Place(file_name, number, len(line) - len(line.lstrip()) + 1)
+    return Place(files[0][0], 1, 1)
 
 
 def compose_files(file: Path, text: str) -> tuple[Path, ...] | None:

@@ -16,6 +16,7 @@ from earshot.errors import EarshotError
 from earshot.lint.forms import Form, by_name, is_looked_for
 from earshot.lint.model import FileReport
 from earshot.reading import open_regular
+from earshot.sources.drop_ins import is_drop_in, units_of
 from earshot.sources.files import variables_for
 
 MAX_BYTES = 2_000_000
@@ -52,7 +53,8 @@ class ChosenFiles:
 def choose(paths: Sequence[Path]) -> ChosenFiles:
     """The files in ``paths``, each once; files in a folder are sorted by name.
 
-    An override file of `docker compose` is replaced by its base file.
+    An override file of `docker compose` is replaced by its base file, and a drop-in of Podman units
+    by its units.
 
     Raises EarshotError for a path that does not exist or cannot be read, and for a folder with more
     than `MAX_NAMES` entries.
@@ -69,13 +71,15 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
             if key not in chosen or (chosen[key][1] and not reason):
                 chosen[key] = file, reason
     for key, (file, reason) in list(chosen.items()):
-        base = base_of(file)
-        if base is not None:
-            if not reason:
+        bases, tool = _merged_into(file)
+        if bases:
+            for base in bases if not reason else ():
                 base_key = os.path.normpath(base.absolute())
                 chosen[base_key] = base, ""
                 given_keys |= {base_key} if key in given_keys else set()
-            overlay_reason = f"is merged into {base.name} by `docker compose`, and checked with it"
+            names = ", ".join(base.name for base in bases)
+            pronoun = "it" if len(bases) == 1 else "them"
+            overlay_reason = f"is merged into {names} by {tool}, and checked with {pronoun}"
             chosen[key] = file, overlay_reason
     return ChosenFiles(
         tuple(file for file, reason in chosen.values() if not reason),
@@ -88,6 +92,14 @@ def choose(paths: Sequence[Path]) -> ChosenFiles:
             file for key, (file, reason) in chosen.items() if key in given_keys and not reason
         ),
     )
+
+
+def _merged_into(file: Path) -> tuple[tuple[Path, ...], str]:
+    """The files into which ``file`` is merged by default, and the tool that does it."""
+    if is_drop_in(file):
+        return units_of(file), "Podman"
+    base = base_of(file)
+    return (() if base is None else (base,)), "`docker compose`"
 
 
 def _is_folder(path: Path) -> bool:

@@ -14,9 +14,15 @@ from earshot.sources.compose import Service
 from earshot.sources.compose_ports import read_known_ports
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
 
-ENDINGS = (".container", ".pod")
 Entries = Mapping[str, Sequence[str]]
+_NO_SECTION = "-"
+"""Ends the last section of a text: a drop-in begins outside of any."""
 _ENTRY = re.compile(r"([A-Za-z]+)[ \t]*=[ \t]*(.*)")
+
+
+def merged_text(texts: Sequence[str]) -> str:
+    """The text of a unit and of its drop-ins, in the order in which they are merged."""
+    return f"\n\n[{_NO_SECTION}]\n".join(texts)
 
 
 def read_units(units: Mapping[str, str]) -> tuple[Service, ...]:

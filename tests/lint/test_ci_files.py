@@ -269,6 +269,71 @@ def test_containers_of_a_pod_share_its_ports(tmp_path: Path) -> None:
     assert check(app, {}).mistakes == ()
 
 
+LOOPBACK = "[Container]\nEnvironment=KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092\n"
+NAMED = LOOPBACK.replace("localhost", "kafka")
+
+
+@pytest.mark.parametrize(
+    ("drop_ins", "expected"),
+    [
+        ({"a-b.container.d/10.conf": LOOPBACK}, [("a-b.container.d/10.conf", "KL015")]),
+        ({"a-.container.d/10.conf": LOOPBACK}, [("a-.container.d/10.conf", "KL015")]),
+        # the names of the files decide the order, not their folders
+        ({"a-b.container.d/10.conf": LOOPBACK, "container.d/20.conf": NAMED}, []),
+        ({"a-b.container.d/9.conf": NAMED, "a-b.container.d/10.conf": LOOPBACK}, []),
+        # one with the same name in the unit's own folder hides that of the group
+        ({"a-b.container.d/10.conf": "", "a-.container.d/10.conf": LOOPBACK}, []),
+        ({"a-b.container.d/10.txt": LOOPBACK, "b.container.d/10.conf": LOOPBACK}, []),
+        ({"a-b.container.d/10.conf": LOOPBACK.partition("\n")[2]}, []),  # in no section
+        # an empty value removes all variables: the image advertises localhost
+        (
+            {"a-b.container.d/1.conf": "[Container]\nEnvironment=\n"},
+            [("a-b.container", "KL015")],
+        ),
+        (
+            {"a-b.container.d/1.conf": "[Container]\nPublishPort=9092:9092\n"},
+            [("a-b.container.d/1.conf", "KL017")],
+        ),
+    ],
+)
+@pytest.mark.parametrize("by_folder", [False, True])
+def test_drop_ins_are_merged_into_their_unit(
+    tmp_path: Path, drop_ins: dict[str, str], expected: list[tuple[str, str]], by_folder: bool
+) -> None:
+    file = write(tmp_path, "a-b.container", unit("kafka:9092"))
+    write(tmp_path, "app.container", CLIENT.format("kafka:9092"))
+    for name, text in drop_ins.items():
+        write(tmp_path, name, text)
+    chosen = choose([tmp_path if by_folder else file])
+    (report,) = (check(file, {}) for file in chosen.files if file.name == "a-b.container")
+    assert report.kind.startswith("Podman unit")
+    assert [
+        (str(Path(mistake.place.file).relative_to(tmp_path)), mistake.finding.rule)
+        for mistake in report.mistakes
+    ] == expected
+
+
+def test_a_drop_in_that_is_named_is_checked_with_its_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    units = [write(tmp_path, f"kafka-{number}.container", unit("kafka:9092")) for number in (1, 2)]
+    drop_in = write(tmp_path, "kafka-.container.d/10.conf", LOOPBACK)
+    monkeypatch.chdir(drop_in.parent)
+    for path in (drop_in, Path("10.conf")):
+        chosen = choose([path])
+        assert sorted(chosen.named) == units
+        (passed_over,) = chosen.passed_over
+        assert passed_over.unchecked == (
+            "is merged into kafka-1.container, kafka-2.container by Podman, and checked with them",
+        )
+    for file in units:
+        file.unlink()
+    assert choose([drop_in]).files == (drop_in,)
+    assert check(drop_in, {}).unchecked == (
+        "is a drop-in of a Podman unit that is not next to its folder",
+    )
+
+
 COMPOSE = f"""services:
   kafka:
     image: apache/kafka:4.1.1
