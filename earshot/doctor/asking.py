@@ -162,6 +162,16 @@ def _ask_again(
     return AnsweringBrokers(tuple(ids), unanswered_count, unknown_reason)
 
 
+def answers_again(peer: ReachableAddress, end: Deadline) -> bool:
+    """True if ``peer`` answers a small request on a new connection."""
+    try:
+        with peer.connect_again(0, end) as exchange:
+            metadata(exchange)
+    except ExchangeError:
+        return False
+    return True
+
+
 def wrong_brokers(
     peer: ReachableAddress, topic: str, partition: int, end: Deadline
 ) -> tuple[int, int]:

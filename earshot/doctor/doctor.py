@@ -1,4 +1,4 @@
-"""The doctor: examines every broker through every listener, up to one record, in under a second.
+"""The doctor: examines every broker through every listener, up to records, in under a second.
 
 `survey` connects to the addresses, `records` sends and reads the records, and `diagnosis` derives
 the cells. This module runs them in order.

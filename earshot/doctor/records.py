@@ -7,8 +7,13 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from earshot.doctor import exchange
-from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, wrong_brokers
-from earshot.doctor.exchange import Destination
+from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, answers_again, wrong_brokers
+from earshot.doctor.exchange import (
+    LARGE_LOST,
+    LARGE_UNDECIDED,
+    RECORD_PATIENCE,
+    Destination,
+)
 from earshot.doctor.observation import Observation, SentRecord
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
@@ -16,10 +21,6 @@ from earshot.validation.deadline import Deadline
 SEND_SECONDS: Final = 1.0
 """Seconds that reading waits until all records are sent. On a new cluster the first consumer makes
 the brokers create `__consumer_offsets`, which would delay the timed records."""
-
-RECORD_PATIENCE: Final = 4.0
-"""If fewer seconds than this were left for a record, a time-out proves nothing: a broker on a busy
-machine may need them for a new topic, after the active controller has died."""
 
 Cells = dict[int, Observation]
 """Observations, by their index in the report."""
@@ -102,7 +103,9 @@ class Records:
                 if isinstance(outcome, SentRecord)
                 else cut_short(cells[index], outcome, seconds_left)
             )
-            if late_cell is not None or cell.answering_brokers.ids or cell.peer is None:
+            if is_large_lost(outcome):
+                pool.submit(self._finish, self._confirm_large_lost, {index: cell}, pool)
+            elif late_cell is not None or cell.answering_brokers.ids or cell.peer is None:
                 self._results.put((index, late_cell or cell))
             else:  # the broker's id is unknown
                 pool.submit(self._finish, self._confirm, {index: cell}, pool)
@@ -118,13 +121,29 @@ class Records:
             late_cell = (
                 cut_short(cell, outcome, seconds_left) if isinstance(outcome, Failure) else None
             )
-            self._results.put((index, late_cell or replace(cell, consumed=outcome)))
+            cell = replace(cell, consumed=outcome)
+            if is_large_lost(outcome):
+                pool.submit(self._finish, self._confirm_large_lost, {index: cell}, pool)
+            else:
+                self._results.put((index, late_cell or cell))
 
     def _values(self, cells: Cells) -> dict[str, object]:
         """The librdkafka properties of a client of ``cells``, which share a listener."""
         targets = [cell.target for cell in cells.values()]
         bootstrap = ",".join(str(target.address) for target in targets)
         return configuration(bootstrap, targets[0].protocol, self.client)
+
+    def _confirm_large_lost(self, cells: Cells, pool: Executor) -> None:
+        """Checks that the only entry of ``cells`` still answers a small request: else the broker
+        failed, and not the path of the large record."""
+        ((index, cell),) = cells.items()
+        if cell.peer is not None and not answers_again(cell.peer, self.end.within(IDENTIFY_LIMIT)):
+            silence = "; small requests get no answer any more"
+            if isinstance(cell.produced, Failure):
+                cell = replace(cell, produced=Failure("timeout", cell.produced.text + silence))
+            elif isinstance(cell.consumed, Failure):
+                cell = replace(cell, consumed=Failure("timeout", cell.consumed.text + silence))
+        self._results.put((index, cell))
 
     def _confirm(self, cells: Cells, pool: Executor) -> None:
         """Checks that new connections to the only entry of ``cells`` reach the leader."""
@@ -143,9 +162,16 @@ class Records:
         self._results.put((index, cell))
 
 
+def is_large_lost(outcome: object) -> bool:
+    """True if ``outcome`` is the failure of a large record after small ones that passed."""
+    return isinstance(outcome, Failure) and outcome.error == LARGE_LOST
+
+
 def cut_short(facts: Observation, failure: Failure, seconds_left: float) -> Observation | None:
     """``facts`` as inconclusive, if ``failure`` is a time-out and the record had fewer seconds
     (``seconds_left``) than `RECORD_PATIENCE`; else None."""
+    if failure.error == LARGE_UNDECIDED:
+        return replace(facts, inconclusive_reason=failure.text)
     if failure.error != "timeout" or seconds_left >= RECORD_PATIENCE:
         return None
     return replace(

@@ -71,6 +71,11 @@ _ACCEPTS = "{broker} answers a metadata request on {address}"
 _AGREES = "the client and {listener} agree on security"
 _ACKNOWLEDGES = "{broker} acknowledges a record (acks=all)"
 _RETURNS = "{broker} returns the same record"
+_LARGE_PACKETS = (
+    "see what is between this machine and {address}: small packets pass, large ones do not. The "
+    "MTU of a VPN or tunnel is too large for its path (reduce it, or clamp the MSS of TCP), a "
+    'firewall drops the ICMP message "fragmentation needed", or a proxy limits the size of requests'
+)
 
 _bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
     partial(CauseRow, stage) for stage in Stage
@@ -220,12 +225,16 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see min.insync.replicas: the record's topic has one replica and requires one"),
     _produce("authorization", "authorization", _ACKNOWLEDGES,
         "allow this user Write on topics that begin with __earshot-"),
+    _produce("large-lost", "large-packets", "{broker} acknowledges large records like small ones",
+        _LARGE_PACKETS),
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
         "see the log and the load of {broker}: it answers, but does not accept a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
         "check the network between this client and {broker}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot"),
+    _consume("large-lost", "large-packets", "{broker} returns large records like small ones",
+        _LARGE_PACKETS),
     _consume(ANY, "not-returned", _RETURNS,
         "see the log of {broker}: it acknowledged the record and does not return it"),
 )

@@ -70,6 +70,14 @@ def test_all_is_well() -> None:
     ]
 
 
+def test_the_large_record_is_told() -> None:
+    cell = diagnose(replace(HEALTHY, produced=replace(SENT, large=SENT)), "host")
+    assert [result.detail for result in cell.stages[-2:]] == [
+        "partition 0, led by broker 1, offset 0; and a record of 16,384 bytes",
+        "the same records, checksums equal",
+    ]
+
+
 def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
     target = replace(TARGET, protocol=Protocol.SASL_PLAINTEXT)
     cell = diagnose(replace(HEALTHY, target=target, own_answer=answer(HERE, HERE)), "host")
@@ -125,8 +133,10 @@ ALERT = Failure("tls", "alert")
         (not_acknowledged("timeout"), "pppppfs", "not-acknowledged"),
         (not_acknowledged("misrouted"), "pppppfs", "misrouted"),
         (not_acknowledged("no-quorum"), "pppppfs", "no-quorum"),
+        (not_acknowledged("large-lost"), "pppppfs", "large-packets"),
         (UNSENT, "pppppfs", "not-acknowledged"),
         ({"consumed": Failure("corrupt", "x")}, "ppppppf", "corrupt"),
+        ({"consumed": Failure("large-lost", "x")}, "ppppppf", "large-packets"),
         ({"consumed": None}, "ppppppf", "not-returned"),
     ],
 )

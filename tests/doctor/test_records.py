@@ -11,9 +11,9 @@ import pytest
 from earshot.doctor import exchange, records
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.diagnosis import diagnose
-from earshot.doctor.exchange import Destination
+from earshot.doctor.exchange import LARGE_LOST, LARGE_UNDECIDED, RECORD_PATIENCE, Destination
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
-from earshot.doctor.records import RECORD_PATIENCE, Records, cut_short
+from earshot.doctor.records import Records, cut_short
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
@@ -162,6 +162,27 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
     assert isinstance(observations[1].produced, SentRecord)
 
 
+@pytest.mark.parametrize("part", ["produced", "consumed"])
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_lost_large_record_is_the_paths_only_if_small_requests_are_still_answered(
+    part: str, answers: bool, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Failure(LARGE_LOST, "lost")
+
+    def failing(*given: object) -> Iterator[tuple[int, Failure]]:
+        yield 10, lost
+
+    monkeypatch.setattr(exchange, part[:-1], failing)
+    monkeypatch.setattr(records, "answers_again", lambda peer, end: answers)
+    cell = replace(FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers((1,)))
+    outcome = getattr(exchanged(waiting={0: cell})[0], part)
+    assert isinstance(outcome, Failure)
+    if answers:
+        assert outcome == lost
+    else:
+        assert outcome == Failure("timeout", "lost; small requests get no answer any more")
+
+
 def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def produce(*given: object) -> Iterator[object]:
         raise RuntimeError("a mistake")
@@ -178,6 +199,8 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
         ("timeout", 3.9, "the deadline left 3.9 s for a record: none came"),
         ("timeout", RECORD_PATIENCE, None),
         ("authorization", 0.3, None),
+        (LARGE_LOST, 0.3, None),
+        (LARGE_UNDECIDED, 9.0, "none came"),
     ],
 )
 def test_a_record_without_time_blames_no_broker(error: str, given: float, late: str | None) -> None:
