@@ -260,6 +260,8 @@ def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
     if error == "authentication" and facts.other_answer is not None:
         error = "lost-users"  # another broker accepts the same credentials
         observed += f"; {facts.other_answer.asked} accepts the same credentials"
+    if error == "tls" and "_" in target.address.host:
+        error = "underscore"  # Java's TLS refuses the name
     if isinstance(security_failure, OtherCertificate) and (
         other_ids := _brokers_of_certificate(security_failure, facts)
     ):

@@ -161,6 +161,10 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see listener.security.protocol.map of {broker}: {address} has another protocol than "
         "expected; a gateway that routes by name also closes connections if it does not "
         "know {host}"),
+    _security("underscore", "underscore-name", "a host name without an underscore",
+        "let {broker} advertise to {listener} a name of letters, digits, hyphens and dots (and "
+        "issue its certificate for that name): Java refuses TLS for {host} because of the "
+        "underscore"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
         "{broker}'s log"),

@@ -70,6 +70,22 @@ def test_all_is_well() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("host", "error", "kind"),
+    [
+        ("kafka_1.example.com", "tls", "underscore-name"),
+        ("kafka-1.example.com", "tls", "tls"),
+        ("kafka_1.example.com", "certificate-expired", "certificate-expired"),
+    ],
+)
+def test_javas_tls_refuses_an_underscore(host: str, error: str, kind: str) -> None:
+    target = replace(TARGET, protocol=Protocol.SSL, address=address(f"{host}:9092"))
+    failure = Failure(error, "TLSV1_ALERT_ILLEGAL_PARAMETER")
+    contact = replace(REACHED, address=target.address, security=failure)
+    facts = Observation(target, contact, cluster_id="C")
+    assert failed(facts) == (Stage.SECURITY, kind)
+
+
 def test_the_large_record_is_told() -> None:
     cell = diagnose(replace(HEALTHY, produced=replace(SENT, large=SENT)), "host")
     assert [result.detail for result in cell.stages[-2:]] == [
