@@ -26,6 +26,7 @@ from earshot.validation.wire import (
     connect,
     leads_partition,
     metadata,
+    negotiate_versions,
 )
 
 CONNECTIONS: Final = 5
@@ -36,6 +37,10 @@ MOST_IPS: Final = 8
 """The maximum number of IP addresses tried per name."""
 IDENTIFY_LIMIT: Final = 2.0
 """Seconds for all these connections."""
+VERSIONS_LIMIT: Final = 2.0
+"""Seconds for the answer to ApiVersions, which a broker gives at once."""
+VERSIONS_PATIENCE: Final = 1.0
+"""If fewer seconds than this were left, a missing answer to ApiVersions proves nothing."""
 AGAIN_AFTER: Final = 0.2
 """Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
@@ -101,7 +106,6 @@ class AnsweringBrokers:
         count = f"{self.unanswered_count} of {self.unanswered_count + len(self.ids)}"
         return f"{count} connections to {address} got no answer"
 
-
 NOT_ASKED: Final = AnsweringBrokers()
 
 
@@ -160,6 +164,22 @@ def _ask_again(
             ids.append(broker_id)
     unknown_reason = FIRST_ONLY if is_silent and len(ids) == 1 else ""
     return AnsweringBrokers(tuple(ids), unanswered_count, unknown_reason)
+
+
+def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:
+    """The failure of ApiVersions at ``peer``; None if it is answered, or nothing is known."""
+    deadline = end.within(VERSIONS_LIMIT)
+    if deadline.seconds < VERSIONS_PATIENCE:
+        return None
+    try:
+        with peer.connect_again(0, deadline) as exchange:
+            try:
+                negotiate_versions(exchange)
+            except ExchangeError as error:
+                return error.failure
+    except ExchangeError:
+        return None
+    return None
 
 
 def answers_again(peer: ReachableAddress, end: Deadline) -> bool:

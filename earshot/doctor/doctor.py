@@ -10,8 +10,10 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
+from earshot.doctor.asking import version_failure
 from earshot.doctor.control import LIMIT, mark_broken_vantage
 from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
@@ -310,8 +312,9 @@ class _Examination:
             seconds_left = self.end.left()
             partitions = topic.create([(broker,) for broker in brokers])
             if isinstance(partitions, Failure):
+                silences = self._api_versions_failures(waiting, partitions)
                 for index, fact in waiting.items():
-                    yield index, without_topic(fact, partitions, seconds_left)
+                    yield index, without_topic(fact, partitions, seconds_left, silences)
                 return
             sweep = self.pool.submit(topic.sweep)
             numbers = dict(zip(brokers, partitions.numbers, strict=True))
@@ -322,6 +325,24 @@ class _Examination:
         finally:
             if note := topic.delete():
                 self.draft.notes.append(note)
+
+    def _api_versions_failures(
+        self, waiting: Mapping[int, Observation], failure: Failure
+    ) -> dict[Address, Failure]:
+        """The failure of ApiVersions at each address that answers metadata requests, if the
+        creation of a topic ended with ``failure`` because nothing answered in time.
+
+        Clients send ApiVersions first on each connection, the doctor's own requests need none.
+        """
+        if failure.error != "timeout":
+            return {}
+        peers = [fact.peer for fact in waiting.values() if fact.peer is not None]
+        failures = self.pool.map(lambda peer: version_failure(peer, self.end), peers)
+        return {
+            peer.address: failure
+            for peer, failure in zip(peers, failures, strict=True)
+            if failure is not None
+        }
 
 
 def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
@@ -334,11 +355,25 @@ def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
     return [f"which broker answers is not known at {places}: {reason}"]
 
 
-def without_topic(facts: Observation, failure: Failure, seconds_left: float) -> Observation:
+def without_topic(
+    facts: Observation,
+    failure: Failure,
+    seconds_left: float,
+    silences: Mapping[Address, Failure] = MappingProxyType({}),
+) -> Observation:
     """``facts`` with the failure to create a topic within ``seconds_left`` seconds.
 
-    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left.
+    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left, and if
+    the requests of clients are answered: ``silences`` has the failures of ApiVersions by address.
     """
+    silence = silences.get(facts.target.address)
+    if silence is not None:
+        text = f"{facts.target.address} answers metadata requests, but not ApiVersions"
+        return replace(facts, produced=Failure("no-api-versions", f"{text}: {silence.text}"))
+    if silences:
+        places = shortened([str(address) for address in silences])
+        text = f"no topic could be created here: ApiVersions got no answer at {places}"
+        return replace(facts, no_record_reason=text)
     if failure.error == "timeout" and seconds_left >= QUORUM_PATIENCE:
         text = f"brokers answer, but no topic can be created: {failure.text}"
         return replace(facts, produced=Failure("no-quorum", text))

@@ -224,7 +224,11 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
     _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",
         "see that a majority of the controllers runs and that brokers reach them: until then, "
-        "brokers answer metadata requests, but nothing can change"),
+        "brokers answer metadata requests, but nothing can change; if a majority runs, see "
+        "whether a proxy at {address} passes ApiVersions, CreateTopics and DeleteTopics"),
+    _produce("no-api-versions", "no-api-versions", "{address} answers ApiVersions",
+        "see what forwards {address}: it must pass ApiVersions, the first request of every client "
+        "on each connection"),
     _produce("replicas", "replicas", _ACKNOWLEDGES,
         "see min.insync.replicas: the record's topic has one replica and requires one"),
     _produce("authorization", "authorization", _ACKNOWLEDGES,

@@ -320,6 +320,13 @@ def request_keys(exchange: Exchange) -> set[int]:
     return keys
 
 
+def negotiate_versions(exchange: Exchange) -> None:
+    """Sends ApiVersions like a client, as the first request of its connections. Any answer is
+    enough. Raises ExchangeError."""
+    header_tags, name, version, tags = b"\0", b"\x08earshot", b"\x021", b"\0"
+    exchange.request(API_VERSIONS, 3, header_tags + name + version + tags)
+
+
 def sasl_handshake(exchange: Exchange, mechanism: str) -> tuple[int, tuple[str, ...]]:
     """The error code of a SaslHandshake for ``mechanism``, and the enabled mechanisms.
 
