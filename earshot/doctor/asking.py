@@ -24,6 +24,7 @@ from earshot.validation.wire import (
     ExchangeError,
     answering_broker,
     connect,
+    fetch,
     leads_partition,
     metadata,
     negotiate_versions,
@@ -180,6 +181,18 @@ def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:
     except ExchangeError:
         return None
     return None
+
+
+def fetched(
+    peer: ReachableAddress, topic: str, partition: int, offset: int, end: Deadline
+) -> bytes:
+    """The records that ``peer`` returns from ``offset`` on a new connection; empty if it returns
+    none."""
+    try:
+        with peer.connect_again(0, end) as exchange:
+            return fetch(exchange, topic, partition, offset)
+    except ExchangeError:
+        return b""
 
 
 def answers_again(peer: ReachableAddress, end: Deadline) -> bool:

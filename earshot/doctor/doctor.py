@@ -182,6 +182,8 @@ class _Examination:
     on_cell: OnCell | None
     passed_observations: list[Observation] = field(default_factory=list)
     """The observations of the cells that passed."""
+    records: Records | None = None
+    """The exchange of records, once it has begun."""
 
     def observe_contract(
         self, contract: Contract, bootstrap: Sequence[Address]
@@ -290,6 +292,8 @@ class _Examination:
             for index, fact in exchanged_facts:
                 self._decide(index, fact)
         self.draft.notes += _unknown_broker_notes(self.passed_observations)
+        if self.records is not None:
+            self.draft.notes += self.records.group_notes()
 
     def _decide(self, index: int, facts: Observation) -> None:
         cell = diagnose(facts, self.draft.vantage)
@@ -318,8 +322,8 @@ class _Examination:
                 return
             sweep = self.pool.submit(topic.sweep)
             numbers = dict(zip(brokers, partitions.numbers, strict=True))
-            records = Records(partitions.topic, numbers, self.draft.run, self.client, self.end)
-            yield from records.exchange(waiting, self.pool)
+            self.records = Records(partitions.topic, numbers, self.draft.run, self.client, self.end)
+            yield from self.records.exchange(waiting, self.pool)
             if deleted_topics := sweep.result():
                 self.draft.notes.append(f"deleted {len(deleted_topics)} topic(s) of killed runs")
         finally:

@@ -1,5 +1,6 @@
 """Sends the records of a run through every listener and reads them back."""
 
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -7,13 +8,21 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from earshot.doctor import exchange
-from earshot.doctor.asking import IDENTIFY_LIMIT, AnsweringBrokers, answers_again, wrong_brokers
+from earshot.doctor.asking import (
+    IDENTIFY_LIMIT,
+    AnsweringBrokers,
+    ReachableAddress,
+    answers_again,
+    fetched,
+    wrong_brokers,
+)
 from earshot.doctor.exchange import (
     LARGE_LOST,
     LARGE_UNDECIDED,
     RECORD_PATIENCE,
     Destination,
 )
+from earshot.doctor.group_lookup import GroupLookups
 from earshot.doctor.observation import Observation, SentRecord
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
@@ -39,6 +48,10 @@ class Records:
     _results: SimpleQueue[tuple[int, Observation] | BaseException] = field(
         default_factory=SimpleQueue
     )
+    _group_lookups: GroupLookups = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._group_lookups = GroupLookups(self.end)
 
     def exchange(
         self, cells: Mapping[int, Observation], pool: Executor
@@ -72,6 +85,10 @@ class Records:
             else:
                 open_indexes.discard(index)
                 yield index, cell
+
+    def group_notes(self) -> list[str]:
+        """The notes of the lookups of a coordinator, which this waits for."""
+        return self._group_lookups.notes()
 
     def _submit(self, pool: Executor, work: object, cells: Cells) -> None:
         """Runs ``work`` in ``pool``, once per listener of ``cells``."""
@@ -111,6 +128,8 @@ class Records:
                 pool.submit(self._finish, self._confirm, {index: cell}, pool)
 
     def _consume(self, cells: Cells, pool: Executor) -> None:
+        # not earlier: the first lookup makes a new cluster create a topic
+        self._group_lookups.start(cell.peer for cell in cells.values())
         indexes = {self.partitions[cell.target.broker]: index for index, cell in cells.items()}
         pairs = ((cell.target.address, cell.produced) for cell in cells.values())
         records = [(address, record) for address, record in pairs if isinstance(record, SentRecord)]
@@ -122,8 +141,9 @@ class Records:
                 cut_short(cell, outcome, seconds_left) if isinstance(outcome, Failure) else None
             )
             cell = replace(cell, consumed=outcome)
-            if is_large_lost(outcome):
-                pool.submit(self._finish, self._confirm_large_lost, {index: cell}, pool)
+            is_late = isinstance(outcome, Failure) and outcome.error in ("timeout", LARGE_LOST)
+            if late_cell is None and is_late:
+                pool.submit(self._finish, self._read_again, {index: cell}, pool)
             else:
                 self._results.put((index, late_cell or cell))
 
@@ -144,6 +164,30 @@ class Records:
             elif isinstance(cell.consumed, Failure):
                 cell = replace(cell, consumed=Failure("timeout", cell.consumed.text + silence))
         self._results.put((index, cell))
+
+    def _read_again(self, cells: Cells, pool: Executor) -> None:
+        """Reads the records of the only entry of ``cells`` on a new connection.
+
+        librdkafka looks up the coordinator on the connection that it reads from, which is stuck if
+        the lookup gets no answer. The failed lookup is a note, and not a failure of the records.
+        A large record that arrives here was delayed by a busy broker, not lost by the path.
+        """
+        ((index, cell),) = cells.items()
+        record, reason = cell.produced, self._group_lookups.reason(cell.target.address)
+        is_lost = is_large_lost(cell.consumed)
+        if (reason or is_lost) and cell.peer is not None and isinstance(record, SentRecord):
+            start, limit = time.monotonic(), self.end.within(IDENTIFY_LIMIT)
+            pair = [record, record.large] if record.large is not None else [record]
+            if all(self._returns(cell.peer, sent_record, limit) for sent_record in pair):
+                return self._results.put((index, replace(cell, consumed=time.monotonic() - start)))
+        if is_lost:
+            return self._confirm_large_lost(cells, pool)
+        self._results.put((index, cell))
+
+    def _returns(self, peer: ReachableAddress, record: SentRecord, end: Deadline) -> bool:
+        """True if ``peer`` returns ``record``, found by the checksum in its headers."""
+        batches = fetched(peer, self.topic, record.partition, record.offset, end)
+        return str(record.checksum).encode() in batches
 
     def _confirm(self, cells: Cells, pool: Executor) -> None:
         """Checks that new connections to the only entry of ``cells`` reach the leader."""

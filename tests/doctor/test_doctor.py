@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import doctor, draft, exchange, records, survey
+from earshot.doctor import doctor, draft, exchange, group_lookup, records, survey
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
 from earshot.doctor.diagnosis import diagnose
@@ -249,6 +249,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
     monkeypatch.setattr(exchange, "produce", double.produce)
     monkeypatch.setattr(exchange, "consume", double.consume)
     monkeypatch.setattr(records, "wrong_brokers", double.wrong_brokers)
+    monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: "")
     return double
 
 

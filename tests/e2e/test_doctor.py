@@ -232,26 +232,35 @@ def test_an_address_that_leads_to_two_brokers(
     assert led.notes == ()
 
 
-def test_a_path_that_loses_large_messages(running: Cluster) -> None:
+def test_a_path_that_loses_some_messages(running: Cluster) -> None:
     limits = {"request": 2**20, "answer": 2**20}
+    swallowed_keys: set[int] = set()
 
     def swallows(key: int | None, size: int) -> bool:
-        return size > limits["answer" if key is None else "request"]
+        limit = limits["answer" if key is None else "request"]
+        return size > limit or key in swallowed_keys
 
     with swallowing(address(running.contract, "EXTERNAL", 3), swallows) as way:
         running.advertise(3, EXTERNAL=str(way.address))
         place = way.address
-        (healthy,) = (cell for cell in cells_at(place) if cell.address == place)
-        assert healthy.verdict is Verdict.PASS
+
+        def cell_and_notes() -> tuple[Cell, tuple[str, ...]]:
+            report = examine([place], deadline=PATIENT)
+            (cell,) = (cell for cell in report.cells if cell.address == place)
+            return cell, report.notes
+
+        cell, notes = cell_and_notes()
+        assert (cell.verdict, notes) == (Verdict.PASS, ())
+        swallowed_keys.add(10)  # FindCoordinator
+        cell, (note,) = cell_and_notes()
+        assert cell.verdict is Verdict.PASS
+        assert note.startswith("no consumer group finds its coordinator at ")
+        swallowed_keys.clear()
         for key, size, stage in (("answer", 1400, Stage.CONSUME), ("request", 600, Stage.PRODUCE)):
             limits[key] = size
-            (cell,) = (cell for cell in cells_at(place) if cell.address == place)
+            cell, _ = cell_and_notes()
             assert cell.failed_stage is stage and cell.cause is not None
             assert cell.cause.kind == "large-packets"
-
-
-def cells_at(place: Address) -> tuple[Cell, ...]:
-    return examine([place], deadline=PATIENT).cells
 
 
 def test_a_controllers_listener_is_named(running: Cluster) -> None:
