@@ -11,7 +11,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from earshot.listeners.address import Address
@@ -86,6 +86,8 @@ class AnsweringBrokers:
     """Connections to the first IP address that ended without an answer."""
     unknown_reason: str = ""
     """Why the answering broker is unknown; empty if it is known."""
+    was_closed: bool = False
+    """True if the very first connection was closed without an answer, and the next was not."""
 
     def other_brokers(self, address: Address, expected: int) -> str:
         """Text about other brokers than ``expected`` that answered at ``address``; empty if none
@@ -107,6 +109,15 @@ class AnsweringBrokers:
         count = f"{self.unanswered_count} of {self.unanswered_count + len(self.ids)}"
         return f"{count} connections to {address} got no answer"
 
+    def few_unanswered(self, address: Address) -> str:
+        """Text about connections to ``address`` without an answer that are too few for
+        `unanswered`; empty if there were none."""
+        count = self.unanswered_count + self.was_closed
+        if not count:
+            return ""
+        return f"{count} of {count + len(self.ids)} connections to {address} got no answer"
+
+
 NOT_ASKED: Final = AnsweringBrokers()
 
 
@@ -120,9 +131,10 @@ def ask_address(
         if error.failure.error not in _CLOSED_ERRORS or end.stop.wait(min(AGAIN_AFTER, end.left())):
             return error.failure, NOT_ASKED
     try:
-        return _ask_once(peer, end)
+        answer, brokers = _ask_once(peer, end)
     except ExchangeError as error:
         return error.failure, NOT_ASKED
+    return answer, replace(brokers, was_closed=bool(brokers.ids))
 
 
 def _ask_once(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:

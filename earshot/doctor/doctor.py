@@ -292,6 +292,7 @@ class _Examination:
             for index, fact in exchanged_facts:
                 self._decide(index, fact)
         self.draft.notes += _unknown_broker_notes(self.passed_observations)
+        self.draft.notes += _unanswered_notes(self.passed_observations)
         if self.records is not None:
             self.draft.notes += self.records.group_notes()
 
@@ -347,6 +348,16 @@ class _Examination:
             for peer, failure in zip(peers, failures, strict=True)
             if failure is not None
         }
+
+
+def _unanswered_notes(facts: Sequence[Observation]) -> list[str]:
+    """A note for each passed address with some unanswered connections: fewer than fail a cell."""
+    counts = [fact.answering_brokers.few_unanswered(fact.target.address) for fact in facts]
+    return [
+        f"{count}: see what forwards it (one of its targets may be dead), and max.connections"
+        for count in counts
+        if count
+    ]
 
 
 def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
