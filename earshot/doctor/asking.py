@@ -11,7 +11,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from earshot.listeners.address import Address
@@ -24,8 +24,10 @@ from earshot.validation.wire import (
     ExchangeError,
     answering_broker,
     connect,
+    fetch,
     leads_partition,
     metadata,
+    negotiate_versions,
 )
 
 CONNECTIONS: Final = 5
@@ -36,6 +38,10 @@ MOST_IPS: Final = 8
 """The maximum number of IP addresses tried per name."""
 IDENTIFY_LIMIT: Final = 2.0
 """Seconds for all these connections."""
+VERSIONS_LIMIT: Final = 2.0
+"""Seconds for the answer to ApiVersions, which a broker gives at once."""
+VERSIONS_PATIENCE: Final = 1.0
+"""If fewer seconds than this were left, a missing answer to ApiVersions proves nothing."""
 AGAIN_AFTER: Final = 0.2
 """Seconds before the only retry after a closed connection: the broker may be starting."""
 UNSTEADY: Final = 2
@@ -80,6 +86,8 @@ class AnsweringBrokers:
     """Connections to the first IP address that ended without an answer."""
     unknown_reason: str = ""
     """Why the answering broker is unknown; empty if it is known."""
+    was_closed: bool = False
+    """True if the very first connection was closed without an answer, and the next was not."""
 
     def other_brokers(self, address: Address, expected: int) -> str:
         """Text about other brokers than ``expected`` that answered at ``address``; empty if none
@@ -101,6 +109,14 @@ class AnsweringBrokers:
         count = f"{self.unanswered_count} of {self.unanswered_count + len(self.ids)}"
         return f"{count} connections to {address} got no answer"
 
+    def few_unanswered(self, address: Address) -> str:
+        """Text about connections to ``address`` without an answer that are too few for
+        `unanswered`; empty if there were none."""
+        count = self.unanswered_count + self.was_closed
+        if not count:
+            return ""
+        return f"{count} of {count + len(self.ids)} connections to {address} got no answer"
+
 
 NOT_ASKED: Final = AnsweringBrokers()
 
@@ -115,9 +131,10 @@ def ask_address(
         if error.failure.error not in _CLOSED_ERRORS or end.stop.wait(min(AGAIN_AFTER, end.left())):
             return error.failure, NOT_ASKED
     try:
-        return _ask_once(peer, end)
+        answer, brokers = _ask_once(peer, end)
     except ExchangeError as error:
         return error.failure, NOT_ASKED
+    return answer, replace(brokers, was_closed=bool(brokers.ids))
 
 
 def _ask_once(peer: ReachableAddress, end: Deadline) -> tuple[MetadataAnswer, AnsweringBrokers]:
@@ -160,6 +177,44 @@ def _ask_again(
             ids.append(broker_id)
     unknown_reason = FIRST_ONLY if is_silent and len(ids) == 1 else ""
     return AnsweringBrokers(tuple(ids), unanswered_count, unknown_reason)
+
+
+def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:
+    """The failure of ApiVersions at ``peer``; None if it is answered, or nothing is known."""
+    deadline = end.within(VERSIONS_LIMIT)
+    if deadline.seconds < VERSIONS_PATIENCE:
+        return None
+    try:
+        with peer.connect_again(0, deadline) as exchange:
+            try:
+                negotiate_versions(exchange)
+            except ExchangeError as error:
+                return error.failure
+    except ExchangeError:
+        return None
+    return None
+
+
+def fetched(
+    peer: ReachableAddress, topic: str, partition: int, offset: int, end: Deadline
+) -> bytes:
+    """The records that ``peer`` returns from ``offset`` on a new connection; empty if it returns
+    none."""
+    try:
+        with peer.connect_again(0, end) as exchange:
+            return fetch(exchange, topic, partition, offset)
+    except ExchangeError:
+        return b""
+
+
+def answers_again(peer: ReachableAddress, end: Deadline) -> bool:
+    """True if ``peer`` answers a small request on a new connection."""
+    try:
+        with peer.connect_again(0, end) as exchange:
+            metadata(exchange)
+    except ExchangeError:
+        return False
+    return True
 
 
 def wrong_brokers(

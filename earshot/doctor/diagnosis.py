@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.certificates.names import SubjectNames
+from earshot.doctor.exchange import LARGE_PAYLOAD
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
 from earshot.listeners.listed import numbered, shortened
@@ -259,6 +260,8 @@ def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
     if error == "authentication" and facts.other_answer is not None:
         error = "lost-users"  # another broker accepts the same credentials
         observed += f"; {facts.other_answer.asked} accepts the same credentials"
+    if error == "tls" and "_" in target.address.host:
+        error = "underscore"  # Java's TLS refuses the name
     if isinstance(security_failure, OtherCertificate) and (
         other_ids := _brokers_of_certificate(security_failure, facts)
     ):
@@ -348,8 +351,12 @@ def _add_records(stages: _StageResults, facts: Observation) -> None:
         return stages.add_failure(FailedStage(Stage.PRODUCE, failure.error, failure.text))
     place = f"partition {sent_record.partition}, led by broker {facts.target.broker}"
     detail = f"{place}, offset {sent_record.offset}"
+    same = "the same record, checksum equal"
+    if sent_record.large is not None:
+        detail += f"; and a record of {LARGE_PAYLOAD:,} bytes"
+        same = "the same records, checksums equal"
     stages.add_pass(Stage.PRODUCE, detail, sent_record.latency_ms / 1000)
     if isinstance(seconds, float):
-        return stages.add_pass(Stage.CONSUME, "the same record, checksum equal", seconds)
+        return stages.add_pass(Stage.CONSUME, same, seconds)
     failure = seconds or Failure("timeout", "the deadline passed before it was read")
     stages.add_failure(FailedStage(Stage.CONSUME, failure.error, failure.text))

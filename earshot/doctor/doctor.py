@@ -1,4 +1,4 @@
-"""The doctor: examines every broker through every listener, up to one record, in under a second.
+"""The doctor: examines every broker through every listener, up to records, in under a second.
 
 `survey` connects to the addresses, `records` sends and reads the records, and `diagnosis` derives
 the cells. This module runs them in order.
@@ -10,8 +10,10 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
+from earshot.doctor.asking import version_failure
 from earshot.doctor.control import LIMIT, mark_broken_vantage
 from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
@@ -180,6 +182,8 @@ class _Examination:
     on_cell: OnCell | None
     passed_observations: list[Observation] = field(default_factory=list)
     """The observations of the cells that passed."""
+    records: Records | None = None
+    """The exchange of records, once it has begun."""
 
     def observe_contract(
         self, contract: Contract, bootstrap: Sequence[Address]
@@ -288,6 +292,9 @@ class _Examination:
             for index, fact in exchanged_facts:
                 self._decide(index, fact)
         self.draft.notes += _unknown_broker_notes(self.passed_observations)
+        self.draft.notes += _unanswered_notes(self.passed_observations)
+        if self.records is not None:
+            self.draft.notes += self.records.group_notes()
 
     def _decide(self, index: int, facts: Observation) -> None:
         cell = diagnose(facts, self.draft.vantage)
@@ -310,18 +317,47 @@ class _Examination:
             seconds_left = self.end.left()
             partitions = topic.create([(broker,) for broker in brokers])
             if isinstance(partitions, Failure):
+                silences = self._api_versions_failures(waiting, partitions)
                 for index, fact in waiting.items():
-                    yield index, without_topic(fact, partitions, seconds_left)
+                    yield index, without_topic(fact, partitions, seconds_left, silences)
                 return
             sweep = self.pool.submit(topic.sweep)
             numbers = dict(zip(brokers, partitions.numbers, strict=True))
-            records = Records(partitions.topic, numbers, self.draft.run, self.client, self.end)
-            yield from records.exchange(waiting, self.pool)
+            self.records = Records(partitions.topic, numbers, self.draft.run, self.client, self.end)
+            yield from self.records.exchange(waiting, self.pool)
             if deleted_topics := sweep.result():
                 self.draft.notes.append(f"deleted {len(deleted_topics)} topic(s) of killed runs")
         finally:
             if note := topic.delete():
                 self.draft.notes.append(note)
+
+    def _api_versions_failures(
+        self, waiting: Mapping[int, Observation], failure: Failure
+    ) -> dict[Address, Failure]:
+        """The failure of ApiVersions at each address that answers metadata requests, if the
+        creation of a topic ended with ``failure`` because nothing answered in time.
+
+        Clients send ApiVersions first on each connection, the doctor's own requests need none.
+        """
+        if failure.error != "timeout":
+            return {}
+        peers = [fact.peer for fact in waiting.values() if fact.peer is not None]
+        failures = self.pool.map(lambda peer: version_failure(peer, self.end), peers)
+        return {
+            peer.address: failure
+            for peer, failure in zip(peers, failures, strict=True)
+            if failure is not None
+        }
+
+
+def _unanswered_notes(facts: Sequence[Observation]) -> list[str]:
+    """A note for each passed address with some unanswered connections: fewer than fail a cell."""
+    counts = [fact.answering_brokers.few_unanswered(fact.target.address) for fact in facts]
+    return [
+        f"{count}: see what forwards it (one of its targets may be dead), and max.connections"
+        for count in counts
+        if count
+    ]
 
 
 def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
@@ -334,11 +370,25 @@ def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
     return [f"which broker answers is not known at {places}: {reason}"]
 
 
-def without_topic(facts: Observation, failure: Failure, seconds_left: float) -> Observation:
+def without_topic(
+    facts: Observation,
+    failure: Failure,
+    seconds_left: float,
+    silences: Mapping[Address, Failure] = MappingProxyType({}),
+) -> Observation:
     """``facts`` with the failure to create a topic within ``seconds_left`` seconds.
 
-    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left.
+    A time-out means a lost quorum only if at least `QUORUM_PATIENCE` seconds were left, and if
+    the requests of clients are answered: ``silences`` has the failures of ApiVersions by address.
     """
+    silence = silences.get(facts.target.address)
+    if silence is not None:
+        text = f"{facts.target.address} answers metadata requests, but not ApiVersions"
+        return replace(facts, produced=Failure("no-api-versions", f"{text}: {silence.text}"))
+    if silences:
+        places = shortened([str(address) for address in silences])
+        text = f"no topic could be created here: ApiVersions got no answer at {places}"
+        return replace(facts, no_record_reason=text)
     if failure.error == "timeout" and seconds_left >= QUORUM_PATIENCE:
         text = f"brokers answer, but no topic can be created: {failure.text}"
         return replace(facts, produced=Failure("no-quorum", text))

@@ -6,13 +6,17 @@ records. Errors at one broker count for that broker only.
 A broker's first record in a partition opens files, and loads code if the broker has just started.
 Therefore the first record proves that records are accepted, and only later ones are timed. The
 shortest time counts, because a busy broker delays single records.
+
+A last record is larger than any packet, because a path can carry small packets and lose large ones.
 """
+
+from __future__ import annotations
 
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -21,27 +25,44 @@ from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address
 from earshot.validation.client import EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
+from earshot.validation.refusals import UNANSWERED
 
 PAYLOAD: Final = 64
 """Bytes of a record's value, which is random, so that records differ in their checksum."""
+LARGE_PAYLOAD: Final = 16_384
+"""Bytes of the large record's value: it fills several packets, also jumbo frames of 9,001 bytes."""
 STAGE_LIMIT: Final = 8.0
 """Seconds for the acknowledgements, and again for the reading. Long enough for a broker that has
 just started on a busy machine."""
+LARGE_LIMIT: Final = 5.0
+"""Seconds for the acknowledgement of the large record, and again for its reading."""
+RECORD_PATIENCE: Final = 4.0
+"""If fewer seconds than this were left for a record, a time-out proves nothing: a broker on a busy
+machine may need them for a new topic, after the active controller has died."""
+LARGE_LOST: Final = "large-lost"
+"""The error of a large record that did not pass, although small ones did."""
+LARGE_UNDECIDED: Final = "large-undecided"
+"""The error of a large record that did not pass in less than `RECORD_PATIENCE`."""
 MAX_TIMED: Final = 4
 """The maximum number of timed records. Fewer are sent if one is acknowledged within `QUICK_MS`."""
 QUICK_MS: Final = 10.0
 """A latency (ms) that contains hardly more than the network's round trip."""
 ANOTHER_RECORD_SECONDS: Final = 1.0
-"""If fewer seconds are left than this, the records so far are enough."""
+"""If fewer seconds are left than this, the timed records so far are enough."""
 GROUP: Final = "earshot"
 """The consumer's group. librdkafka requires one, although it is never joined. It also looks up the
 group's coordinator, whereupon a new cluster creates `__consumer_offsets`."""
 MOST_FETCHED: Final = 2**20
-"""The maximum bytes of one fetch. A record of a run has about a hundred."""
+"""The maximum bytes of one fetch."""
+SMALL_FETCH: Final = 512
+"""The maximum bytes per partition of one fetch, so that a small record arrives without the large
+one. Brokers return a larger record alone."""
 _PATIENCE: Final = 0.05
 """Seconds of one poll, short, so that a run stops soon when asked to."""
 _METADATA_PATIENCE: Final = 0.25
 """Time-out (s) of the first metadata request for leaders; it doubles after each failure."""
+_TOO_LARGE: Final = frozenset({"msg-size-too-large", "record-list-too-large"})
+"""Errors of the brokers' size limit, which does not concern the path to them."""
 _HARMLESS_ERRORS: Final = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError.GROUP_AUTHORIZATION_FAILED}
 )
@@ -64,8 +85,9 @@ def produce(
     when it is known.
 
     ``values`` are librdkafka's properties. The result is the record with the shortest time from
-    sending to acknowledgement. The first record counts only if no time was left for another: it
-    includes the search for the leader, the connection, and the creation of the partition's files.
+    sending to acknowledgement, with the large record that followed. The first record counts only if
+    no time was left for another: it includes the search for the leader, the connection, and the
+    creation of the partition's files.
     """
     limit = end.left(STAGE_LIMIT)
     patience = Deadline(limit)
@@ -81,12 +103,12 @@ def produce(
     producer = Producer(dict(values) | settings)
     leaders = _leaders(producer, topic, limit / 2, end)
     open_deliveries = [
-        _Delivery(destination, topic, producer, broker_errors[destination.partition], patience)
+        _Delivery(destination, topic, producer, broker_errors[destination.partition], patience, end)
         for destination in destinations
     ]
     unsent_deliveries = list(open_deliveries)
     try:
-        while open_deliveries and end.left() and patience.left():
+        while open_deliveries and end.left():
             if unsent_deliveries:
                 led_partitions = next(leaders)
                 for delivery in [
@@ -98,7 +120,9 @@ def produce(
                     unsent_deliveries.remove(delivery)
             producer.poll(0.01 if unsent_deliveries else _PATIENCE)
             for delivery in [
-                delivery for delivery in open_deliveries if delivery.outcome is not None
+                delivery
+                for delivery in open_deliveries
+                if delivery.outcome is not None or not delivery.patience.left()
             ]:
                 open_deliveries.remove(delivery)
                 yield delivery.destination.partition, delivery.result()
@@ -110,30 +134,32 @@ def produce(
 
 @dataclass(eq=False)
 class _Delivery:
-    """The records to one partition. Each is sent after the previous one is acknowledged."""
+    """The records to one partition: small ones, and a large one. Each is sent after the previous
+    one is acknowledged."""
 
     destination: Destination
     topic: str
     producer: Producer
     errors: Errors
     patience: Deadline
+    """The time limit of the small records, then that of the large one."""
+    end: Deadline
     outcome: SentRecord | Failure | None = None
     _acknowledged_count: int = 0
     _quickest_record: SentRecord | None = None
-    _seconds_left: float = 0.0
-    """Seconds left when the last record was acknowledged."""
+    _is_large_sent: bool = False
 
     def result(self) -> SentRecord | Failure:
         """The quickest record, or the failure."""
         if self.outcome is not None:
             return self.outcome
-        if self._quickest_record is not None and self._seconds_left < ANOTHER_RECORD_SECONDS:
-            return self._quickest_record
+        if self._is_large_sent:
+            return large_failure("no acknowledgement", self.patience.seconds, self.errors.first())
         timeout = Failure("timeout", f"no acknowledgement within {self.patience.seconds:.1f} s")
         return self.errors.first() or timeout
 
     def send(self) -> None:
-        """Sends a record; its acknowledgement sends the next."""
+        """Sends a small record; its acknowledgement sends the next."""
         value = os.urandom(PAYLOAD)
         checksum = zlib.crc32(value)
 
@@ -155,14 +181,43 @@ class _Delivery:
                 or latency < self._quickest_record.latency_ms
             ):
                 self._quickest_record = record
-            if timed_count and (
-                timed_count == MAX_TIMED or self._quickest_record.latency_ms < QUICK_MS
-            ):
-                self.outcome = self._quickest_record
-                return
-            self._seconds_left = self.patience.left()
-            self.send()
+            is_quick = self._quickest_record.latency_ms < QUICK_MS
+            is_timed = timed_count and (timed_count == MAX_TIMED or is_quick)
+            if is_timed or self.patience.left() < ANOTHER_RECORD_SECONDS:
+                self._send_large(self._quickest_record)
+            else:
+                self.send()
 
+        self._produce(value, checksum, on_delivery)
+
+    def _send_large(self, small_record: SentRecord) -> None:
+        """Sends the large record, which is not timed."""
+        value = os.urandom(LARGE_PAYLOAD)
+        checksum = zlib.crc32(value)
+        self._is_large_sent, self.patience = True, self.end.within(LARGE_LIMIT)
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                partition, offset = self.destination.partition, message.offset() or 0
+                large_record = SentRecord(partition, offset, 0.0, checksum)
+                self.outcome = replace(small_record, large=large_record)
+                return
+            failure = failure_of(error)
+            if failure.error in _TOO_LARGE:
+                self.outcome = small_record
+            elif failure.error in UNANSWERED:
+                failure = self.errors.first() or failure
+                self.outcome = large_failure("no acknowledgement", self.patience.seconds, failure)
+            else:
+                self.outcome = failure
+
+        self._produce(value, checksum, on_delivery)
+        if isinstance(self.outcome, Failure) and self.outcome.error in _TOO_LARGE:
+            self.outcome = small_record
+
+    def _produce(
+        self, value: bytes, checksum: int, on_delivery: Callable[[KafkaError | None, Message], None]
+    ) -> None:
         record_headers = {"sequence": str(self._acknowledged_count), "checksum": str(checksum)}
         try:
             self.producer.produce(
@@ -174,6 +229,20 @@ class _Delivery:
             )
         except KafkaException as error:
             self.outcome = self.errors.explain(error)
+
+
+def large_failure(observed: str, seconds: float, client_error: Failure | None) -> Failure:
+    """The failure of a large record after small ones that passed.
+
+    ``seconds`` is its time limit, ``client_error`` the client's error at that broker.
+    """
+    record = f"a record of {LARGE_PAYLOAD:,} bytes"
+    reason = f" ({client_error.text})" if client_error is not None else ""
+    if seconds < RECORD_PATIENCE:
+        text = f"the deadline left {seconds:.1f} s for {record}: {observed}{reason}"
+        return Failure(LARGE_UNDECIDED, text)
+    text = f"small records pass, {record} does not: {observed} within {seconds:.1f} s{reason}"
+    return Failure(LARGE_LOST, text)
 
 
 def _leaders(
@@ -212,11 +281,13 @@ def consume(
     end: Deadline,
 ) -> Iterator[tuple[int, float | Failure]]:
     """Reads ``records`` with one client, and yields for each partition the seconds until its
-    record was read unchanged, or the failure.
+    record was read unchanged, or the failure. The large record is read too, and not timed.
 
     ``values`` are librdkafka's properties. Each record is paired with its leader's address.
     """
     open_records = {record.partition: record for _, record in records}
+    patience = dict.fromkeys(open_records, end.within(STAGE_LIMIT))
+    read_seconds: dict[int, float] = {}
     broker_errors = EachErrors((record.partition, Errors(leader)) for leader, record in records)
     failures: dict[int, Failure] = {}
     settings = {
@@ -224,6 +295,7 @@ def consume(
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
         "fetch.max.bytes": MOST_FETCHED,
+        "fetch.message.max.bytes": SMALL_FETCH,
         "receive.message.max.bytes": 2 * MOST_FETCHED,
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
@@ -238,7 +310,7 @@ def consume(
                 for record in open_records.values()
             ]
         )
-        while open_records and end.left(STAGE_LIMIT - (time.monotonic() - start)):
+        while any(patience[number].left() for number in open_records):
             message = consumer.poll(_PATIENCE)
             if message is None:
                 continue
@@ -249,13 +321,27 @@ def consume(
                     partitions = tuple(open_records) if partition is None else (partition,)
                     failures |= dict.fromkeys(partitions, failure_of(error)) | failures
             elif partition in open_records:
-                record = open_records.pop(partition)
-                yield partition, _record_mismatch(message, record, run) or time.monotonic() - start
+                record = open_records[partition]
+                if partition not in read_seconds:
+                    read_seconds[partition] = time.monotonic() - start
+                    mismatch = _record_mismatch(message, record, run)
+                    if mismatch is None and record.large is not None:
+                        patience[partition] = end.within(LARGE_LIMIT)
+                        continue
+                elif record.large is not None and (message.offset() or 0) < record.large.offset:
+                    continue  # a timed record
+                else:
+                    mismatch = _record_mismatch(message, record.large or record, run)
+                del open_records[partition]
+                yield partition, mismatch or read_seconds[partition]
     finally:
         consumer.close()
     timeout = Failure("timeout", "the record did not come back in time")
     for number in open_records:
-        yield number, failures.get(number) or broker_errors[number].first() or timeout
+        failure = failures.get(number) or broker_errors[number].first()
+        if number in read_seconds and (failure is None or failure.error in UNANSWERED):
+            failure = large_failure("it did not come back", patience[number].seconds, failure)
+        yield number, failure or timeout
 
 
 def _record_mismatch(message: Message, record: SentRecord, run: str) -> Failure | None:

@@ -33,6 +33,8 @@ class SentRecord:
     offset: int
     latency_ms: float
     checksum: int
+    large: SentRecord | None = None
+    """The large record after this one; None if the brokers' size limit refused it."""
 
 
 @dataclass(frozen=True)

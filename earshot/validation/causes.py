@@ -71,6 +71,11 @@ _ACCEPTS = "{broker} answers a metadata request on {address}"
 _AGREES = "the client and {listener} agree on security"
 _ACKNOWLEDGES = "{broker} acknowledges a record (acks=all)"
 _RETURNS = "{broker} returns the same record"
+_LARGE_PACKETS = (
+    "see what is between this machine and {address}: small packets pass, large ones do not. The "
+    "MTU of a VPN or tunnel is too large for its path (reduce it, or clamp the MSS of TCP), a "
+    'firewall drops the ICMP message "fragmentation needed", or a proxy limits the size of requests'
+)
 
 _bootstrap, _metadata, _resolve, _tcp, _security, _produce, _consume = (
     partial(CauseRow, stage) for stage in Stage
@@ -156,6 +161,10 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see listener.security.protocol.map of {broker}: {address} has another protocol than "
         "expected; a gateway that routes by name also closes connections if it does not "
         "know {host}"),
+    _security("underscore", "underscore-name", "a host name without an underscore",
+        "let {broker} advertise to {listener} a name of letters, digits, hyphens and dots (and "
+        "issue its certificate for that name): Java refuses TLS for {host} because of the "
+        "underscore"),
     _security(ANY, "tls", _AGREES,
         "check the ssl.* client properties (a client certificate may be required) and "
         "{broker}'s log"),
@@ -215,17 +224,25 @@ TABLE: Final[tuple[CauseRow, ...]] = (
         "see what {address} is mapped or forwarded to: two brokers' addresses are crossed"),
     _produce("no-quorum", "no-quorum", "the controller quorum creates a topic",
         "see that a majority of the controllers runs and that brokers reach them: until then, "
-        "brokers answer metadata requests, but nothing can change"),
+        "brokers answer metadata requests, but nothing can change; if a majority runs, see "
+        "whether a proxy at {address} passes ApiVersions, CreateTopics and DeleteTopics"),
+    _produce("no-api-versions", "no-api-versions", "{address} answers ApiVersions",
+        "see what forwards {address}: it must pass ApiVersions, the first request of every client "
+        "on each connection"),
     _produce("replicas", "replicas", _ACKNOWLEDGES,
         "see min.insync.replicas: the record's topic has one replica and requires one"),
     _produce("authorization", "authorization", _ACKNOWLEDGES,
         "allow this user Write on topics that begin with __earshot-"),
+    _produce("large-lost", "large-packets", "{broker} acknowledges large records like small ones",
+        _LARGE_PACKETS),
     _produce(ANY, "not-acknowledged", _ACKNOWLEDGES,
         "see the log and the load of {broker}: it answers, but does not accept a record in time"),
     _consume("corrupt", "corrupt", _RETURNS,
         "check the network between this client and {broker}: a record came back changed"),
     _consume("authorization", "authorization", _RETURNS,
         "allow this user Read on topics that begin with __earshot- and on the group earshot"),
+    _consume("large-lost", "large-packets", "{broker} returns large records like small ones",
+        _LARGE_PACKETS),
     _consume(ANY, "not-returned", _RETURNS,
         "see the log of {broker}: it acknowledged the record and does not return it"),
 )

@@ -29,8 +29,10 @@ client."""
 LONGEST_HOST: Final = 255
 """The maximum length of a host. A longer text is not a name, and is shortened."""
 
+FETCH: Final = 1
 METADATA: Final = 3
 LIST_OFFSETS: Final = 2
+FIND_COORDINATOR: Final = 10
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 DESCRIBE_CONFIGS: Final = 32
@@ -309,6 +311,27 @@ def leads_partition(exchange: Exchange, topic: str, partition: int) -> bool | No
     return True if error == 0 else False if error in _NO_LEADER else None
 
 
+def fetch(exchange: Exchange, topic: str, partition: int, offset: int) -> bytes:
+    """The record batches that the peer returns for ``partition`` of ``topic`` from ``offset``.
+
+    Raises ExchangeError.
+    """
+    name = topic.encode()
+    body = struct.pack(">iiiibi", -1, 500, 1, 2**20, 0, 1) + struct.pack(">h", len(name)) + name
+    body += struct.pack(">iiqi", 1, partition, offset, 2**20)
+    answer = exchange.request(FETCH, 4, body)
+    answer.number(4)
+    if not answer.count(6):
+        return b""
+    answer.text()
+    if not answer.count(30):
+        return b""
+    answer.skip(4 + 2 + 8 + 8)  # partition, error, high watermark, last stable offset
+    for _ in range(answer.count(16)):
+        answer.skip(16)
+    return answer.data(4)
+
+
 def request_keys(exchange: Exchange) -> set[int]:
     """The keys of the requests that the peer supports (ApiVersions). Raises ExchangeError."""
     answer = exchange.request(API_VERSIONS, 0, b"")
@@ -318,6 +341,24 @@ def request_keys(exchange: Exchange) -> set[int]:
         keys.add(answer.number(2))
         answer.number(4)
     return keys
+
+
+def negotiate_versions(exchange: Exchange) -> None:
+    """Sends ApiVersions like a client, as the first request of its connections. Any answer is
+    enough. Raises ExchangeError."""
+    header_tags, name, version, tags = b"\0", b"\x08earshot", b"\x021", b"\0"
+    exchange.request(API_VERSIONS, 3, header_tags + name + version + tags)
+
+
+def find_coordinator(exchange: Exchange, group: str) -> int:
+    """Kafka's error code of a lookup of the coordinator of ``group``; 0 if there is one.
+
+    Raises ExchangeError.
+    """
+    name = group.encode()
+    answer = exchange.request(FIND_COORDINATOR, 1, struct.pack(">h", len(name)) + name + b"\0")
+    answer.number(4)
+    return answer.number(2)
 
 
 def sasl_handshake(exchange: Exchange, mechanism: str) -> tuple[int, tuple[str, ...]]:

@@ -17,7 +17,10 @@ from earshot.doctor.asking import (
     NOT_TOLD,
     AnsweringBrokers,
     ReachableAddress,
+    answers_again,
     ask_address,
+    fetched,
+    version_failure,
     wrong_brokers,
 )
 from earshot.doctor.doctor import examine
@@ -118,6 +121,49 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
     else:
         assert cell.verdict is Verdict.PASS
         assert "of 5 connections" in cell.stages[1].detail
+        assert report.notes[-1].startswith(
+            f"1 of 5 connections to {peer.address} got no answer: see what"
+        )
+
+
+def test_a_first_connection_that_is_closed_is_noted() -> None:
+    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+        if peer.connections == 1:  # the probe's own connection is the first
+            peer.connected()
+        else:
+            kafka(broker(1, {1: peer.address}))(connection, peer)
+
+    with listening(serve) as peer:
+        report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
+    assert report.verdict is Verdict.PASS
+    assert report.notes[-1].startswith(f"1 of 6 connections to {peer.address} got no answer: ")
+
+
+def test_a_broker_that_swallows_api_versions_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silence(connection: socket.socket, request: bytes) -> None:
+        connection.recv(1)
+
+    monkeypatch.setattr(asking, "VERSIONS_LIMIT", 0.3)
+    monkeypatch.setattr(asking, "VERSIONS_PATIENCE", 0.2)
+    for versions, error in ((silence, "timeout"), (reply(b"\0\0"), None)):
+        with listening(kafka({18: versions})) as peer:
+            failure = version_failure(peer_at(peer.address), Deadline(60))
+            assert version_failure(peer_at(peer.address), Deadline(0.1)) is None
+        assert (failure and failure.error) == error
+        assert version_failure(peer_at(peer.address), Deadline(60)) is None, "not reached"
+
+
+def test_records_are_fetched_on_a_new_connection() -> None:
+    head = struct.pack(">ii", 0, 1) + text("t") + struct.pack(">i", 1)
+    partition = struct.pack(">ihqqi", 3, 0, 9, 9, 1) + bytes(16)
+    found = reply(head + partition + struct.pack(">i", 5) + b"batch")
+    for answer, batches in ((found, b"batch"), (reply(bytes(8)), b"")):
+        with listening(kafka({1: answer})) as peer:
+            assert fetched(peer_at(peer.address), "t", 3, 7, Deadline(60)) == batches
+            assert answers_again(peer_at(peer.address), Deadline(60)) is False
+    assert fetched(peer_at(peer.address), "t", 3, 7, Deadline(60)) == b""
 
 
 def test_a_peer_that_answers_only_first_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,30 @@ def test_all_is_well() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("host", "error", "kind"),
+    [
+        ("kafka_1.example.com", "tls", "underscore-name"),
+        ("kafka-1.example.com", "tls", "tls"),
+        ("kafka_1.example.com", "certificate-expired", "certificate-expired"),
+    ],
+)
+def test_javas_tls_refuses_an_underscore(host: str, error: str, kind: str) -> None:
+    target = replace(TARGET, protocol=Protocol.SSL, address=address(f"{host}:9092"))
+    failure = Failure(error, "TLSV1_ALERT_ILLEGAL_PARAMETER")
+    contact = replace(REACHED, address=target.address, security=failure)
+    facts = Observation(target, contact, cluster_id="C")
+    assert failed(facts) == (Stage.SECURITY, kind)
+
+
+def test_the_large_record_is_told() -> None:
+    cell = diagnose(replace(HEALTHY, produced=replace(SENT, large=SENT)), "host")
+    assert [result.detail for result in cell.stages[-2:]] == [
+        "partition 0, led by broker 1, offset 0; and a record of 16,384 bytes",
+        "the same records, checksums equal",
+    ]
+
+
 def test_one_broker_is_no_plural_and_a_login_is_told() -> None:
     target = replace(TARGET, protocol=Protocol.SASL_PLAINTEXT)
     cell = diagnose(replace(HEALTHY, target=target, own_answer=answer(HERE, HERE)), "host")
@@ -125,8 +149,10 @@ ALERT = Failure("tls", "alert")
         (not_acknowledged("timeout"), "pppppfs", "not-acknowledged"),
         (not_acknowledged("misrouted"), "pppppfs", "misrouted"),
         (not_acknowledged("no-quorum"), "pppppfs", "no-quorum"),
+        (not_acknowledged("large-lost"), "pppppfs", "large-packets"),
         (UNSENT, "pppppfs", "not-acknowledged"),
         ({"consumed": Failure("corrupt", "x")}, "ppppppf", "corrupt"),
+        ({"consumed": Failure("large-lost", "x")}, "ppppppf", "large-packets"),
         ({"consumed": None}, "ppppppf", "not-returned"),
     ],
 )

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import doctor, draft, exchange, records, survey
+from earshot.doctor import doctor, draft, exchange, group_lookup, records, survey
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
+from earshot.doctor.diagnosis import diagnose
 from earshot.doctor.doctor import QUORUM_PATIENCE, examine, without_topic
 from earshot.doctor.draft import Draft
 from earshot.doctor.exchange import Destination
@@ -105,6 +106,41 @@ def test_the_quorum_needs_time_to_be_missing(error: str, given: float, has_quoru
         assert facts.refusal is None
     else:
         assert isinstance(facts.produced, Failure) and facts.produced.error == "no-quorum"
+
+
+def test_a_topic_that_waits_for_api_versions_is_no_lost_quorum() -> None:
+    at, other = Address("127.0.0.1", 9092), Address("127.0.0.1", 9093)
+    silences = {at: Failure("timeout", "no answer within 2.0 s")}
+    cells = [
+        diagnose(
+            without_topic(
+                Observation(CellTarget("L", Protocol.PLAINTEXT, 1, place)),
+                Failure("timeout", "said so"),
+                10.0,
+                silences,
+            ),
+            "host",
+        )
+        for place in (at, other)
+    ]
+    assert cells[0].cause is not None and cells[0].cause.kind == "no-api-versions"
+    assert "but not ApiVersions: no answer within 2.0 s" in cells[0].cause.observed
+    assert (cells[1].verdict, cells[1].reason) == (
+        Verdict.SKIP,
+        f"no topic could be created here: ApiVersions got no answer at {at}",
+    )
+
+
+def test_api_versions_is_asked_for_where_nothing_answered(
+    cluster: ClusterDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = ReachableAddress(address("b1:9092"), ("192.0.2.1",), None, None)
+    silence = Failure("timeout", "none")
+    monkeypatch.setattr(doctor, "version_failure", lambda peer, end: silence)
+    for error, kind in (("timeout", "no-api-versions"), ("policy-violation", "topic-policy")):
+        cluster.created = Failure(error, "no")
+        (cell,) = examined([replace(observed(1), peer=peer)])
+        assert cell.cause is not None and cell.cause.kind == kind
 
 
 def test_the_time_that_others_took_is_no_time_for_a_topic(cluster: ClusterDouble) -> None:
@@ -213,6 +249,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterDouble:
     monkeypatch.setattr(exchange, "produce", double.produce)
     monkeypatch.setattr(exchange, "consume", double.consume)
     monkeypatch.setattr(records, "wrong_brokers", double.wrong_brokers)
+    monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: "")
     return double
 
 

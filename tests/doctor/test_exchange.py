@@ -8,10 +8,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from earshot.doctor import exchange
-from earshot.doctor.exchange import PAYLOAD, Destination
+from earshot.doctor.exchange import (
+    LARGE_LOST,
+    LARGE_PAYLOAD,
+    LARGE_UNDECIDED,
+    PAYLOAD,
+    Destination,
+)
 from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
@@ -100,7 +106,8 @@ def test_only_a_missing_record_times_out(values: dict[str, object]) -> None:
         for record in sent_to(values, "short", 0, 1).values()
         if isinstance(record, SentRecord)
     )
-    missing = replace(first, offset=first.offset + 1)
+    assert first.large is not None
+    missing = replace(first, offset=first.large.offset + 1)
     leader, end = address(str(values["bootstrap.servers"])), Deadline(60)
     outcomes = exchange.consume(values, "short", [(leader, missing), (leader, second)], RUN, end)
     partition, seconds = next(outcomes)
@@ -125,7 +132,9 @@ class SlowDouble:
 
     def produce(self, topic: str, value: bytes, **rest: Any) -> None:
         self.checksum = dict(rest["headers"])["checksum"]
-        assert len(value) == PAYLOAD and str(zlib.crc32(value)) == self.checksum
+        assert str(zlib.crc32(value)) == self.checksum
+        self.is_large = len(value) == LARGE_PAYLOAD
+        assert self.is_large or len(value) == PAYLOAD
         self._on_delivery = rest["on_delivery"]
 
     def poll(self, seconds: float) -> None:
@@ -164,6 +173,7 @@ def test_what_librdkafka_does_not_say_is_nought(monkeypatch: pytest.MonkeyPatch)
     sent = produced(Hasty, monkeypatch)
     assert isinstance(sent, SentRecord)
     assert (sent.partition, sent.offset, sent.latency_ms) == (3, 0, 0.0)
+    assert sent.large is not None and sent.large.offset == 0
 
 
 @pytest.mark.parametrize(
@@ -184,10 +194,12 @@ def test_quickest_record(
 
     class Timed(SlowDouble):
         def poll(self, _: float) -> None:
-            self.acknowledge(seconds[self.acknowledged], self.acknowledged)
+            latency = 9.0 if self.is_large else seconds[self.acknowledged]
+            self.acknowledge(latency, self.acknowledged)
 
     sent = produced(Timed, monkeypatch)
     assert isinstance(sent, SentRecord) and sent.offset == counts
+    assert sent.large is not None and sent.large.offset > counts
     assert sent.latency_ms == pytest.approx(1000 * seconds[counts])
 
 
@@ -212,14 +224,102 @@ def test_a_first_record_counts_where_no_time_is_left_for_another(
         takes = 1
 
         def poll(self, seconds: float) -> None:
-            if self.acknowledged == self.takes:
+            if self.acknowledged == self.takes and not self.is_large:
                 end.stop.set()
+            self.takes += self.is_large
             super().poll(seconds)
 
     monkeypatch.setattr(exchange, "ANOTHER_RECORD_SECONDS", untimed)
     record = produced(Once, monkeypatch, end)
     assert isinstance(record, SentRecord) is taken
     assert taken or (isinstance(record, Failure) and record.error == "timeout")
+
+
+class LargeDouble(SlowDouble):
+    """A producer whose small records are acknowledged; the large one has the result ``error``."""
+
+    error: int | None = None
+
+    def poll(self, seconds: float) -> None:
+        if not self.is_large:
+            self.acknowledge(0.001, 0)
+        elif self.error is not None:
+            self.acknowledge(None, None, KafkaError(self.error))
+        else:
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("limit", "deadline", "error", "text"),
+    [
+        (0.05, 60.0, LARGE_LOST, "small records pass, a record of 16,384 bytes does not: no "),
+        (60.0, 0.05, LARGE_UNDECIDED, "the deadline left 0.0 s for a record of 16,384 bytes: no "),
+    ],
+)
+def test_a_large_record_without_an_acknowledgement_fails(
+    limit: float, deadline: float, error: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that carries small packets and swallows large ones."""
+    monkeypatch.setattr(exchange, "LARGE_LIMIT", limit)
+    monkeypatch.setattr(exchange, "RECORD_PATIENCE", limit if limit < 1 else 4.0)
+    outcome = produced(LargeDouble, monkeypatch, Deadline(deadline))
+    assert isinstance(outcome, Failure)
+    assert outcome.error == error and outcome.text.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        (KafkaError.MSG_SIZE_TOO_LARGE, None),
+        (KafkaError.RECORD_LIST_TOO_LARGE, None),
+        (KafkaError._MSG_TIMED_OUT, LARGE_LOST),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "authorization"),
+    ],
+)
+def test_a_large_record_is_not_needed_if_the_brokers_limit_refuses_it(
+    code: int, word: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Answering(LargeDouble):
+        error = code
+
+    outcome = produced(Answering, monkeypatch)
+    if word is None:
+        assert isinstance(outcome, SentRecord) and outcome.large is None
+    else:
+        assert isinstance(outcome, Failure) and outcome.error == word
+
+
+def test_a_large_record_that_the_client_refuses_is_not_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refusing(LargeDouble):
+        def produce(self, topic: str, value: bytes, **rest: Any) -> None:
+            if len(value) == LARGE_PAYLOAD:
+                raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+            super().produce(topic, value, **rest)
+
+    outcome = produced(Refusing, monkeypatch)
+    assert isinstance(outcome, SentRecord) and outcome.large is None
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [({"checksum": 1}, "corrupt"), ({"offset": 10**6}, LARGE_LOST)],
+)
+def test_the_large_record_is_read_too(
+    change: dict[str, Any],
+    error: str,
+    values: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = f"large-{error}"
+    sent = one_sent(values, topic)
+    assert sent.large is not None
+    monkeypatch.setattr(exchange, "LARGE_LIMIT", 0.5)
+    monkeypatch.setattr(exchange, "RECORD_PATIENCE", 0.4)
+    record = replace(sent, large=replace(sent.large, **change))
+    outcome = read_back(values, topic, record)[0]
+    assert isinstance(outcome, Failure) and outcome.error == error
 
 
 class LatecomerDouble:

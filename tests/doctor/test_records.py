@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import exchange, records
+from earshot.doctor import exchange, group_lookup, records
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.diagnosis import diagnose
-from earshot.doctor.exchange import Destination
+from earshot.doctor.exchange import LARGE_LOST, LARGE_UNDECIDED, RECORD_PATIENCE, Destination
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
-from earshot.doctor.records import RECORD_PATIENCE, Records, cut_short
+from earshot.doctor.records import Records, cut_short
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure
@@ -162,6 +162,64 @@ def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
     assert isinstance(observations[1].produced, SentRecord)
 
 
+@pytest.mark.parametrize("part", ["produced", "consumed"])
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_lost_large_record_is_the_paths_only_if_small_requests_are_still_answered(
+    part: str, answers: bool, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Failure(LARGE_LOST, "lost")
+
+    def failing(*given: object) -> Iterator[tuple[int, Failure]]:
+        yield 10, lost
+
+    monkeypatch.setattr(exchange, part[:-1], failing)
+    monkeypatch.setattr(records, "answers_again", lambda peer, end: answers)
+    monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: "")
+    cell = replace(FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers((1,)))
+    outcome = getattr(exchanged(waiting={0: cell})[0], part)
+    assert isinstance(outcome, Failure)
+    if answers:
+        assert outcome == lost
+    else:
+        assert outcome == Failure("timeout", "lost; small requests get no answer any more")
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "returned", "passes"),
+    [
+        ("no answer", "timeout", b"7 and 8", True),
+        ("no answer", LARGE_LOST, b"7 and 8", True),
+        ("no answer", LARGE_LOST, b"7", False),
+        ("", LARGE_LOST, b"7 and 8", True),
+        ("", LARGE_LOST, b"7", False),
+        ("", "timeout", b"7 and 8", False),
+    ],
+)
+def test_a_lookup_that_hangs_keeps_no_record_back(
+    reason: str,
+    error: str,
+    returned: bytes,
+    passes: bool,
+    done: Done,
+    slow: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka looks up the coordinator on the connection that it reads from."""
+    sent = SentRecord(10, 1, 2.0, 7, large=SentRecord(10, 2, 0.0, 8))
+    monkeypatch.setattr(exchange, "produce", lambda *given: iter([(10, sent)]))
+    monkeypatch.setattr(exchange, "consume", lambda *given: iter([(10, Failure(error, "x"))]))
+    monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: reason)
+    monkeypatch.setattr(records, "fetched", lambda *given: returned)
+    monkeypatch.setattr(records, "answers_again", lambda *given: True)
+    cell = replace(FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers((1,)))
+    run = Records("t", {1: 10}, "0a1b2c3d", {}, Deadline(60))
+    with ThreadPoolExecutor(1) as pool:
+        ((_, found),) = run.exchange({0: cell}, pool)
+    assert isinstance(found.consumed, float) is passes
+    assert passes or found.consumed == Failure(error, "x")
+    assert len(run.group_notes()) == bool(reason)
+
+
 def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def produce(*given: object) -> Iterator[object]:
         raise RuntimeError("a mistake")
@@ -178,6 +236,8 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
         ("timeout", 3.9, "the deadline left 3.9 s for a record: none came"),
         ("timeout", RECORD_PATIENCE, None),
         ("authorization", 0.3, None),
+        (LARGE_LOST, 0.3, None),
+        (LARGE_UNDECIDED, 9.0, "none came"),
     ],
 )
 def test_a_record_without_time_blames_no_broker(error: str, given: float, late: str | None) -> None:

@@ -161,6 +161,46 @@ def forwarder(*targets: Address) -> Iterator[Peer]:
         yield peer
 
 
+Swallows = Callable[[int | None, int], bool]
+"""True for a message that is lost, by the key of a request (None for an answer) and its size."""
+
+
+@contextlib.contextmanager
+def swallowing(target: Address, swallows: Swallows) -> Iterator[Peer]:
+    """A forwarder of Kafka's messages to ``target``. After one that it swallows, the connection
+    stays open and carries nothing more."""
+    over = threading.Event()
+
+    def carry(source: socket.socket, sink: socket.socket, is_request: bool) -> None:
+        with contextlib.suppress(OSError, struct.error):
+            while True:
+                head = received(source, 4)
+                message = received(source, *struct.unpack(">i", head))
+                key = struct.unpack_from(">h", message)[0] if is_request else None
+                if swallows(key, len(message)):
+                    over.wait(60)
+                    break
+                sink.sendall(head + message)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def serve(connection: socket.socket, peer: Peer) -> None:
+        peer.connected()
+        with socket.create_connection(target) as onward:
+            back = threading.Thread(target=carry, args=(onward, connection, False), daemon=True)
+            back.start()
+            connection.settimeout(None)
+            carry(connection, onward, True)
+            back.join()
+
+    with listening(serve) as peer:
+        try:
+            yield peer
+        finally:
+            over.set()
+
+
 def _pipe(source: socket.socket, sink: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):

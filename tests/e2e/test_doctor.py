@@ -31,7 +31,7 @@ from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Stage, Verdict
 from earshot.validation.topic import create_topic, run_id, topic_name
 from tests.doubles.certificates import self_signed
-from tests.doubles.peer import forwarder
+from tests.doubles.peer import forwarder, swallowing
 from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
 from tests.e2e.ports import free_ports
 
@@ -230,6 +230,37 @@ def test_an_address_that_leads_to_two_brokers(
     assert failures(led) == {("EXTERNAL", 3): (Stage.PRODUCE, "misrouted")}
     assert f"of 5 connections to {way.address} reached another" in str(led.cells[-1].cause)
     assert led.notes == ()
+
+
+def test_a_path_that_loses_some_messages(running: Cluster) -> None:
+    limits = {"request": 2**20, "answer": 2**20}
+    swallowed_keys: set[int] = set()
+
+    def swallows(key: int | None, size: int) -> bool:
+        limit = limits["answer" if key is None else "request"]
+        return size > limit or key in swallowed_keys
+
+    with swallowing(address(running.contract, "EXTERNAL", 3), swallows) as way:
+        running.advertise(3, EXTERNAL=str(way.address))
+        place = way.address
+
+        def cell_and_notes() -> tuple[Cell, tuple[str, ...]]:
+            report = examine([place], deadline=PATIENT)
+            (cell,) = (cell for cell in report.cells if cell.address == place)
+            return cell, report.notes
+
+        cell, notes = cell_and_notes()
+        assert (cell.verdict, notes) == (Verdict.PASS, ())
+        swallowed_keys.add(10)  # FindCoordinator
+        cell, (note,) = cell_and_notes()
+        assert cell.verdict is Verdict.PASS
+        assert note.startswith("no consumer group finds its coordinator at ")
+        swallowed_keys.clear()
+        for key, size, stage in (("answer", 1400, Stage.CONSUME), ("request", 600, Stage.PRODUCE)):
+            limits[key] = size
+            cell, _ = cell_and_notes()
+            assert cell.failed_stage is stage and cell.cause is not None
+            assert cell.cause.kind == "large-packets"
 
 
 def test_a_controllers_listener_is_named(running: Cluster) -> None:

@@ -1,0 +1,82 @@
+"""The lookup of a consumer group's coordinator, by doubles of brokers."""
+
+import socket
+import struct
+
+import pytest
+
+from earshot.doctor import group_lookup
+from earshot.doctor.asking import ReachableAddress
+from earshot.doctor.group_lookup import GroupLookups, failed_lookup, group_notes
+from earshot.listeners.address import Address
+from earshot.validation.deadline import Deadline
+from tests.doubles.peer import Reply, kafka, listening, reply, text
+
+
+def coordinator(*errors: int) -> Reply:
+    """Answers FindCoordinator with each of ``errors``, then with the last one."""
+    answered: list[int] = []
+
+    def send(connection: socket.socket, request: bytes) -> None:
+        error = errors[min(len(answered), len(errors) - 1)]
+        answered.append(error)
+        content = struct.pack(">ih", 0, error) + text(None) + struct.pack(">i", 1)
+        reply(content + text("b") + struct.pack(">i", 9092))(connection, request)
+
+    return send
+
+
+def silence(connection: socket.socket, request: bytes) -> None:
+    """No answer until the client has gone."""
+    connection.recv(1)
+
+
+def lookup_at(replies: dict[int, Reply], end: Deadline) -> str:
+    with listening(kafka(replies)) as peer:
+        reachable = ReachableAddress(peer.address, ("127.0.0.1",), None, None)
+        lookups = GroupLookups(end)
+        lookups.start([None, reachable])
+        reason = lookups.reason(peer.address)
+        assert len(lookups.notes()) == bool(reason)
+        return reason
+
+
+@pytest.mark.parametrize("errors", [(0,), (15, 15, 0), (14, 0), (29,), (30,), (31,)])
+def test_a_lookup_that_succeeds_or_is_not_allowed_is_silent(
+    errors: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new cluster first creates `__consumer_offsets`."""
+    monkeypatch.setattr(group_lookup, "LOOKUP_LIMIT", 30.0)
+    monkeypatch.setattr(group_lookup, "AGAIN_AFTER", 0.01)
+    assert lookup_at({10: coordinator(*errors)}, Deadline(60)) == ""
+
+
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        ({10: coordinator(15)}, "FindCoordinator was answered with COORDINATOR_NOT_AVAILABLE for"),
+        ({10: coordinator(35)}, "FindCoordinator was answered with the error code 35"),
+        ({10: silence}, "FindCoordinator fails: no answer within 0."),
+        ({}, "FindCoordinator fails: it closed the connection without an answer"),
+    ],
+)
+def test_a_lookup_that_fails_for_good_has_a_reason(
+    replies: dict[int, Reply], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_lookup, "LOOKUP_LIMIT", 0.4)
+    monkeypatch.setattr(group_lookup, "AGAIN_AFTER", 0.05)
+    assert lookup_at(replies, Deadline(60)).startswith(reason)
+
+
+def test_a_lookup_that_the_deadline_cut_short_proves_nothing() -> None:
+    assert lookup_at({10: coordinator(15)}, Deadline(0.3)) == ""
+    stopped = Deadline(60)
+    stopped.stop.set()
+    assert failed_lookup(ReachableAddress(Address("b", 1), ("::1",), None, None), stopped) == ""
+
+
+def test_one_note_names_all_addresses() -> None:
+    assert group_notes({"a:1": "", "b:2": ""}) == []
+    (note,) = group_notes({"a:1": "X", "b:2": "", "c:3": "X"})
+    assert note.startswith("no consumer group finds its coordinator at a:1, c:3: X; clients")
+    assert "offsets.topic.replication.factor" in note
