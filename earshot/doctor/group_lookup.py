@@ -33,9 +33,9 @@ _TEMPORARY: Final[Mapping[int, str]] = {
     15: "COORDINATOR_NOT_AVAILABLE",
 }
 _REMEDY: Final = (
-    "clients without a group work, consumer groups do not. See that "
-    "offsets.topic.replication.factor is at most the number of brokers, that __consumer_offsets "
-    "has leaders, and that a proxy passes FindCoordinator"
+    "a new cluster may need another run. If the next one notes the same, consumer groups do not "
+    "work: see that offsets.topic.replication.factor is at most the number of brokers, that "
+    "__consumer_offsets has leaders, and that a proxy passes FindCoordinator"
 )
 
 

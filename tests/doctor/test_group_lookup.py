@@ -78,5 +78,5 @@ def test_a_lookup_that_the_deadline_cut_short_proves_nothing() -> None:
 def test_one_note_names_all_addresses() -> None:
     assert group_notes({"a:1": "", "b:2": ""}) == []
     (note,) = group_notes({"a:1": "X", "b:2": "", "c:3": "X"})
-    assert note.startswith("no consumer group finds its coordinator at a:1, c:3: X; clients")
+    assert note.startswith("no consumer group finds its coordinator at a:1, c:3: X; a new cluster")
     assert "offsets.topic.replication.factor" in note
