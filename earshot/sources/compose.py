@@ -173,7 +173,7 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 
 def is_compose(text: str, file_name: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
-    document = read_yaml_texts(text, file_name, unique=False)
+    document = read_yaml_texts(text, file_name, unique=False, lenient=True)
     if not isinstance(document, Mapping):
         return False
     if "services" in document:
