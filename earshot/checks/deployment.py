@@ -24,6 +24,7 @@ from earshot.rules import (
     kl019_clear_text,
     kl020_plain_passwords,
 )
+    kl022_host_verification,
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.objections import known_objections
 from earshot.rules.registry import AppliedAt, Finding
@@ -167,7 +168,13 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Findings for addresses that Kafka accepts and nothing can bind or connect to."""
-    derived = not service.properties and "listeners" not in service.container.settings.values
+    container = service.container
+    derived = not service.properties and "listeners" not in container.settings.values
+    blank = (
+        container.property_of(name) for name, text in container.env.items() if not text.strip()
+    )
+    unverified = {key: "" for key in blank if key.endswith(kl022_host_verification.KEY)}
+    settings = replace(settings, values={**settings.values, **unverified})
     for finding in kl002_kafka.unusable(settings.read(), has_keys=True):
         if not (derived and finding.inputs == ("listeners",)):  # derived from the advertised list
             yield replace(finding, container=service.name)
