@@ -240,7 +240,9 @@ class _Files(ComposeFiles):
         )
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
         deploy, health = section.get("deploy"), section.get("healthcheck")
-        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
+        # with `mode: global` the number of a Swarm's nodes counts
+        is_replicated = isinstance(deploy, Mapping) and deploy.get("mode") in (None, "replicated")
+        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) and is_replicated else ""
         return Service(
             name,
             container,
