@@ -24,6 +24,9 @@ MAX_VALUES = 100_000
 """The maximum number of values and keys, after replacing aliases and merge keys."""
 MAX_NUMBER = 400
 """The maximum length of a scalar that is not text: long numbers take Python quadratic time."""
+_STANDARD = "tag:yaml.org,2002:"
+"""The prefix of YAML's own tags, written `!!`."""
+_NOT_OF_WORDS = re.compile(r"\W+", re.ASCII)
 _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
@@ -41,21 +44,24 @@ def read_yaml(text: str, source_name: str) -> object:
     return _read(text, source_name, _VALUES, partial(_loaded, unique=True))
 
 
-def read_yaml_texts(text: str, source_name: str, *, unique: bool = True) -> object:
+def read_yaml_texts(
+    text: str, source_name: str, *, unique: bool = True, lenient: bool = False
+) -> object:
     """Like `read_yaml`, with every scalar as text or None, as Compose reads a file.
 
-    Compose's tags are `Reset` and `Overriding`.
+    Compose's tags are `Reset` and `Overriding`. Other tags raise EarshotError, or are
+    `UnknownValue` if ``lenient``.
     YAML 1.1 would read `0`, `1.10` or `22:22` as numbers, and Compose means the text. Unless keys
     must be ``unique``, the last one of a repeated key counts.
     """
-    return _read(text, source_name, _TEXTS, partial(_loaded, unique=unique))
+    kinds = _LENIENT_TEXTS if lenient else _TEXTS
+    return _read(text, source_name, kinds, partial(_loaded, unique=unique))
 
 
 def read_yaml_documents(text: str, source_name: str, *, unique: bool = True) -> list[object]:
     """All documents in ``text``, read like by `read_yaml_texts`, with one limit for all.
 
-    An empty document is None. A value with a custom tag (`!name`) is unknown, and read as the text
-    `${name}`.
+    An empty document is None. A value with a custom tag (`!name`) is an `UnknownValue`.
     """
     return _read(text, source_name, _DOCUMENTS, partial(_all_loaded, unique=unique))
 
@@ -189,6 +195,15 @@ class Overriding:
     value: object
 
 
+class UnknownValue(str):
+    """The text `${name}` for a value with the custom tag `!name`, which another tool replaces."""
+
+    @property
+    def name(self) -> str:
+        """The tag's name without marks."""
+        return self[2:-1]
+
+
 def _compose_s_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
     if suffix == "reset":
         return Reset()
@@ -204,23 +219,47 @@ def _compose_s_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
     )
 
 
-def _leave_tag(_loader: object, suffix: str, _node: yaml.Node) -> object:
-    return f"${{{suffix}}}"
+def _unknown_value(_loader: object, tag: str, _node: yaml.Node) -> UnknownValue:
+    name = tag.removeprefix(_STANDARD).lstrip("!")
+    return UnknownValue(f"${{{re.sub(_NOT_OF_WORDS, '_', name)}}}")
 
 
-def _of_texts(kind: type[Any], tagged: Callable[[Any, str, Any], object]) -> Any:
+def _compose_s_tag_or_unknown(loader: Any, tag: str, node: yaml.Node) -> object:
+    if tag in ("!reset", "!override"):
+        return _compose_s_tag(loader, tag.removeprefix("!"), node)
+    return _unknown_value(loader, tag, node)
+
+
+class _LenientMerge:
+    """Reads a merge key (`<<`) whose value has a custom tag as a plain key."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            parts = value.value if isinstance(value, yaml.SequenceNode) else []
+            if key.tag == _MERGE and any(part.tag.startswith("!") for part in (value, *parts)):
+                key.tag = _TEXT[0]
+        super().flatten_mapping(node)  # type: ignore[misc]  # of the loader that it is mixed into
+
+
+def _of_texts(
+    kind: type[Any], tagged: Callable[[Any, str, Any], object], prefix: str | None = None
+) -> Any:
+    """``kind`` with every scalar as text; ``tagged`` reads the values with tags of ``prefix``, or
+    with any tag that PyYAML does not know."""
     resolvers = {
         first: [resolver for resolver in kind_resolvers if resolver[0] in _KEPT_IN_TEXTS]
         for first, kind_resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    text_kind: Any = type(kind.__name__, (kind,), {"yaml_implicit_resolvers": resolvers})
-    text_kind.add_multi_constructor("!", tagged)
+    bases = (kind,) if prefix else (_LenientMerge, kind)
+    text_kind: Any = type(kind.__name__, bases, {"yaml_implicit_resolvers": resolvers})
+    text_kind.add_multi_constructor(prefix, tagged)
     return text_kind
 
 
 _VALUES = (_Fast, _Python)
-_TEXTS = tuple(_of_texts(kind, _compose_s_tag) for kind in _VALUES)
-_DOCUMENTS = tuple(_of_texts(kind, _leave_tag) for kind in _VALUES)
+_TEXTS = tuple(_of_texts(kind, _compose_s_tag, "!") for kind in _VALUES)
+_LENIENT_TEXTS = tuple(_of_texts(kind, _compose_s_tag_or_unknown) for kind in _VALUES)
+_DOCUMENTS = tuple(_of_texts(kind, _unknown_value) for kind in _VALUES)
 
 
 class _Refused(Exception):

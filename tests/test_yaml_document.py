@@ -11,6 +11,9 @@ from earshot.yaml_document import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_VALUES,
+    Overriding,
+    Reset,
+    UnknownValue,
     read_cloud_config,
     read_yaml,
     read_yaml_documents,
@@ -220,10 +223,24 @@ def documents(text: str) -> list[object]:
             [{"a": {"k": "v"}}, None, {"E": None, "F": "g"}],
         ),
         ("a: !secret name\nb: !Sub [x]\n", [{"a": "${secret}", "b": "${Sub}"}]),
+        (
+            "a: !!python/name:m.t\nb: !<tag:x.y,2000:z> c",
+            [{"a": "${python_name_m_t}", "b": "${tag_x_y_2000_z}"}],
+        ),
+        ("a: {<<: !include f, k: v}", [{"a": {"<<": "${include}", "k": "v"}}]),
+        ("a: {<<: [{k: v}, !include f]}", [{"a": {"<<": [{"k": "v"}, "${include}"]}}]),
     ],
 )
 def test_documents(text: str, expected: list[object]) -> None:
     assert documents(text) == expected
+
+
+def test_lenient_texts_keep_the_tags_of_compose() -> None:
+    text = "a: !reset null\nb: !override [c]\nd: !Ref e\n"
+    tags = read_yaml_texts(text, "x.yaml", lenient=True)
+    assert tags == {"a": Reset(), "b": Overriding(["c"]), "d": UnknownValue("${Ref}")}
+    with pytest.raises(EarshotError, match="a tag"):
+        read_yaml_texts(text, "x.yaml")
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)

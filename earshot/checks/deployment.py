@@ -20,9 +20,11 @@ from earshot.rules import (
     kl014_clients,
     kl014_image,
     kl014_misspelt,
+    kl016_replicas,
     kl016_zookeeper,
     kl019_clear_text,
     kl020_plain_passwords,
+    kl022_host_verification,
 )
 from earshot.rules.evaluate import evaluate, rules_at
 from earshot.rules.objections import known_objections
@@ -75,6 +77,8 @@ class _Check:
             unbound = tuple(_unbound(whole, broker)) if broker.service not in broken else ()
             by_service[broker.service] = (*by_service.get(broker.service, ()), *unbound)
             broken |= {broker.service} if unbound else set()
+        for name, shared in _replicas(services, whole, whole.by_service.keys() - broken):
+            by_service[name] = (*by_service.get(name, ()), shared)
         clients = tuple(
             finding
             for service in services
@@ -124,6 +128,28 @@ def _lost_zookeepers(
                 yield service.name, lost
 
 
+def _replicas(
+    services: Sequence[Service], whole: Deployment, names: Collection[str]
+) -> Iterator[tuple[str, Finding]]:
+    """A finding for each of the brokers ``names`` whose replicas have one id or address."""
+    for service in services:
+        if service.replicas and service.name in names:
+            broker, container = whole.by_service[service.name], service.container
+            settings = settings_of(service) if broker.is_kafka else None
+            has_own_command = bool(service.command) and settings is not None
+            is_plain = not (has_own_command or service.is_built or container.unknown)
+            values = settings.values if settings else {}
+            advertised = [text for key, text in values.items() if key.startswith("advertised.")]
+            for shared in kl016_replicas.same_nodes(
+                broker,
+                service.replicas,
+                " ".join((*advertised, *service.command, service.redpanda)),
+                has_zookeeper=settings is not None and settings.is_zookeeper,
+                certain=is_plain and broker.is_image_known and not container.has_own_script,
+            ):
+                yield service.name, shared
+
+
 def _unbound(whole: Deployment, broker: Broker) -> Iterator[Finding]:
     """A finding for the first listener that binds a name that is certainly not its container's."""
     if broker.container.on_host_network or not broker.is_kafka:
@@ -167,7 +193,13 @@ def problems(service: Service, settings: BrokerSettings) -> tuple[Finding, ...]:
 
 def unusable(service: Service, settings: BrokerSettings) -> Iterator[Finding]:
     """Findings for addresses that Kafka accepts and nothing can bind or connect to."""
-    derived = not service.properties and "listeners" not in service.container.settings.values
+    container = service.container
+    derived = not service.properties and "listeners" not in container.settings.values
+    blank = (
+        container.property_of(name) for name, text in container.env.items() if not text.strip()
+    )
+    unverified = {key: "" for key in blank if key.endswith(kl022_host_verification.KEY)}
+    settings = replace(settings, values={**settings.values, **unverified})
     for finding in kl002_kafka.unusable(settings.read(), has_keys=True):
         if not (derived and finding.inputs == ("listeners",)):  # derived from the advertised list
             yield replace(finding, container=service.name)

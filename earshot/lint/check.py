@@ -246,7 +246,7 @@ def _yaml(text: str, file: Path, variables: Mapping[str, str], options: FileOpti
     if _CI_KEYS.search(text):
         from earshot.lint import ci_files
 
-        document = untagged(read_yaml_texts(text, file_name, unique=False))
+        document = untagged(read_yaml_texts(text, file_name, unique=False, lenient=True))
         if ci_files.is_workflow(file.name, document):
             return ci_files.check_workflow(text, file_name, document, options)
     overlays = overlays_of(file)

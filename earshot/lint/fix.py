@@ -316,7 +316,7 @@ def _changes_nothing_else(old_text: str, new_text: str, lines: Sequence[LineToWr
     services_changed = {line.service for line in lines}
     documents = []
     for text in (old_text, new_text):
-        document = read_yaml_texts(text, "", unique=False)
+        document = read_yaml_texts(text, "", unique=False, lenient=True)
         services = document.get("services", document) if isinstance(document, dict) else {}
         for name in services_changed:
             section = services.get(name)

@@ -6,10 +6,11 @@ Entries are read one by one, so that an unknown entry does not hide others.
 import re
 from collections.abc import Iterator
 
-from earshot.facts.settings import ForeignSettings
-from earshot.listeners.address import MAX_PORT, Address, why_unusable
+from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.listeners.address import HOST_ALLOWED, MAX_PORT, Address, why_unusable
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.kl022_host_verification import KEY as VERIFICATION
 from earshot.rules.objections import Objection
 
 BOUND = "listeners"
@@ -28,6 +29,10 @@ _PLACEHOLDER = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """Placeholders for a host, such as Kafka's `your.host.name`."""
+
+
+REFUSED_BY_JAVA = "Java clients refuse it with TLS (Illegal given domain name)"
+UNDERSCORE_REMEDY = "advertise a name without an underscore, and have a certificate issued for it"
 
 
 def bound(view: ForeignSettings) -> Iterator[Objection]:
@@ -59,6 +64,38 @@ def placeholder(view: ForeignSettings) -> Iterator[Objection]:
                 instead="hands it out, and clients do not resolve it",
                 is_error=False,
             )
+
+
+def named_for_tls(view: ForeignSettings) -> Iterator[Objection]:
+    """U2b: Java refuses names with an underscore when it verifies a certificate's host (tried with
+    Kafka 4.1.1 on Java 17). A warning if the file turns the verification off: clients may, too.
+
+    Sources: `sun.security.util.HostnameChecker` and `javax.net.ssl.SNIHostName` of OpenJDK.
+    """
+    try:
+        protocols = view.protocols
+    except Unreadable:
+        return
+    for name, address in _entries(view, ADVERTISED):
+        protocol = protocols.get(name.upper())
+        is_name = not (why_unusable(address) or _PLACEHOLDER.fullmatch(address.host))
+        if protocol is not None and protocol.tls and is_name and "_" in address.host:
+            yield Objection(
+                "U2b",
+                ADVERTISED,
+                f"{name} is {protocol} and has the host {address.host}, with an underscore",
+                HOST_ALLOWED,
+                remedy=UNDERSCORE_REMEDY,
+                listener=name.upper(),
+                instead=f"hands it out, and {REFUSED_BY_JAVA}",
+                is_error=_verifies_hosts(view, name),
+            )
+
+
+def _verifies_hosts(view: ForeignSettings, name: str) -> bool:
+    """Whether the settings leave the verification of host names on."""
+    keys = (f"listener.name.{name.lower()}.{VERIFICATION}", VERIFICATION)
+    return next((bool(view.values[key].strip()) for key in keys if key in view.values), True)
 
 
 def quorum(view: ForeignSettings) -> Iterator[Objection]:
@@ -100,4 +137,4 @@ def _objection(check: str, key: str, name: str, why: str, instead: str) -> Objec
     )
 
 
-CHECKS = (bound, advertised, placeholder, quorum)
+CHECKS = (bound, advertised, placeholder, named_for_tls, quorum)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, bracketed
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules import kl017_container_names, kl017_members
 from earshot.rules.kl017_container_names import serves_machine
@@ -71,6 +71,8 @@ def _walk_findings(
         yield _internal_network(broker, walk)
     elif hop is not None and is_loopback(walk.endpoint.bind.host):
         yield _bound_to_loopback(broker, walk)
+    elif udp_ports := () if walk.ports else _published_by_udp(deployment, broker, walk):
+        yield _without_tcp(broker, walk, udp_ports[0])
     elif not walk.ports:
         yield from _dead_port(deployment, broker, walk)
     elif is_loopback(walk.sent.address.host):
@@ -137,6 +139,39 @@ def _bound_to_loopback(broker: Broker, walk: PublishedListener) -> Finding:
         container=broker.service,
         remedy=on_all_interfaces(walk.endpoint),
         inputs=("listeners", "ports"),
+    )
+
+
+def _published_by_udp(
+    deployment: Deployment, broker: Broker, walk: PublishedListener
+) -> tuple[PublishedPort, ...]:
+    """The published ports of a listener without TCP; none if its clients are in other
+    containers."""
+    host, ports = walk.sent.address.host, broker.container.published
+    if any(container.has_name(host) for container in deployment.containers.values()):
+        return ()
+    return tuple(port for port in ports if port.container_port == walk.endpoint.bind.port)
+
+
+def _without_tcp(broker: Broker, walk: PublishedListener, port: PublishedPort) -> Finding:
+    """The finding for a port of a listener that is not published with TCP.
+
+    A warning if the listener may be for the container alone, or if a proxy may serve its clients.
+    """
+    is_for_machine = is_loopback(walk.sent.address.host) and (
+        port.host_port == walk.sent.address.port or _has_other_host(broker)
+    )
+    host_ip = f"{bracketed(port.host_ip)}:" if port.host_ip else ""
+    host_port = walk.sent.address.port if port.host_port is None else port.host_port
+    return RULE.finding(
+        f"publishes {port} as {port.protocol.upper()} alone, and {walk.endpoint.name} listens with "
+        "TCP: no client connects there",
+        "the listener's port published with TCP",
+        listener=walk.endpoint.name,
+        container=broker.service,
+        severity=None if is_for_machine else Severity.WARNING,
+        remedy=f"publish {host_ip}{host_port}:{port.container_port}, without /{port.protocol}",
+        inputs=("ports",),
     )
 
 

@@ -11,8 +11,10 @@ from functools import partial
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.facts.strimzi import BEYOND, TYPES, StrimziKafka, StrimziListener
-from earshot.listeners.address import Address, why_unusable
+from earshot.listeners.address import HOST_ALLOWED, Address, why_unusable
+from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
+from earshot.rules.kl002_kafka_addresses import REFUSED_BY_JAVA, UNDERSCORE_REMEDY
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.container import is_loopback
 
@@ -184,6 +186,12 @@ def _advertised(listener: StrimziListener) -> Iterator[Finding]:
                 "write one host and one port",
             )
             continue
+        if listener.tls and "_" in host and is_known(host):
+            yield finding(
+                f"advertises {host}, with an underscore, and {REFUSED_BY_JAVA}",
+                HOST_ALLOWED,
+                UNDERSCORE_REMEDY,
+            )
         if broker.advertised_port is None or broker.id is None:
             continue
         address = Address(host.lower(), broker.advertised_port)

@@ -304,7 +304,7 @@ def _in_yaml(content: str, shown: str) -> Iterator[str]:
     if "kafka" not in content.lower():
         return
     try:
-        document = read_yaml_texts(content, shown, unique=False)
+        document = read_yaml_texts(content, shown, unique=False, lenient=True)
     except EarshotError:
         return
     yield from _yaml_addresses(document, "")

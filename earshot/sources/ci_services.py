@@ -20,6 +20,7 @@ from earshot.sources.compose_ports import read_known_ports
 from earshot.sources.pod_variables import Keys
 from earshot.sources.values import as_map, list_of
 from earshot.topology.container import HOST_NETWORK, Container, JoinedNetwork
+from earshot.yaml_document import UnknownValue
 
 STEPS = "steps"
 """The name of the service that represents a GitHub job's own commands on the machine."""
@@ -139,7 +140,7 @@ def gitlab_jobs(document: object) -> tuple[CiJob, ...]:
         if not isinstance(services, list):
             continue
         path: Keys = (0, str(name), "services") if "services" in job else (0, "services")
-        jobs.append(_gitlab_job(str(name), job, services, path, _texts(document.get("variables"))))
+        jobs.append(_gitlab_job(str(name), job, services, path, document.get("variables")))
     return tuple(jobs)
 
 
@@ -148,26 +149,36 @@ def _gitlab_job(
     job: Mapping[str, object],
     entries: Sequence[object],
     path: Keys,
-    common: Mapping[str, str],
+    common: object,
 ) -> CiJob:
-    env = {**common, **_texts(job.get("variables"))}
+    inherited = (common, job.get("variables"))
+    env = {**_texts(common), **_texts(job.get("variables"))}
     services, places = [], {}
+    has_unknown_names = False
     for i, entry in enumerate(entries):
+        if isinstance(entry, UnknownValue):  # `!reference`, for the services of another job
+            has_unknown_names = True
+            continue
         section = {"name": entry} if isinstance(entry, str) else _section(entry)
-        service = _gitlab_service(section, env, is_extended="extends" in job)
+        has_unknown_names |= isinstance(section.get("alias"), UnknownValue)
+        unknown = ["extends"] if "extends" in job else []
+        if any(isinstance(part, UnknownValue) for part in (*inherited, section.get("variables"))):
+            unknown.append("variables")
+        service = _gitlab_service(section, env, tuple(unknown))
         if service.name and service.name not in places:
             services.append(service)
             places[service.name] = (*path, i)
     scripts = (job.get("before_script"), job.get("script"))
     words = [word for script in scripts for line in _list(script) for word in _commands(line)]
     client_env = {key: value for key, value in env.items() if is_client_setting(key)}
-    client = Container(JOB, networks=(JoinedNetwork(_NETWORK),), env=client_env)
+    network = JoinedNetwork(_NETWORK)
+    client = Container(JOB, networks=(network,), env=client_env, open_networks=has_unknown_names)
     places[JOB] = (0, name)
     return CiJob(name, (*services, Service(JOB, client, tuple(words))), places, ((0, name), (0,)))
 
 
 def _gitlab_service(
-    section: Mapping[str, object], env: Mapping[str, str], *, is_extended: bool
+    section: Mapping[str, object], env: Mapping[str, str], unknown: tuple[str, ...]
 ) -> Service:
     image = str(section.get("name") or "")
     plain = re.sub(r"(?::[^:/]*)?(?:@.*)?$", "", image)
@@ -178,7 +189,7 @@ def _gitlab_service(
         image=image,
         networks=(JoinedNetwork(_NETWORK, tuple(names)),),
         env={**env, **_texts(section.get("variables"))},
-        unknown=("extends",) if is_extended else (),
+        unknown=unknown,
         open_networks=True,
     )
     words = (*_list(section.get("entrypoint")), *_list(section.get("command")))

@@ -173,7 +173,7 @@ def started_services(services: Sequence[Service], profiles: Collection[str]) -> 
 
 def is_compose(text: str, file_name: str) -> bool:
     """Whether the top level of ``text`` is that of a Compose file. Raises EarshotError."""
-    document = read_yaml_texts(text, file_name, unique=False)
+    document = read_yaml_texts(text, file_name, unique=False, lenient=True)
     if not isinstance(document, Mapping):
         return False
     if "services" in document:
@@ -240,7 +240,9 @@ class _Files(ComposeFiles):
         )
         words = (*words_of(section.get("entrypoint")), *words_of(section.get("command")))
         deploy, health = section.get("deploy"), section.get("healthcheck")
-        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) else ""
+        # with `mode: global` the number of a Swarm's nodes counts
+        is_replicated = isinstance(deploy, Mapping) and deploy.get("mode") in (None, "replicated")
+        deployed = deploy.get("replicas") if isinstance(deploy, Mapping) and is_replicated else ""
         return Service(
             name,
             container,

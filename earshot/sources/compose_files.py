@@ -21,7 +21,14 @@ from earshot.sources.compose_sections import (
     with_inline,
 )
 from earshot.sources.substitution import Variables
-from earshot.yaml_document import Keys, read_yaml_texts, tagged, untagged, without
+from earshot.yaml_document import (
+    Keys,
+    UnknownValue,
+    read_yaml_texts,
+    tagged,
+    untagged,
+    without,
+)
 
 Read = Callable[[str], str]
 """The text of a file; raises OSError."""
@@ -101,11 +108,11 @@ class ComposeFiles:
 
     def _document(self, text: str, file_name: str) -> object:
         try:
-            return read_yaml_texts(text, file_name)
+            return read_yaml_texts(text, file_name, lenient=self.lenient)
         except EarshotError:
             if not self.lenient:
                 raise
-            document = read_yaml_texts(text, file_name, unique=False)
+            document = read_yaml_texts(text, file_name, unique=False, lenient=True)
             self.has_unique_keys = False
             return document
 
@@ -178,7 +185,9 @@ class ComposeFiles:
 
     def _substituted(self, value: object, file_name: str, path: tuple[str, ...]) -> object:
         """``value`` with variables replaced in texts, not in keys."""
-        if isinstance(value, str):
+        if isinstance(value, UnknownValue):
+            self.variables.malformed[f"{'.'.join(path)} has a custom tag (!{value.name})"] = None
+        elif isinstance(value, str):
             try:
                 return self.variables.substitute(value, f"{file_name}: {'.'.join(path)}")
             except EarshotError as error:

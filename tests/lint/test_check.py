@@ -203,6 +203,20 @@ YAML_TEMPLATE = f"{TEMPLATE} (`helm template`, `docker compose config`)"
             ("advertises no address (advertised_kafka_api): flags or a Compose file may"),
         ),
         ("compose.yml", "- kafka", "is not a Compose file"),
+        ("compose.yml", "kafka: !Ref a\nx: !GetAtt b.c\n", "is not a Compose file"),
+        ("compose.yml", "kafka: !vault |\n  $ANSIBLE_VAULT\n", "is not a Compose file"),
+        ("compose.yml", "kafka:\n  <<: !include common.yaml\n", "is not a Compose file"),
+        ("compose.yml", "kafka: {e: !!python/name:m.t }", "is not a Compose file"),
+        (
+            "compose.yml",
+            "a: {image: build, script: [kafka, !reference [.b, script]]}",
+            "no service of it is known to run a Kafka broker",
+        ),
+        (
+            "compose.yml",
+            "services: {App: {arguments: [!tagged_iterator kafka]}}",
+            "no service of it is known to run a Kafka broker",
+        ),
         ("compose.yml", "", "is not a Compose file"),
         (
             "compose.yml",
@@ -287,6 +301,16 @@ def test_the_kind_of_a_file_of_another_name(
         report = checked(text, name)
         assert report.kind == kind, name
         assert text != PROPERTIES or rules(report) == ["KL002"], name
+
+
+def test_a_custom_tag_in_a_compose_file_is_an_unknown_value(checked: Checker) -> None:
+    text = COMPOSE.replace("services:", "services:\n  tagged: {image: !secret i}", 1)
+    plain, tagged = checked(COMPOSE), checked(text)
+    assert [mistake.finding for mistake in tagged.mistakes] == [
+        mistake.finding for mistake in plain.mistakes
+    ]
+    tag = "services.tagged.image has a custom tag (!secret)"
+    assert f"{tag}: unknown, because another tool replaces it" in tagged.unchecked
 
 
 @pytest.mark.parametrize("name", ["server.properties", "a.env", "kafka.conf", "a.yml"])

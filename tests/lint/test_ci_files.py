@@ -195,6 +195,39 @@ def test_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
     assert checked(tmp_path, ".gitlab-ci.yml", text) == ("GitLab CI", rules)
 
 
+REFERENCE = "    - !reference [.setup, script]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (gitlab("localhost:9092", "kafka:9092") + REFERENCE, ["KL015"]),
+        (gitlab("kafka:9092", "kafka:9092") + REFERENCE, []),
+        # the referenced service may be the advertised one
+        (
+            gitlab("db:9092", "kafka:9092").replace(
+                "  services:\n", "  services:\n    - !reference [.db, services]\n"
+            ),
+            [],
+        ),
+        # a variable and all variables of another job
+        (
+            gitlab("localhost:9092", "kafka:9092").replace(
+                "PLAINTEXT://l", "!reference [.a, l]  # "
+            ),
+            [],
+        ),
+        (
+            gitlab("localhost:9092", "kafka:9092").partition("      variables:\n")[0]
+            + "      variables: !reference [.kafka, variables]\n  script: [make]\n",
+            [],
+        ),
+    ],
+)
+def test_references_of_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
+    assert checked(tmp_path, ".gitlab-ci.yml", text) == ("GitLab CI", rules)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "count"),
     [

@@ -63,6 +63,36 @@ def test_localhost_with_a_port_that_leads_elsewhere(
     assert finding.expected == "a published port that leads to 9092, advertised unchanged"
 
 
+@pytest.mark.parametrize(
+    ("host", "ports", "severity"),
+    [
+        ("localhost", ("udp",), Severity.ERROR),
+        ("localhost", ("sctp",), Severity.ERROR),
+        ("kafka", ("udp",), None),  # for clients in other containers
+        ("kafka.example.com", ("udp",), Severity.WARNING),
+        ("localhost", ("udp", "tcp"), None),
+        ("localhost", ("tcp",), None),
+    ],
+)
+def test_a_port_published_without_tcp(
+    host: str, ports: tuple[str, ...], severity: Severity | None
+) -> None:
+    published = (PublishedPort(9092, 9092, protocol=protocol) for protocol in ports)
+    findings = checked(Address(host, 9092), *published)
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])
+    for finding in findings:
+        assert finding.observed == (
+            f"publishes 9092->9092 as {ports[0].upper()} alone, and A listens with TCP: no client "
+            "connects there"
+        )
+        assert finding.remedy == f"publish 9092:9092, without /{ports[0]}"
+
+
+def test_another_port_published_without_tcp_is_another_program_s() -> None:
+    statsd = PublishedPort(8125, 9092, protocol="udp")
+    assert not checked(Address("localhost", 9092), statsd)
+
+
 @pytest.mark.parametrize("host", ["localhost", "kafka.example.com", "kafka"])
 def test_a_published_port_of_a_listener_on_loopback_is_closed(host: str) -> None:
     port = PublishedPort(9092, 9093)
