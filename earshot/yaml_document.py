@@ -6,8 +6,7 @@ and, if known, the line.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ import yaml
 from yaml.composer import Composer
 
 from earshot.errors import EarshotError
+from earshot.yaml_tags import Keys, compose_tag, compose_tag_or_unknown, unknown_value
 
 MAX_CHARACTERS = 1 << 20
 """The maximum length of a document; a stack file of a thousand brokers has a tenth of it."""
@@ -24,15 +24,10 @@ MAX_VALUES = 100_000
 """The maximum number of values and keys, after replacing aliases and merge keys."""
 MAX_NUMBER = 400
 """The maximum length of a scalar that is not text: long numbers take Python quadratic time."""
-_STANDARD = "tag:yaml.org,2002:"
-"""The prefix of YAML's own tags, written `!!`."""
-_NOT_OF_WORDS = re.compile(r"\W+", re.ASCII)
 _MERGE = "tag:yaml.org,2002:merge"
 _TEXT = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:binary")
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _KEPT_IN_TEXTS = ("tag:yaml.org,2002:null", _MERGE)
-Keys = tuple[str, ...]
-"""The path of keys to a value in a document."""
 T = TypeVar("T")
 
 
@@ -180,56 +175,6 @@ class _Python(_Bounded, yaml.SafeLoader):
     """PyYAML's loader, which has the same messages everywhere, and accepts `{E:, F:}`."""
 
 
-@dataclass(frozen=True)
-class Reset:
-    """`!reset` of Compose: removes the value of the base file; the tag's own value is ignored.
-
-    Source, also of `Overriding`: https://docs.docker.com/reference/compose-file/merge/
-    """
-
-
-@dataclass(frozen=True)
-class Overriding:
-    """`!override` of Compose: ``value`` replaces the whole value of the base file."""
-
-    value: object
-
-
-class UnknownValue(str):
-    """The text `${name}` for a value with the custom tag `!name`, which another tool replaces."""
-
-    @property
-    def name(self) -> str:
-        """The tag's name without marks."""
-        return self[2:-1]
-
-
-def _compose_s_tag(loader: Any, suffix: str, node: yaml.Node) -> object:
-    if suffix == "reset":
-        return Reset()
-    if suffix == "override":
-        if isinstance(node, yaml.MappingNode):
-            return Overriding(loader.construct_mapping(node, deep=True))
-        if isinstance(node, yaml.SequenceNode):
-            return Overriding(loader.construct_sequence(node, deep=True))
-        return Overriding(loader.construct_scalar(node) or None)
-    raise yaml.constructor.ConstructorError(  # it may be a password without quotes
-        problem="a tag (!name) is not read; adopt what `docker compose config` prints",
-        problem_mark=node.start_mark,
-    )
-
-
-def _unknown_value(_loader: object, tag: str, _node: yaml.Node) -> UnknownValue:
-    name = tag.removeprefix(_STANDARD).lstrip("!")
-    return UnknownValue(f"${{{re.sub(_NOT_OF_WORDS, '_', name)}}}")
-
-
-def _compose_s_tag_or_unknown(loader: Any, tag: str, node: yaml.Node) -> object:
-    if tag in ("!reset", "!override"):
-        return _compose_s_tag(loader, tag.removeprefix("!"), node)
-    return _unknown_value(loader, tag, node)
-
-
 class _LenientMerge:
     """Reads a merge key (`<<`) whose value has a custom tag as a plain key."""
 
@@ -257,9 +202,9 @@ def _of_texts(
 
 
 _VALUES = (_Fast, _Python)
-_TEXTS = tuple(_of_texts(kind, _compose_s_tag, "!") for kind in _VALUES)
-_LENIENT_TEXTS = tuple(_of_texts(kind, _compose_s_tag_or_unknown) for kind in _VALUES)
-_DOCUMENTS = tuple(_of_texts(kind, _unknown_value) for kind in _VALUES)
+_TEXTS = tuple(_of_texts(kind, compose_tag, "!") for kind in _VALUES)
+_LENIENT_TEXTS = tuple(_of_texts(kind, compose_tag_or_unknown) for kind in _VALUES)
+_DOCUMENTS = tuple(_of_texts(kind, unknown_value) for kind in _VALUES)
 
 
 class _Refused(Exception):
@@ -381,35 +326,3 @@ class _Measure:
 
 def _where(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-
-
-def tagged(value: object, path: Keys = ()) -> Iterator[Keys]:
-    """The path of each tag in ``value``."""
-    if isinstance(value, (Reset, Overriding)):
-        yield path
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from tagged(item, (*path, str(key)))
-
-
-def untagged(value: object) -> object:
-    """``value`` with the tags applied: without reset values, and with overriding ones."""
-    if isinstance(value, Overriding):
-        return untagged(value.value)
-    if isinstance(value, Mapping):
-        return {k: untagged(item) for k, item in value.items() if not isinstance(item, Reset)}
-    if isinstance(value, list):
-        return [untagged(item) for item in value if not isinstance(item, Reset)]
-    return None if isinstance(value, Reset) else value
-
-
-def without(value: Mapping[str, object], paths: Collection[Keys]) -> dict[str, object]:
-    """``value`` without the values at ``paths``; an empty path removes all of it."""
-    found = dict(value)
-    for first, *rest in filter(None, paths):
-        below = found.get(first)
-        if not rest:
-            found.pop(first, None)
-        elif isinstance(below, Mapping):
-            found[first] = without(below, [tuple(rest)])
-    return {} if () in paths else found

@@ -11,9 +11,6 @@ from earshot.yaml_document import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_VALUES,
-    Overriding,
-    Reset,
-    UnknownValue,
     read_cloud_config,
     read_yaml,
     read_yaml_documents,
@@ -21,6 +18,7 @@ from earshot.yaml_document import (
     yaml_nodes,
     yaml_nodes_of_documents,
 )
+from earshot.yaml_tags import Overriding, Reset, UnknownValue
 from tests.raised import raised
 
 Reader = Callable[[str, str], object]

@@ -28,12 +28,8 @@ from earshot.sources.open_listeners import open_listeners
 from earshot.sources.other_images import may_be_broker
 from earshot.sources.redpanda import redpanda_among
 from earshot.sources.user_data import is_user_data
-from earshot.yaml_document import (
-    read_yaml_documents,
-    read_yaml_texts,
-    repeated_keys,
-    untagged,
-)
+from earshot.yaml_document import read_yaml_documents, read_yaml_texts, repeated_keys
+from earshot.yaml_tags import untagged
 
 _NOT_COMPOSE = ("is not a Compose file",)
 _EMPTY_END = re.compile(r"(?:^(?:---|\.\.\.)[ \t]*(?:\n\s*|\Z))+\Z", re.MULTILINE)

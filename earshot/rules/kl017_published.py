@@ -4,19 +4,17 @@ A published port shows clients on the machine or elsewhere; each finding is a fa
 walk.
 """
 
-import contextlib
-import ipaddress
 import re
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import Address, bracketed
-from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.rules import kl017_container_names, kl017_members
+from earshot.names.kinds import ip_of
+from earshot.rules import kl017_container_names, kl017_members, kl017_unpublished
 from earshot.rules.kl017_container_names import serves_machine
 from earshot.rules.registry import AppliedAt, Finding, Rule, Severity
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
-from earshot.topology.container import Container, HiddenPort, PublishedPort, is_loopback
+from earshot.topology.container import HiddenPort, PublishedPort, is_loopback
 from earshot.topology.model import Deployment
 from earshot.topology.names import Unknown, is_gateway
 from earshot.topology.walk import PublishedListener, failing, published_listeners
@@ -24,19 +22,6 @@ from earshot.topology.ways import Failure, Stage
 
 _OWN_ADDRESS = re.compile(r"(?<!-)\bhostname\b|\bip\b|\bifconfig\b|/etc/hosts|\bgetent\b")
 """A shell command that may print the container's own name or address."""
-_FORWARDER = re.compile(
-    r"nginx|haproxy|traefik|envoy|caddy|socat|proxy|tunnel|cloudflared|ngrok|tailscale|wireguard"
-    r"|vpn|zerotier|netbird|frp|rathole|ssh|kroxylicious|gateway|kong|apisix",
-    re.IGNORECASE,
-)
-"""Images of proxies and tunnels."""
-_DOCKERS_POOL = ipaddress.ip_network("172.16.0.0/12")
-_PUBLIC_NAMES = (
-    NameKind.FQDN,
-    NameKind.EC2_PUBLIC,
-    NameKind.EC2_PRIVATE,
-    NameKind.EC2_RESOURCE,
-)
 _NUMBER = re.compile(r"(?<![0-9])[0-9]{1,5}(?![0-9])", re.ASCII)
 _BY_PORT = ("advertised.listeners", "ports")
 
@@ -212,72 +197,13 @@ def _dead_port(
 def _unpublished(
     deployment: Deployment, broker: Broker, walk: PublishedListener
 ) -> Iterator[Finding]:
-    """A finding for an address of the machine, if no port of the machine leads to the listener.
-
-    A warning if another container is no known client, as it may be a proxy or a tunnel.
-    """
-    container, address = broker.container, walk.sent.address
-    is_isolated = not (container.open_networks or container.unknown or container.has_proxy_labels)
-    if not is_isolated or any(network.is_routed for network in container.networks):
-        return
-    is_name = ip_of(address.host) is None and not is_gateway(address.host)
-    is_for_members = len(broker.for_clients) == 1 or walk.endpoint.name == broker.inter_broker
-    if is_name and is_for_members:
-        return  # a DNS server of the containers may know the name
-    if walk.endpoint.advertised is None or not _is_of_machine(deployment, address.host):
-        return
-    if any(_may_forward(other, address) for other in deployment.containers.values()):
-        return
-    clients = {bootstrap.service for bootstrap in deployment.bootstraps}
-    others = deployment.containers.keys() - clients - deployment.by_service.keys()
-    are_known = all("zookeeper" in deployment.containers[name].image.lower() for name in others)
-    yield _mismatch(
-        broker,
-        walk,
-        "no port of the machine leads to it",
-        f"publish {address.port}:{walk.endpoint.bind.port}",
-        None if are_known and broker.is_image_known else Severity.WARNING,
-    )
-
-
-def _is_of_machine(deployment: Deployment, host: str) -> bool:
-    """Whether ``host`` is a name or address that no container can have.
-
-    Docker takes the addresses of networks from 172.16.0.0/12 by default. `SERVICE.NETWORK` and
-    `tasks.SERVICE` are names of Docker's DNS.
-    """
-    containers = deployment.containers
-    if is_gateway(host):
-        return True
-    if any(container.has_name(host) for container in containers.values()):
-        return False
-    if (number := ip_of(host)) is not None:
-        is_routable = kind_of(host) in (NameKind.PUBLIC_ADDRESS, NameKind.PRIVATE_ADDRESS)
-        return is_routable and not any(number in network for network in _subnets(deployment))
-    first, _, rest = host.lower().partition(".")
-    names = deployment.names.all
-    is_dockers = first == "tasks" or ("." not in rest and first in names)
-    return kind_of(host) in _PUBLIC_NAMES and not is_dockers
-
-
-def _subnets(deployment: Deployment) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """The subnets that Docker may take container addresses from. Any IPv6 address may be one."""
-    yield from (_DOCKERS_POOL, ipaddress.ip_network("::/0"))
-    joined = (net for container in deployment.containers.values() for net in container.networks)
-    for subnet in (subnet for network in joined for subnet in network.subnets):
-        with contextlib.suppress(ValueError):
-            yield ipaddress.ip_network(subnet, strict=False)
-
-
-def _may_forward(container: Container, address: Address) -> bool:
-    """Whether ``container`` may forward connections to ``address``, or knows another meaning."""
-    return (
-        bool(container.ports_behind(address.port))
-        or any(isinstance(port, HiddenPort) for port in container.published)
-        or container.on_host_network
-        or bool(_FORWARDER.search(container.image))
-        or address.host.lower() in {*container.extra_hosts, *container.links}
-    )
+    """A finding for an address of the machine, if no port of the machine leads to the listener."""
+    severity = kl017_unpublished.severity(deployment, broker, walk)
+    if severity is not None:
+        port = walk.sent.address.port
+        remedy = f"publish {port}:{walk.endpoint.bind.port}"
+        observed = "no port of the machine leads to it"
+        yield _mismatch(broker, walk, observed, remedy, severity)
 
 
 def _has_other_host(broker: Broker) -> bool:

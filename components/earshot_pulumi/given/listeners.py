@@ -4,7 +4,7 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
@@ -13,11 +13,19 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown, unknown_key
 from earshot.listeners.render import environment, server_properties
-from earshot.listeners.terms import Role, Scope, UnknownHost
+from earshot.listeners.terms import Scope
 from earshot.placement.given import plan_given, read_given
 from earshot.validation.contract import Contract
 from earshot_pulumi.cluster_args import AddressArgs
 from earshot_pulumi.gate import Gate
+from earshot_pulumi.given.unknown_nodes import (
+    addressed,
+    has_unknown_roles,
+    is_unknown,
+    known_node,
+    known_parts,
+    possible_roles,
+)
 from earshot_pulumi.outputs import (
     contains_output,
     plan_input,
@@ -29,13 +37,10 @@ from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Maps the place of clients of scope internal to the placement with the same predictions."""
-HOSTS = ("internal", "host", "external", "controller")
 MAY_BE_LATER = ("nodes", "listeners", "extra", "declared", "policy")
 """Inputs that may hold outputs."""
 WHOLE = ("declared", "policy")
 """Those of them of which only parts may be outputs."""
-IN_PARTS = ("addresses", "container", "ports")
-"""Inputs of a node of which a preview judges the known parts."""
 NETWORK = "the brokers' network"
 """The network of all containers; no rule depends on its name."""
 
@@ -272,18 +277,18 @@ def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterP
     }
     unknown_plan = cast("ClusterPlan", pulumi.UNKNOWN)
     nodes = values["nodes"]
-    if _is_unknown(nodes):
+    if is_unknown(nodes):
         return unknown_plan
     if "listeners" in args:
-        settings["listeners"] = listeners = _addressed(values["listeners"])
+        settings["listeners"] = listeners = addressed(values["listeners"])
         if pulumi.contains_unknowns(listeners):
             return unknown_plan
-    extra = _known_parts(values["extra"])
-    settings["extra"] = {} if _is_unknown(extra) else extra
+    extra = known_parts(values["extra"])
+    settings["extra"] = {} if is_unknown(extra) else extra
     errors: set[str] = set()
-    for roles in _possible_roles(nodes):
+    for roles in possible_roles(nodes):
         if isinstance(nodes, Mapping):
-            settings["nodes"] = {id: _known_node(id, node, roles) for id, node in nodes.items()}
+            settings["nodes"] = {id: known_node(id, node, roles) for id, node in nodes.items()}
         else:
             settings["nodes"] = nodes
         try:
@@ -295,88 +300,19 @@ def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterP
     raise pulumi.RunError(errors.pop())
 
 
-def _has_unknown_roles(node: Any) -> bool:
-    return _is_unknown(node) or (
-        isinstance(node, Mapping) and pulumi.contains_unknowns(node.get("roles"))
-    )
-
-
-def _possible_roles(nodes: Any) -> Sequence[Sequence[Role]]:
-    """The roles to try for all nodes whose roles are unknown; the first is the default."""
-    if isinstance(nodes, Mapping) and any(map(_has_unknown_roles, nodes.values())):
-        return ((), (Role.CONTROLLER,), (Role.BROKER, Role.CONTROLLER))
-    return ((),)
-
-
-def _known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
-    """``node`` with a marker for each unknown host, without its other unknown values.
-
-    A node whose roles are unknown gets ``roles``. With unknown roles or ports, it is unknown which
-    addresses the node advertises, so all its hosts are marked.
-    """
-    if not (isinstance(node, Mapping) or _is_unknown(node)):
-        return node
-    known_values: dict[str, Any] = {}
-    for key, value in {} if _is_unknown(node) else node.items():
-        if key in HOSTS:
-            is_unknown = pulumi.contains_unknowns(value)
-            known_values[key] = UnknownHost(f"nodes.{id}.{key}") if is_unknown else value
-        elif not pulumi.contains_unknowns(value):
-            known_values[key] = value
-        elif key in IN_PARTS and not _is_unknown(parts := _known_parts(value)):
-            known_values[key] = parts
-    container = known_values.get("container")
-    if isinstance(container, Mapping) and "names" not in container and "names" in node["container"]:
-        del known_values["container"]
-    if _has_unknown_roles(node):
-        path = f"nodes.{id}" if _is_unknown(node) else f"nodes.{id}.roles"
-        known_values |= {**dict.fromkeys(HOSTS, UnknownHost(path)), "roles": roles}
-    elif pulumi.contains_unknowns(node.get("ports")):
-        marker = UnknownHost(f"nodes.{id}.ports")
-        known_values |= {key: marker for key in HOSTS if key in known_values}
-    return known_values
-
-
-def _known_parts(value: Any) -> Any:
-    """``value`` without its unknown parts; unknown if nothing is left."""
-    if isinstance(value, Mapping):
-        known_parts = {key: _known_parts(part) for key, part in value.items()}
-        parts: Any = {key: part for key, part in known_parts.items() if not _is_unknown(part)}
-    elif isinstance(value, list | tuple):
-        parts = [part for part in map(_known_parts, value) if not _is_unknown(part)]
-    else:
-        return value
-    return parts if parts or not value else pulumi.UNKNOWN
-
-
-def _addressed(listeners: Any) -> Any:
-    """``listeners`` with a marker for each unknown host of an address strategy."""
-    if not isinstance(listeners, list | tuple):
-        return listeners
-    marked: list[Any] = []
-    for listener in listeners:
-        address = listener.get("address") if isinstance(listener, Mapping) else None
-        if isinstance(address, Mapping) and _is_unknown(address.get("host")):
-            name = listener.get("name")
-            host = UnknownHost(f"listeners.{name}.address.host")
-            listener = {**listener, "address": {**address, "host": host}}
-        marked.append(listener)
-    return marked
-
-
 def _containers(
     values: Mapping[str, Any], plan: ClusterPlan
 ) -> dict[str, Any] | pulumi.output.Unknown:
     """The inputs of an equivalent `docker.Container` for each node with `container`, by node id."""
-    if _is_unknown(plan):
+    if is_unknown(plan):
         return pulumi.UNKNOWN
     inputs: dict[str, Any] = {}
     for node in plan.nodes:
         given_node = values["nodes"][str(node.id)]
-        container = given_node if _is_unknown(given_node) else given_node.get("container")
+        container = given_node if is_unknown(given_node) else given_node.get("container")
         if container is None:
             continue
-        if pulumi.contains_unknowns(container) or _has_unknown_roles(given_node):
+        if pulumi.contains_unknowns(container) or has_unknown_roles(given_node):
             inputs[str(node.id)] = pulumi.UNKNOWN
             continue
         names = container.get("names") or (None,)
@@ -394,16 +330,12 @@ def _containers(
 
 def _addresses(values: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[str]]:
     """The addresses of each node that are known, by its id."""
-    if _is_unknown(plan):
+    if is_unknown(plan):
         return {}
     return {
         id: list(addresses)
         for id, node in values["nodes"].items()
-        if not _is_unknown(node)
+        if not is_unknown(node)
         and (addresses := node.get("addresses"))
         and not pulumi.contains_unknowns(addresses)
     }
-
-
-def _is_unknown(value: object) -> bool:
-    return isinstance(value, pulumi.output.Unknown)
