@@ -16,10 +16,17 @@ _LOOPS: list[asyncio.AbstractEventLoop] = []
 def current_event_loop() -> Iterator[None]:
     """Sets a current event loop: Pulumi's mocks need one, and `asyncio.run` removes it.
 
-    A module's fixtures run before those of its tests, on the loop of the test before.
+    A parameter of a module's fixture is set up between two tests.
     """
     _ensure_loop()
     yield
+    _ensure_loop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def current_event_loop_of_fixtures() -> None:
+    """A module's own fixtures run before `current_event_loop`, maybe after tests of a folder that
+    removed the loop."""
     _ensure_loop()
 
 
