@@ -25,11 +25,13 @@ from earshot_pulumi.given.unknown_nodes import (
     known_node,
     known_parts,
     possible_roles,
+    without_guesses,
 )
 from earshot_pulumi.outputs import (
     contains_output,
     plan_input,
     read_inputs,
+    unknown_paths,
     with_run_errors,
 )
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
@@ -188,6 +190,9 @@ class Listeners(pulumi.ComponentResource):
                 "containers": pulumi.Output.all(inputs, plan).apply(
                     lambda values: _containers(*values), run_with_unknowns=True
                 ),
+                "unknown": inputs.apply(
+                    lambda values: list(unknown_paths(values)) or None, run_with_unknowns=True
+                ),
             },
             pulumi.ResourceOptions(parent=self),
         )
@@ -292,7 +297,7 @@ def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterP
         else:
             settings["nodes"] = nodes
         try:
-            return plan_given(read_given(settings, name))
+            return without_guesses(plan_given(read_given(settings, name)), nodes)
         except EarshotError as error:
             errors.add(str(error))
     if len(errors) > 1:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pulumi
 
+from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Role, UnknownHost
 
 HOSTS = ("internal", "host", "external", "controller")
@@ -30,8 +31,7 @@ def possible_roles(nodes: Any) -> Sequence[Sequence[Role]]:
 def known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
     """``node`` with a marker for each unknown host, without its other unknown values.
 
-    A node whose roles are unknown gets ``roles``. With unknown roles or ports, it is unknown which
-    addresses the node advertises, so all its hosts are marked.
+    A node whose roles are unknown gets ``roles``, and a marker for every host.
     """
     if not (isinstance(node, Mapping) or is_unknown(node)):
         return node
@@ -50,10 +50,34 @@ def known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
     if has_unknown_roles(node):
         path = f"nodes.{id}" if is_unknown(node) else f"nodes.{id}.roles"
         known_values |= {**dict.fromkeys(HOSTS, UnknownHost(path)), "roles": roles}
-    elif pulumi.contains_unknowns(node.get("ports")):
-        marker = UnknownHost(f"nodes.{id}.ports")
-        known_values |= {key: marker for key in HOSTS if key in known_values}
     return known_values
+
+
+def without_guesses(plan: ClusterPlan, nodes: Mapping[str, Any]) -> ClusterPlan:
+    """``plan`` with a marker for each host of a node whose roles or ports are unknown.
+
+    With unknown roles, it is unknown which listeners the node has; with unknown ports, which
+    addresses it advertises, also with a host from `advertised`.
+    """
+    return plan.model_copy(
+        update={"nodes": tuple(_without_guesses(node, nodes[str(node.id)]) for node in plan.nodes)}
+    )
+
+
+def _without_guesses(node: Node, given: Any) -> Node:
+    if has_unknown_roles(given):
+        path = f"nodes.{node.id}" if is_unknown(given) else f"nodes.{node.id}.roles"
+    elif pulumi.contains_unknowns(given.get("ports")):
+        path = f"nodes.{node.id}.ports"
+    else:
+        return node
+    listeners = tuple(
+        listener
+        if isinstance(listener.host, UnknownHost)
+        else listener.model_copy(update={"host": UnknownHost(path)})
+        for listener in node.listeners
+    )
+    return node.model_copy(update={"listeners": listeners})
 
 
 def known_parts(value: Any) -> Any:

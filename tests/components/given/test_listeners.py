@@ -8,7 +8,7 @@ from earshot_pulumi.given import listeners as component
 from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_words
 from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown as unknown_output
-from earshot_pulumi.provider.kind import InvalidInputs, has_unknown
+from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, has_unknown
 from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers
@@ -137,6 +137,8 @@ def test_a_policy_without_effect_is_refused(policy: Any, message: str) -> None:
     assert str(error).startswith(f"kafka: policy: {message}")
 
 
+FIXED = [{**LISTENERS[0], "advertised": {"1": "kafka-1", "2": "kafka-2"}}]
+SAME_HOST = [LISTENERS[0], {**LISTENERS[1], "advertised": {"1": "localhost", "2": "localhost"}}]
 UNKNOWN_INPUTS: Any = [
     {"nodes": pulumi.UNKNOWN},
     {"nodes": {"1": pulumi.UNKNOWN}},
@@ -159,6 +161,9 @@ UNKNOWN_INPUTS: Any = [
     # different ports of the same host
     {"nodes": {"1": {**NODE, "ports": pulumi.UNKNOWN}, "2": SECOND}},
     {"nodes": {"1": {**NODE, "ports": {"HOST": pulumi.UNKNOWN}}, "2": SECOND}},
+    {"nodes": {"1": {**NODE, "ports": pulumi.UNKNOWN}, "2": SECOND}, "listeners": SAME_HOST},
+    # perhaps a controller only, although the names of brokers are known
+    {"nodes": {"1": BOTH, "2": {**SECOND, "roles": pulumi.UNKNOWN}}, "listeners": FIXED},
     {"listeners": pulumi.UNKNOWN},
     {"listeners": [pulumi.UNKNOWN]},
     *(
@@ -173,10 +178,17 @@ UNKNOWN_INPUTS: Any = [
 
 
 @pytest.mark.parametrize("inputs", UNKNOWN_INPUTS)
-def test_an_unknown_value_fails_no_preview(inputs: Any) -> None:
+def test_a_preview_with_an_unknown_value_neither_fails_nor_approves(inputs: Any) -> None:
     levels = {"KL011": "advisory"}  # the names are fictional
     args = {"nodes": {"1": NODE}, "policy": {"levels": levels}, **inputs}
-    judge(registered(preview=True, **args).gate, lambda *_: None)
+    gate = registered(preview=True, **args).gate
+    assert judge(gate, lambda *_: None)["approved"] is UNKNOWN
+
+
+def test_an_update_without_unknown_values_is_approved() -> None:
+    gate = registered({"1": NODE}, policy={"levels": {"KL011": "advisory"}}).gate
+    assert "unknown" not in gate
+    assert isinstance(judge(gate, lambda *_: None)["approved"], str)
 
 
 @pytest.mark.parametrize(
