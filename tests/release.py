@@ -113,7 +113,7 @@ def _tracked() -> list[str]:
 
 def in_wheel(name: str) -> str:
     """The name in the wheel of a file of the checkout."""
-    package = next(name for name in PACKAGES if name.startswith(name))
+    package = next(folder for folder in PACKAGES if name.startswith(folder))
     return name.removeprefix(PACKAGES[package])
 
 

@@ -7,7 +7,7 @@ import pytest
 from earshot import __version__
 from earshot.errors import EarshotError
 from tests.raised import raised
-from tests.release import complete, dated, pinned
+from tests.release import complete, dated, in_wheel, pinned
 from toolchain.paths import ROOT
 
 
@@ -28,6 +28,19 @@ def test_what_an_archive_lacks_is_counted_and_the_first_named() -> None:
     complete(Path("a.whl"), ["x.py", "y.py", "more"], ["x.py", "y.py"])
     error = raised(EarshotError, complete, Path("a.whl"), ["x.py"], ["z.py", "x.py", "y.py"])
     assert error.line.startswith("a.whl: lacks 2 files, y.py first")
+
+
+def test_a_file_of_each_package_has_its_name_in_the_wheel() -> None:
+    names = (
+        "earshot/api.py",
+        "components/earshot_pulumi/gate.py",
+        "policies/earshot_policies/pack.py",
+    )
+    assert [in_wheel(name) for name in names] == [
+        "earshot/api.py",
+        "earshot_pulumi/gate.py",
+        "earshot_policies/pack.py",
+    ]
 
 
 def test_constraints_are_the_lock_s_versions_without_hashes() -> None:

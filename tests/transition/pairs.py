@@ -95,11 +95,11 @@ def _added(new: Document, chance: random.Random) -> None:
 
 
 def _removed(new: Document, chance: random.Random) -> None:
-    listener = chance.choice(new["listeners"])
-    rest = [listener for listener in new["listeners"] if listener is not listener]
+    removed = chance.choice(new["listeners"])
+    rest = [listener for listener in new["listeners"] if listener is not removed]
     if any("internal" in listener["scopes"] for listener in rest):
         new["listeners"] = rest
-        if new.get("inter_broker") == listener["name"]:
+        if new.get("inter_broker") == removed["name"]:
             del new["inter_broker"]
 
 

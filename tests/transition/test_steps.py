@@ -12,7 +12,7 @@ from earshot.listeners.terms import Mechanism
 from earshot.transition.refusal import no_order
 from earshot.transition.steps import Step, leaving, transition
 from tests.raised import raised
-from tests.transition.pairs import planned
+from tests.transition.pairs import changes, planned
 from tests.transition.walk import REFUSED, Order, walked
 
 PAIRS = 50
@@ -522,6 +522,13 @@ def test_where_no_order_is_safe_both_listeners_between_brokers_are_named(protoco
     )
     same = no_order(BEFORE, plan(INTERNAL))
     assert same.observed == refusal.observed.replace("REPL", "INTERNAL")
+
+
+def test_random_changes_rename_add_and_remove_listeners() -> None:
+    pairs = [changes(random.Random(f"unit/{number}"))[:2] for number in range(PAIRS)]
+    names = [(set(old.listener_names), set(new.listener_names)) for old, new in pairs]
+    assert any(old < new for old, new in names) and any(old > new for old, new in names)
+    assert any(old - new and new - old for old, new in names)
 
 
 def test_in_no_mixture_of_any_step_is_a_client_sent_nowhere() -> None:
