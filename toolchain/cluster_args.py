@@ -74,13 +74,11 @@ def _write(
     keys: Iterable[str],
 ) -> None:
     """Adds the map of ``model``, after those that it needs; it inherits the keys of its base's."""
-    texts, base = (
-        descriptions(model),
-        next((candidate for candidate in model.__mro__ if candidate in maps), None),
-    )
+    texts = descriptions(model)
+    base = next((ancestor for ancestor in model.__mro__ if ancestor in maps), None)
     inherited = maps[base].keys if base else frozenset[str]()
     lines = [f"class {name}({maps[base].name if base else 'TypedDict'}):", *_docstring(about), ""]
-    for key in (candidate for candidate in keys if candidate not in inherited):
+    for key in (key for key in keys if key not in inherited):
         field = model.model_fields[key]
         kind = f"pulumi.Input[{_kind(field.annotation, maps)}]"
         if not field.is_required():
@@ -108,13 +106,13 @@ def _kind(annotation: Any, maps: dict[type[BaseModel], _Map]) -> str:
     if origin is Annotated:
         return _kind(arguments[0], maps)
     if origin in (Union, types.UnionType):
-        types_without_none = [argument for argument in arguments if argument is not types.NoneType]
+        members = [member for member in arguments if member is not types.NoneType]
         models = [
-            argument
-            for argument in types_without_none
-            if isinstance(argument, type) and issubclass(argument, BaseModel)
+            member
+            for member in members
+            if isinstance(member, type) and issubclass(member, BaseModel)
         ]
-        return _kind((models or types_without_none)[0], maps)
+        return _kind((models or members)[0], maps)
     if origin is Literal or (isinstance(annotation, type) and issubclass(annotation, StrEnum)):
         return "str"
     if origin in (tuple, list):

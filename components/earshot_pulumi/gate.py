@@ -92,7 +92,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
             "addresses": applied(
                 addresses,
                 lambda known_addresses: {
-                    str(id): list(gate_inputs) for id, gate_inputs in known_addresses.items()
+                    str(id): list(texts) for id, texts in known_addresses.items()
                 },
             ),
             "containers": pulumi.Output.all(**by_id).apply(_kept) if by_id else {},

@@ -144,15 +144,12 @@ def _wrong_types(inputs: Properties) -> Iterator[tuple[str, str]]:
             yield key, f"{key}: found {shown(value)}; allowed: lists of IP addresses by node id"
         elif key == "declared" and not _are_texts([*value.values()]):
             yield key, f"{key}: found {shown(value)}; allowed: reasons by scope, each a text"
-        elif key == "declared" and (scopes := [*blank_reasons(value)]):
+        elif key == "declared" and (
+            scopes := [
+                scope for scope, text in value.items() if isinstance(text, str) and not text.strip()
+            ]
+        ):
             yield key, f"{key}: found a blank reason for {', '.join(scopes)}; allowed: the reason"
-
-
-def blank_reasons(reasons: Mapping[str, object]) -> Iterator[str]:
-    """The keys of ``reasons`` whose text is empty or blank. Other values are ignored."""
-    for key, reason in reasons.items():
-        if isinstance(reason, str) and not reason.strip():
-            yield key
 
 
 def _are_texts(value: object) -> bool:

@@ -50,7 +50,7 @@ class Links:
         )
 
     def meets_brokers_of(self, links: Links) -> bool:
-        """True if brokers with these links and brokers with ``other`` links reach each other."""
+        """True if brokers with these links and brokers with ``links`` reach each other."""
         if not self.inter_broker or not links.inter_broker:
             return True
         # each connects to the listener in its own settings, which the other must have

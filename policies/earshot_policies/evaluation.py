@@ -34,7 +34,7 @@ def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
         return {key: part for key, part in parts.items() if part is not _MISSING}
     if isinstance(value, Sequence) and not isinstance(value, str):
         items = [_item(value, index, unknown) for index in range(len(value))]
-        return [part for part in items if part is not _MISSING]
+        return [item for item in items if item is not _MISSING]
     return value
 
 

@@ -76,8 +76,8 @@ class Evaluations:
                 self._workloads.evaluate_stack(),
             )
             self._outcome = StackEvaluation(
-                tuple(resource for one in results for resource in one.findings),
-                tuple(resource for one in results for resource in one.remarks),
+                tuple(finding for result in results for finding in result.findings),
+                tuple(remark for result in results for remark in result.remarks),
             )
         return self._outcome
 

@@ -70,7 +70,7 @@ def test_a_mounted_properties_file_counts(folder: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    "file", sorted(mistake.name for mistake in FILES.iterdir() if mistake.suffix != ".env")
+    "file", sorted(path.name for path in FILES.iterdir() if path.suffix != ".env")
 )
 def test_adopt_and_lint_name_the_same_mistakes(
     file: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

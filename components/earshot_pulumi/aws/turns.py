@@ -125,10 +125,10 @@ def _reason(node: int, machine: Machine | None, text: str) -> str:
 
 def _refusal(node: int, down: Mapping[int, str]) -> str:
     details = "".join(f"\n  - node {id}: {reason}" for id, reason in sorted(down.items()))
-    names = listed(sorted(down))
+    ids = listed(sorted(down))
     return (
-        f"node {node} would be restarted while node {names} is down:{details}\n"
-        f"  Bring node {names} back first: start its instance, or replace a lost one alone "
+        f"node {node} would be restarted while node {ids} is down:{details}\n"
+        f"  Bring node {ids} back first: start its instance, or replace a lost one alone "
         "(`pulumi up --refresh` with the settings of before). Where the cluster is down as a "
         "whole, `in_turn: false` changes all nodes at once"
     )
