@@ -35,6 +35,9 @@ def mapped(component: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 NODES = {"1": {"internal": "localhost"}}
 LISTENERS = [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}]
+WAIVERS = {
+    "names": {"waived": {"a.example": "why", "b.example": {"reason": "r", "until": "2027-01-31"}}}
+}
 
 
 @pytest.mark.parametrize("as_input", [lambda value: lambda: value, given_later])
@@ -56,6 +59,7 @@ LISTENERS = [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"]}]
             {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}},
             {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}},
         ),
+        ("Listeners", {"policy": WAIVERS}, {"policy": WAIVERS}),
         ("Listeners", {"nodes": {"1": {"logDir": "/a"}}}, {"nodes": {"1": {"log_dir": "/a"}}}),
     ],
 )
