@@ -9,7 +9,6 @@ from earshot.sources.kubernetes import read_manifest
 from earshot.yaml_document import read_yaml_documents
 from tests.rules.deployment_examples import observations
 
-FileOptions = list[tuple[str, str, str]]
 PROPERTIES = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@localhost:9093

@@ -88,6 +88,7 @@ def test_the_second_service_of_a_node_port(
         [service("a", PORT), service("b", "port: 9092, nodePort: 30002")],
         [service("a", PORT), service("b", "port: 9092")],
         [service("a", "port: 1, nodePort: 0"), service("b", "port: 1, nodePort: 0")],
+        # only TCP is checked, although Kubernetes refuses this one, too
         [service("a", PORT), service("b", f"{PORT}, protocol: UDP")],
         [service("a", PORT), service("a", PORT)],  # the second replaces the first
         [service("a", PORT), service("b", PORT, type="ClusterIP")],  # refused for another reason
@@ -99,5 +100,5 @@ def test_the_second_service_of_a_node_port(
         [kafka("'${CONFIGURATION}'")],
     ],
 )
-def test_node_ports_that_do_not_collide(resources: list[str]) -> None:
+def test_node_ports_without_a_finding(resources: list[str]) -> None:
     assert findings(*resources) == []

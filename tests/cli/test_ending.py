@@ -236,9 +236,7 @@ def work(most: int = 1000, seconds: float = 60.0) -> tuple[RunningCommand, list[
     return RunningCommand(report, time.monotonic() + seconds, lambda: most), reasons
 
 
-def test_results_are_reported_once_and_a_command_is_overdue_after_its_time_or_with_threads() -> (
-    None
-):
+def test_results_are_reported_once_and_a_command_becomes_overdue() -> None:
     command, reasons = work()
     assert (command.stop("terminated"), command.stop("late")) == (1, INCONCLUSIVE)
     assert reasons == ["terminated"]

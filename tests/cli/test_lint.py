@@ -267,21 +267,22 @@ def test_which_rules_count(options: str, rules: list[str], earshot: Earshot) -> 
 
 
 def test_mistakes_of_a_baseline_are_ignored(earshot: Earshot) -> None:
-    write("a.yml", "kafka KL003\nkafka KL006 # earshot: ignore=KL006 why")
+    write("a.yml", "kafka KL003\nkafka KL006 # earshot: ignore=KL006 why\nkafka KL017")
     assert earshot("lint a.yml --write-baseline b.json") == (
         0,
         (
             "a.yml (Compose file)\n\n"
             "a.yml:1:1: KL003 ignored: in the baseline\n"
-            "a.yml:2:1: KL006 ignored: why\n\n"
-            "1 file checked: 0 errors, 0 warnings, 2 ignored\n"
+            "a.yml:2:1: KL006 ignored: why\n"
+            "a.yml:3:1: KL017 ignored: in the baseline\n\n"
+            "1 file checked: 0 errors, 0 warnings, 3 ignored\n"
         ),
-        "written: b.json, 1 mistake\n",
+        "written: b.json, 2 mistakes\n",
     )
     write("a.yml", "\n\nkafka KL003\nkafka KL014")
     code, output, _ = earshot("lint . --baseline b.json --format json")
     assert (code, rules_in(output)) == (1, ["KL014"])
-    # both options bring it up to date
+    # both options bring it up to date: without a mistake that is fixed
     assert earshot("lint a.yml --baseline b.json --write-baseline b.json").code == 0
     rows = json.loads(Path("b.json").read_text())["mistakes"]
     assert [row["rule"] for row in rows] == ["KL003", "KL014"]
@@ -475,10 +476,9 @@ def test_help_teaches_with_examples(earshot: Earshot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "formats", "modules"),
+    ("formats", "modules"),
     [
         (
-            "a.yml",
             "text",
             (
                 "typer rich pydantic dns jinja2 asyncio ssl "
@@ -486,18 +486,16 @@ def test_help_teaches_with_examples(earshot: Earshot) -> None:
             ),
         ),
         (
-            "a.txt",
             "text json sarif junit markdown github",
             "pyspark py4j confluent_kafka pulumi jinja2 docker boto3",
         ),
     ],
 )
-def test_nothing_heavy_is_loaded(name: str, formats: str, modules: str) -> None:
-    write(name, FIXED)
+def test_nothing_heavy_is_loaded(formats: str, modules: str) -> None:
+    write("a.yml", FIXED)
     command = [sys.executable, "-c", LOADING, formats, modules]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert completed.stderr == ""
-    assert name != "a.yml" or completed.stdout == CLEAN
+    assert (completed.stderr, completed.stdout[: len(CLEAN)]) == ("", CLEAN)
 
 
 @pytest.mark.parametrize(

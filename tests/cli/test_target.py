@@ -52,7 +52,7 @@ def test_of_a_file_on_stdin(project: Project, monkeypatch: pytest.MonkeyPatch) -
     ("bootstrap", "addresses"),
     [
         ("a:1, [::1]:2,,", (Address("a", 1), Address("::1", 2))),
-        # names that no program of ours gives
+        # an underscore, as Compose writes it, and a trailing dot
         ("my_kafka:1,kafka.:2", (Address("my_kafka", 1), Address("kafka.", 2))),
     ],
 )

@@ -1,4 +1,4 @@
-"""`earshot validate` around the validation itself, for which a double is called here."""
+"""`earshot validate`, with a double of the validation itself."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -30,12 +30,18 @@ def scratch_cache(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def recorded(java: Path, *jars: Path) -> Path:
-    """The archive that a JVM with the options of a recording would have left."""
-    recording = archive.Recording(java, jars)
+def record_into(recording: archive.Recording | None) -> None:
+    """Writes the archive that a JVM with the options of ``recording`` would write."""
+    assert recording is not None
     (option,) = (it for it in recording.options if "ArchiveClassesAtExit" in it)
     Path(option.partition("=")[2]).touch()
     assert recording.keep()
+
+
+def recorded(java: Path, *jars: Path) -> Path:
+    """The folder of an archive that was just recorded."""
+    recording = archive.Recording(java, jars)
+    record_into(recording)
     return next(it.parent for it in recording.folder.parent.glob(f"*/{archive.FILE}"))
 
 
@@ -57,13 +63,6 @@ def test_what_a_jvm_recorded_is_in_the_options_of_the_next(java: Path, jar: Path
     assert archive.is_made(java, (jar,))
     assert used(java, jar) == folder / archive.FILE
     assert [it.name for it in folder.parent.glob(f"{archive.RECORDING}*")] == [], "nothing is left"
-
-
-def record_into(recording: archive.Recording | None) -> None:
-    """What a JVM leaves, and a process that keeps it."""
-    assert recording is not None
-    (recording.folder / archive.FILE).touch()
-    assert recording.keep()
 
 
 def test_each_kind_of_work_has_an_archive_of_its_own(java: Path, jar: Path) -> None:

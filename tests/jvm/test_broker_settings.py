@@ -111,7 +111,7 @@ def test_a_java_that_does_not_start_is_no_refusal_of_the_settings(tmp_path: Path
     assert str(error) == expected
 
 
-def test_a_silent_java_meets_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_java_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = tmp_path / "pid"
     java = java_double(tmp_path, f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
 

@@ -105,7 +105,7 @@ def test_the_release_file_is_read_before_the_command(tmp_path: Path) -> None:
     (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
     assert java_of(home).version == "21.0.2"
     (home / "release").write_text('IMPLEMENTOR="Someone"\n')
-    assert java_of(home).version == "17.0.1", "the command says it"
+    assert java_of(home).version == "17.0.1", "the command has it"
 
 
 def test_usual_places_come_last_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

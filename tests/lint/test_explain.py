@@ -137,7 +137,10 @@ services:
             "a file with clients, or with a published port",
         ),
         ("host", UNREAD, "the listeners of kafka are unknown", "app"),
-        ("idle", TEXT, "", "right, unsaid, secret, misled, afar, host"),
+        (
+            "idle", TEXT, "has this name, or its addresses are unknown",
+            "right, unsaid, secret, misled, afar, host",
+        ),
     ],
 )  # fmt: skip
 def test_a_file_without_the_client(

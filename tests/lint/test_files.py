@@ -71,7 +71,8 @@ def test_a_named_file_is_checked_whatever_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_which_files_are_checked(names: str, paths: str, expected: str) -> None:
     for name in names.split():
         write(name)
-    assert chosen(*paths.split()) == expected.split()
+    absolute = [str(Path(path).absolute()) for path in paths.split()]
+    assert chosen(*paths.split(), *absolute) == expected.split()
 
 
 @pytest.mark.parametrize("name", [".env", ".env.example", "kafka.env"])
@@ -130,6 +131,7 @@ def test_a_large_file_of_a_folder_is_passed_over() -> None:
 def test_some_folders_are_passed_over_on_every_level(folder: str, why: str) -> None:
     write(f"{folder}/a.yml")
     write(f"b/{folder}/deep/a.yml")
+    write("a.json")  # files of other names are not reported
     assert chosen(".") == []
     names = sorted((folder, f"b/{folder}"))
     reports = tuple(FileReport(name, "", unchecked=(why,)) for name in names)

@@ -77,6 +77,7 @@ class TestComments:
             ("  # earshot: ignore=KL006 why\na: b", 2, "why"),
             # several right above
             ("# earshot: ignore=KL006 why\n# another\n# earshot: ignore=KL014\na: b", 4, "why"),
+            ("# earshot: ignore=KL014 why\n# another\n# earshot: ignore=KL006\na: b", 4, NO_REASON),
             # not from further above
             ("# earshot: ignore=KL006 why\n\na: b", 3, ""),
             ("# earshot: ignore=KL006 why\nc: d\na: b", 3, ""),

@@ -186,6 +186,7 @@ def test_the_schema_of_strimzi_refuses_listeners_that_are_no_list(tmp_path: Path
     ("text", "problem"),
     [
         (pod("5"), "m.yaml: k, container b: env is no list"),
+        (pod("5").replace("metadata: {name: k}\n", ""), "m.yaml: Pod, container b: env is no list"),
         ("apiVersion: v1\nkind: Pod\n---\nmetadata: [kafka\n", "is no YAML; line 5"),
     ],
 )

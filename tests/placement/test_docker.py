@@ -207,7 +207,7 @@ def test_a_secured_node_is_told_of_files_and_of_no_secret(controllers: dict[str,
         assert trusted == {"/etc/kafka/secrets/ca.pem"}
         assert values["authorizer.class.name"].endswith("StandardAuthorizer")
         assert not [word for word in SECRETS if word in str(container.inputs(OWN_ID))]
-        assert [finding.inputs() for finding in container.mounts] == [
+        assert [mount.inputs() for mount in container.mounts] == [
             {
                 "volumeName": f"earshot-mine-{container.name}",
                 "containerPath": "/var/lib/kafka/data",

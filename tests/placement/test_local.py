@@ -48,7 +48,7 @@ def test_certificates_of_others_are_read_beside_the_project(tmp_path: Path) -> N
     root = made("CN=Root", now, authority=True, number=1)
     plain = plan_local(read_local(secured()), tmp_path)
     assert plain.certificates == {}
-    hosts = sorted({str(finding.host) for node in plain.plan.nodes for finding in node.listeners})
+    hosts = sorted({str(listener.host) for node in plain.plan.nodes for listener in node.listeners})
     node = made("CN=b1", now, root, hosts=hosts, number=2)
     (tmp_path / "certs").mkdir()
     (tmp_path / "certs" / "ca.pem").write_text(root.pem)

@@ -343,7 +343,7 @@ def test_packages_come_the_way_that_this_machine_gets_them(
         (TimeoutError("timed out"), "the engine failed: stopped answering (timed out)"),
     ],
 )
-def test_engine_fails_meanwhile(error: Exception, observed: str, machine: dict[str, str]) -> None:
+def test_a_build_fails(error: Exception, observed: str, machine: dict[str, str]) -> None:
     engine = BuilderDouble([{"stream": "Step 1/1 : RUN pip"}, error])
     assert raised(EarshotError, ensure_image, cast(Any, engine), "base").observed == observed
     assert engine.steps == ["built", "closed"]

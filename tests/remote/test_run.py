@@ -239,7 +239,7 @@ def test_what_is_known_of_an_interrupted_validation_is_a_report(world: World) ->
     assert {(cell.verdict, cell.reason) for cell in here} == {(Verdict.INCONCLUSIVE, "terminated")}
 
 
-def test_an_interrupt_ends_the_questions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_skips_other_places(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def there(

@@ -144,12 +144,15 @@ def test_listeners_of_a_broker_that_earshot_did_not_write(
     audience: Audience, change: dict[str, str | None], expected: list[tuple[str, ...]] | None
 ) -> None:
     plan = read(audience, **change)
-    assert (plan is None) is (expected is None)
-    for node in plan.nodes if plan else ():
-        assert (node.id, node.roles) == (1, (Role.BROKER,))
-        assert [
-            (str(it), str(it.protocol), it.bind_host, "+".join(it.scopes)) for it in node.listeners
-        ] == expected
+    if plan is None:
+        assert expected is None
+        return
+    (node,) = plan.nodes
+    assert (node.id, node.roles) == (1, (Role.BROKER,))
+    assert [
+        (str(listener), str(listener.protocol), listener.bind_host, "+".join(listener.scopes))
+        for listener in node.listeners
+    ] == expected
 
 
 def test_the_default_name_of_the_controller_s_listener() -> None:

@@ -8,13 +8,12 @@ from earshot.yaml_document import read_cloud_config
 
 
 def files_in(text: str) -> dict[str, Any]:
-    """The content of each file, by path; no files without the header of a cloud config."""
-    if not text.startswith(HEADER):
-        return {}
+    """The content of each file, by path."""
+    assert text.startswith(HEADER)
     document: Any = read_cloud_config(text, "user data")
     return {file["path"]: file["content"] for file in document["write_files"]}
 
 
 def properties_in(text: str) -> str:
-    """The content of `server.properties`, or an empty text."""
-    return str(files_in(text).get(PROPERTIES, ""))
+    """The content of `server.properties`; empty for another file, or no cloud config."""
+    return str(files_in(text).get(PROPERTIES, "")) if text.startswith(HEADER) else ""

@@ -58,7 +58,7 @@ def test_the_validator_may_do_no_more_than_a_validation_needs() -> None:
         (KafkaException(KafkaError(KafkaError._TIMED_OUT, "no broker")), "no broker"),
     ],
 )
-def test_unchanged_cluster(
+def test_a_cluster_that_cannot_be_changed_is_one_error(
     error: Exception | None, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "SECONDS", 0.01)
