@@ -147,8 +147,13 @@ def test_a_broker_that_swallows_api_versions_is_found_out(
 
     monkeypatch.setattr(asking, "VERSIONS_LIMIT", 0.3)
     monkeypatch.setattr(asking, "VERSIONS_PATIENCE", 0.2)
-    for versions, error in ((silence, "timeout"), (reply(b"\0\0"), None)):
-        with listening(kafka({18: versions})) as peer:
+    listed, known = reply(doubles.metadata({})), reply(b"\0\0")
+    for replies, error in (
+        ({18: silence, 3: listed}, "timeout"),
+        ({18: silence, 3: silence}, None),  # the broker itself is stuck
+        ({18: known}, None),
+    ):
+        with listening(kafka(replies)) as peer:
             failure = version_failure(peer_at(peer.address), Deadline(60))
             assert version_failure(peer_at(peer.address), Deadline(0.1)) is None
         assert (failure and failure.error) == error
