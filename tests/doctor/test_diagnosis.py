@@ -88,7 +88,7 @@ def test_javas_tls_refuses_an_underscore(host: str, error: str, text: str, kind:
     assert failed(facts) == (Stage.SECURITY, kind)
 
 
-def test_the_large_record_is_told() -> None:
+def test_the_large_record_is_shown() -> None:
     cell = diagnose(replace(HEALTHY, produced=replace(SENT, large=SENT)), "host")
     assert [result.detail for result in cell.stages[-2:]] == [
         "partition 0, led by broker 1, offset 0; and a record of 16,384 bytes",
