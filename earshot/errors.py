@@ -52,9 +52,9 @@ def without_users(text: str) -> str:
     """``text`` without the users and passwords before a host in it."""
     parts, end = [], 0
     for password in _PASSWORD.finditer(text):
-        start = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
-        rest = start.rstrip(_IN_A_NAME)
-        in_url, name = rest.endswith("//"), start[len(rest) :]
+        before = text[max(end, password.start() - _LONGEST_NAME) : password.start()]
+        rest = before.rstrip(_IN_A_NAME)
+        in_url, name = rest.endswith("//"), before[len(rest) :]
         name = name if in_url else name.lstrip(string.digits + ".-")
         if name or in_url:
             parts += [text[end : password.start() - len(name)], "***@"]

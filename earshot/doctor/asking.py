@@ -180,7 +180,10 @@ def _ask_again(
 
 
 def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:
-    """The failure of ApiVersions at ``peer``; None if it is answered, or nothing is known."""
+    """The failure of ApiVersions at ``peer``; None if it is answered, or nothing is known.
+
+    Nothing is known if ``peer`` does not answer a metadata request either.
+    """
     deadline = end.within(VERSIONS_LIMIT)
     if deadline.seconds < VERSIONS_PATIENCE:
         return None
@@ -189,7 +192,8 @@ def version_failure(peer: ReachableAddress, end: Deadline) -> Failure | None:
             try:
                 negotiate_versions(exchange)
             except ExchangeError as error:
-                return error.failure
+                is_known = answers_again(peer, end.within(VERSIONS_LIMIT))
+                return error.failure if is_known else None
     except ExchangeError:
         return None
     return None

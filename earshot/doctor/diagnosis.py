@@ -21,6 +21,7 @@ from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.reachability import TABLE as VANTAGES
 from earshot.validation.causes import FailedStage, explain
 from earshot.validation.client import Failure
+from earshot.validation.failure import refuses_parameter
 from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer
 from earshot.validation.result import Cell, StageResult
 from earshot.validation.terms import Stage, Verdict
@@ -260,7 +261,8 @@ def _obstacle(contact: Contact, facts: Observation) -> FailedStage | None:
     if error == "authentication" and facts.other_answer is not None:
         error = "lost-users"  # another broker accepts the same credentials
         observed += f"; {facts.other_answer.asked} accepts the same credentials"
-    if error == "tls" and "_" in target.address.host:
+    is_parameter = error == "tls" and refuses_parameter(security_failure.text)
+    if is_parameter and "_" in target.address.host:
         error = "underscore"  # Java's TLS refuses the name
     if isinstance(security_failure, OtherCertificate) and (
         other_ids := _brokers_of_certificate(security_failure, facts)

@@ -19,7 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    ThrottleEvent,
+    TopicPartition,
+)
 
 from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address
@@ -41,8 +49,9 @@ RECORD_PATIENCE: Final = 4.0
 machine may need them for a new topic, after the active controller has died."""
 LARGE_LOST: Final = "large-lost"
 """The error of a large record that did not pass, although small ones did."""
-LARGE_UNDECIDED: Final = "large-undecided"
-"""The error of a large record that did not pass in less than `RECORD_PATIENCE`."""
+UNDECIDED: Final = "undecided"
+"""The error of a record that did not pass because of the deadline or a quota: a large record in
+less than `RECORD_PATIENCE`, or a record that the broker delayed."""
 MAX_TIMED: Final = 4
 """The maximum number of timed records. Fewer are sent if one is acknowledged within `QUICK_MS`."""
 QUICK_MS: Final = 10.0
@@ -78,6 +87,22 @@ class Destination:
     headers: Mapping[str, str]
 
 
+class Delays(dict[str, float]):
+    """A `throttle_cb` that stores the longest delay (s) by a quota, by the broker's address."""
+
+    def __call__(self, event: ThrottleEvent) -> None:
+        address = event.broker_name.partition("/")[0]
+        self[address] = max(event.throttle_time, self.get(address, 0.0))
+
+    def explain(self, leader: Address, failure: Failure) -> Failure:
+        """``failure`` of a record to ``leader``; as undecided if a delay explains it."""
+        seconds = self.get(str(leader))
+        if not seconds or failure.error not in ("timeout", LARGE_LOST):
+            return failure
+        text = f"a quota of this user or client delays its requests ({seconds:.1f} s)"
+        return Failure(UNDECIDED, f"{text}: {failure.text}")
+
+
 def produce(
     values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], end: Deadline
 ) -> Iterator[tuple[int, SentRecord | Failure]]:
@@ -94,16 +119,26 @@ def produce(
     broker_errors = EachErrors(
         (destination.partition, Errors(destination.leader)) for destination in destinations
     )
+    delays = Delays()
     settings = {
         "acks": "all",
         "linger.ms": 0,
         "message.timeout.ms": max(100, int(limit * 1000)),
         "error_cb": broker_errors,
+        "throttle_cb": delays,
     }
     producer = Producer(dict(values) | settings)
     leaders = _leaders(producer, topic, limit / 2, end)
     open_deliveries = [
-        _Delivery(destination, topic, producer, broker_errors[destination.partition], patience, end)
+        _Delivery(
+            destination,
+            topic,
+            producer,
+            broker_errors[destination.partition],
+            delays,
+            patience,
+            end,
+        )
         for destination in destinations
     ]
     unsent_deliveries = list(open_deliveries)
@@ -141,6 +176,7 @@ class _Delivery:
     topic: str
     producer: Producer
     errors: Errors
+    delays: Delays
     patience: Deadline
     """The time limit of the small records, then that of the large one."""
     end: Deadline
@@ -151,8 +187,12 @@ class _Delivery:
 
     def result(self) -> SentRecord | Failure:
         """The quickest record, or the failure."""
-        if self.outcome is not None:
-            return self.outcome
+        outcome = self.outcome or self._timeout()
+        if isinstance(outcome, Failure):
+            return self.delays.explain(self.destination.leader, outcome)
+        return outcome
+
+    def _timeout(self) -> Failure:
         if self._is_large_sent:
             return large_failure("no acknowledgement", self.patience.seconds, self.errors.first())
         timeout = Failure("timeout", f"no acknowledgement within {self.patience.seconds:.1f} s")
@@ -240,7 +280,7 @@ def large_failure(observed: str, seconds: float, client_error: Failure | None) -
     reason = f" ({client_error.text})" if client_error is not None else ""
     if seconds < RECORD_PATIENCE:
         text = f"the deadline left {seconds:.1f} s for {record}: {observed}{reason}"
-        return Failure(LARGE_UNDECIDED, text)
+        return Failure(UNDECIDED, text)
     text = f"small records pass, {record} does not: {observed} within {seconds:.1f} s{reason}"
     return Failure(LARGE_LOST, text)
 
@@ -290,6 +330,7 @@ def consume(
     read_seconds: dict[int, float] = {}
     broker_errors = EachErrors((record.partition, Errors(leader)) for leader, record in records)
     failures: dict[int, Failure] = {}
+    delays = Delays()
     settings = {
         "group.id": GROUP,
         "enable.auto.commit": False,
@@ -300,6 +341,7 @@ def consume(
         "fetch.wait.max.ms": 20,
         "fetch.error.backoff.ms": 20,
         "error_cb": broker_errors,
+        "throttle_cb": delays,
     }
     start = time.monotonic()
     consumer = Consumer(dict(values) | settings)
@@ -337,11 +379,12 @@ def consume(
     finally:
         consumer.close()
     timeout = Failure("timeout", "the record did not come back in time")
+    leaders = {record.partition: leader for leader, record in records}
     for number in open_records:
         failure = failures.get(number) or broker_errors[number].first()
         if number in read_seconds and (failure is None or failure.error in UNANSWERED):
             failure = large_failure("it did not come back", patience[number].seconds, failure)
-        yield number, failure or timeout
+        yield number, delays.explain(leaders[number], failure or timeout)
 
 
 def _record_mismatch(message: Message, record: SentRecord, run: str) -> Failure | None:

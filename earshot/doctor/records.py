@@ -18,8 +18,8 @@ from earshot.doctor.asking import (
 )
 from earshot.doctor.exchange import (
     LARGE_LOST,
-    LARGE_UNDECIDED,
     RECORD_PATIENCE,
+    UNDECIDED,
     Destination,
 )
 from earshot.doctor.group_lookup import GroupLookups
@@ -214,7 +214,7 @@ def is_large_lost(outcome: object) -> bool:
 def cut_short(facts: Observation, failure: Failure, seconds_left: float) -> Observation | None:
     """``facts`` as inconclusive, if ``failure`` is a time-out and the record had fewer seconds
     (``seconds_left``) than `RECORD_PATIENCE`; else None."""
-    if failure.error == LARGE_UNDECIDED:
+    if failure.error == UNDECIDED:
         return replace(facts, inconclusive_reason=failure.text)
     if failure.error != "timeout" or seconds_left >= RECORD_PATIENCE:
         return None

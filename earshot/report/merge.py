@@ -92,8 +92,8 @@ def _latest(sources: Sequence[Source]) -> tuple[list[Report], list[str]]:
         if aware(source.report.started) - now > CLOCK_SKEW:
             # a copy of the same run has the same results
             copies = [kept for kept in same_vantage if kept.report.run == source.report.run]
-            if len(copies) < len(same_vantage):
-                notes.append(_future_note(source, same_vantage, now))
+            if others := [kept for kept in same_vantage if kept not in copies]:
+                notes.append(_future_note(source, others, now))
             same_vantage = copies
         for older in same_vantage:
             repeated_names = {name for name, _ in _standpoints(older.report) & standpoints}

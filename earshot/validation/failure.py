@@ -17,6 +17,15 @@ class Failure:
 
 def refuses_certificate(text: str) -> bool:
     """True if ``text`` (of OpenSSL) means that the server refused the client's certificate."""
-    lowered = text.lower().replace("_", " ")
     reasons = ("bad certificate", "certificate", "unknown ca", "unsupported certificate")
-    return any(f"alert {reason}" in lowered for reason in reasons)
+    return any(_has_alert(text, reason) for reason in reasons)
+
+
+def refuses_parameter(text: str) -> bool:
+    """True if ``text`` (of OpenSSL) means that the server refused a parameter of the handshake. For
+    Java, the name of a host may be one."""
+    return _has_alert(text, "illegal parameter")
+
+
+def _has_alert(text: str, reason: str) -> bool:
+    return f"alert {reason}" in text.lower().replace("_", " ")

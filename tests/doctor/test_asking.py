@@ -126,17 +126,21 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
         )
 
 
-def test_a_first_connection_that_is_closed_is_noted() -> None:
+@pytest.mark.parametrize("is_id_known", [True, False])
+def test_a_first_connection_that_is_closed_is_noted(is_id_known: bool) -> None:
     def serve(connection: socket.socket, peer: doubles.Peer) -> None:
         if peer.connections == 1:  # the probe's own connection is the first
             peer.connected()
         else:
-            kafka(broker(1, {1: peer.address}))(connection, peer)
+            replies = broker(1, {1: peer.address})
+            kafka(replies if is_id_known else {3: replies[3]})(connection, peer)
 
     with listening(serve) as peer:
         report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
     assert report.verdict is Verdict.PASS
-    assert report.notes[-1].startswith(f"1 of 6 connections to {peer.address} got no answer: ")
+    note = f"1 of 6 connections to {peer.address} got no answer: "
+    assert report.notes[-1].startswith(note) is is_id_known
+    assert is_id_known or "got no answer" not in str(report.notes)
 
 
 def test_a_broker_that_swallows_api_versions_is_found_out(
@@ -147,8 +151,13 @@ def test_a_broker_that_swallows_api_versions_is_found_out(
 
     monkeypatch.setattr(asking, "VERSIONS_LIMIT", 0.3)
     monkeypatch.setattr(asking, "VERSIONS_PATIENCE", 0.2)
-    for versions, error in ((silence, "timeout"), (reply(b"\0\0"), None)):
-        with listening(kafka({18: versions})) as peer:
+    listed, known = reply(doubles.metadata({})), reply(b"\0\0")
+    for replies, error in (
+        ({18: silence, 3: listed}, "timeout"),
+        ({18: silence, 3: silence}, None),  # the broker itself is stuck
+        ({18: known}, None),
+    ):
+        with listening(kafka(replies)) as peer:
             failure = version_failure(peer_at(peer.address), Deadline(60))
             assert version_failure(peer_at(peer.address), Deadline(0.1)) is None
         assert (failure and failure.error) == error

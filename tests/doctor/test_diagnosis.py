@@ -71,22 +71,24 @@ def test_all_is_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "error", "kind"),
+    ("host", "error", "text", "kind"),
     [
-        ("kafka_1.example.com", "tls", "underscore-name"),
-        ("kafka-1.example.com", "tls", "tls"),
-        ("kafka_1.example.com", "certificate-expired", "certificate-expired"),
+        ("kafka_1.example.com", "tls", "SSLV3_ALERT_ILLEGAL_PARAMETER", "underscore-name"),
+        ("kafka_1.example.com", "tls", "sslv3 alert illegal parameter", "underscore-name"),
+        ("kafka_1.example.com", "tls", "TLSV1_ALERT_PROTOCOL_VERSION", "tls"),
+        ("kafka-1.example.com", "tls", "SSLV3_ALERT_ILLEGAL_PARAMETER", "tls"),
+        ("kafka_1.example.com", "certificate-expired", "expired", "certificate-expired"),
     ],
 )
-def test_javas_tls_refuses_an_underscore(host: str, error: str, kind: str) -> None:
+def test_javas_tls_refuses_an_underscore(host: str, error: str, text: str, kind: str) -> None:
     target = replace(TARGET, protocol=Protocol.SSL, address=address(f"{host}:9092"))
-    failure = Failure(error, "TLSV1_ALERT_ILLEGAL_PARAMETER")
+    failure = Failure(error, text)
     contact = replace(REACHED, address=target.address, security=failure)
     facts = Observation(target, contact, cluster_id="C")
     assert failed(facts) == (Stage.SECURITY, kind)
 
 
-def test_the_large_record_is_told() -> None:
+def test_the_large_record_is_shown() -> None:
     cell = diagnose(replace(HEALTHY, produced=replace(SENT, large=SENT)), "host")
     assert [result.detail for result in cell.stages[-2:]] == [
         "partition 0, led by broker 1, offset 0; and a record of 16,384 bytes",

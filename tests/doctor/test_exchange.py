@@ -11,17 +11,19 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from earshot.doctor import exchange
+from earshot.doctor.asking import ReachableAddress, fetched
 from earshot.doctor.exchange import (
     LARGE_LOST,
     LARGE_PAYLOAD,
-    LARGE_UNDECIDED,
     PAYLOAD,
+    UNDECIDED,
     Destination,
 )
 from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address, read_address
 from earshot.validation.client import Failure, configuration
 from earshot.validation.deadline import Deadline
+from earshot.validation.wire import find_coordinator, negotiate_versions
 from tests.doubles.closed_port import closed_port
 
 RUN = "0a1b2c3d"
@@ -249,22 +251,67 @@ class LargeDouble(SlowDouble):
             time.sleep(0.01)
 
 
+NOT_PASSED = "small records pass, a record of 16,384 bytes does not: {} within 0.2 s"
+LEFT = "the deadline left 0.0 s for a record of 16,384 bytes: no acknowledgement"
+
+
 @pytest.mark.parametrize(
-    ("limit", "deadline", "error", "text"),
+    ("limit", "deadline", "failure"),
     [
-        (0.05, 60.0, LARGE_LOST, "small records pass, a record of 16,384 bytes does not: no "),
-        (60.0, 0.05, LARGE_UNDECIDED, "the deadline left 0.0 s for a record of 16,384 bytes: no "),
+        (0.2, 60.0, Failure(LARGE_LOST, NOT_PASSED.format("no acknowledgement"))),
+        (60.0, 0.05, Failure(UNDECIDED, LEFT)),
     ],
 )
 def test_a_large_record_without_an_acknowledgement_fails(
-    limit: float, deadline: float, error: str, text: str, monkeypatch: pytest.MonkeyPatch
+    limit: float, deadline: float, failure: Failure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A path that carries small packets and swallows large ones."""
     monkeypatch.setattr(exchange, "LARGE_LIMIT", limit)
     monkeypatch.setattr(exchange, "RECORD_PATIENCE", limit if limit < 1 else 4.0)
-    outcome = produced(LargeDouble, monkeypatch, Deadline(deadline))
+    assert produced(LargeDouble, monkeypatch, Deadline(deadline)) == failure
+
+
+def test_the_clients_error_explains_a_lost_large_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = KafkaError(KafkaError._TRANSPORT, "b:9092/1: Connection refused")
+
+    class Explaining(LargeDouble):
+        error = KafkaError._MSG_TIMED_OUT
+
+        def __init__(self, values: dict[str, Any]) -> None:
+            super().__init__(values)
+            values["error_cb"](refused)
+
+    outcome = produced(Explaining, monkeypatch)
+    assert isinstance(outcome, Failure) and outcome.error == LARGE_LOST
+    assert outcome.text.endswith(" (b:9092/1: Connection refused)")
+
+
+@pytest.mark.parametrize(
+    ("broker", "error", "reason"),
+    [
+        (
+            "b:9092/3",
+            UNDECIDED,
+            "a quota of this user or client delays its requests (2.5 s): small ",
+        ),
+        ("other:9092/3", LARGE_LOST, "small records pass"),
+    ],
+)
+def test_a_record_that_a_quota_delays_proves_nothing(
+    broker: str, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Delayed(LargeDouble):
+        error = KafkaError._MSG_TIMED_OUT
+
+        def __init__(self, values: dict[str, Any]) -> None:
+            super().__init__(values)
+            for seconds in (0.5, 2.5, 1.5):
+                event = SimpleNamespace(broker_name=broker, throttle_time=seconds)
+                values["throttle_cb"](event)
+
+    outcome = produced(Delayed, monkeypatch)
     assert isinstance(outcome, Failure)
-    assert outcome.error == error and outcome.text.startswith(text)
+    assert outcome.error == error and outcome.text.startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -303,23 +350,28 @@ def test_a_large_record_that_the_client_refuses_is_not_needed(
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
-    [({"checksum": 1}, "corrupt"), ({"offset": 10**6}, LARGE_LOST)],
+    ("change", "error", "text"),
+    [
+        ({"checksum": 1}, "corrupt", "checksum "),
+        ({"offset": 10**6}, LARGE_LOST, NOT_PASSED.format("it did not come back")),
+    ],
 )
 def test_the_large_record_is_read_too(
     change: dict[str, Any],
     error: str,
+    text: str,
     values: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topic = f"large-{error}"
     sent = one_sent(values, topic)
     assert sent.large is not None
-    monkeypatch.setattr(exchange, "LARGE_LIMIT", 0.5)
-    monkeypatch.setattr(exchange, "RECORD_PATIENCE", 0.4)
+    monkeypatch.setattr(exchange, "LARGE_LIMIT", 0.2)
+    monkeypatch.setattr(exchange, "RECORD_PATIENCE", 0.1)
     record = replace(sent, large=replace(sent.large, **change))
     outcome = read_back(values, topic, record)[0]
-    assert isinstance(outcome, Failure) and outcome.error == error
+    assert isinstance(outcome, Failure)
+    assert outcome.error == error and outcome.text.startswith(text)
 
 
 class LatecomerDouble:
@@ -343,6 +395,50 @@ class LatecomerDouble:
         pass
 
 
+def test_the_reading_of_the_large_record_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def message(offset: int) -> object:
+        return SimpleNamespace(
+            error=lambda: None,
+            partition=lambda: 0,
+            offset=lambda: offset,
+            headers=lambda: [("run", RUN.encode())],
+            value=lambda: b"",
+        )
+
+    class Reading(LatecomerDouble):
+        def __init__(self, values: object) -> None:
+            self._offsets = iter(range(3))
+
+        def poll(self, seconds: float) -> object:
+            offset = next(self._offsets)
+            time.sleep(0.3 * offset)
+            return message(offset)
+
+    monkeypatch.setattr(exchange, "Consumer", Reading)
+    record = SentRecord(0, 0, 1.0, 0, large=SentRecord(0, 2, 0.0, 0))
+    ((_, seconds),) = exchange.consume({}, "t", [(Address("b", 1), record)], RUN, Deadline(60))
+    assert isinstance(seconds, float) and seconds < 0.3
+
+
+def test_own_requests_are_those_of_clients(values: dict[str, object], bootstrap: str) -> None:
+    sent = one_sent(values, "fetched")
+    assert sent.large is not None
+    batches: list[bytes] = []
+    for number in range(3):
+        peer = ReachableAddress(address(bootstrap, number), ("127.0.0.1",), None, None)
+        with peer.connect_again(0, Deadline(60)) as connection:
+            negotiate_versions(connection)
+        with peer.connect_again(0, Deadline(60)) as connection:
+            assert find_coordinator(connection, "group") == 0
+        batches += [
+            fetched(peer, "fetched", 0, offset, Deadline(60))
+            for offset in (sent.offset, sent.large.offset)
+        ]
+    small, large = filter(None, batches)  # of the leader
+    assert str(sent.checksum).encode() in small
+    assert str(sent.large.checksum).encode() in large and len(large) > LARGE_PAYLOAD
+
+
 @pytest.mark.parametrize(
     ("partition", "words"),
     [(None, ("authorization", "authorization")), (1, ("timeout", "authorization"))],
@@ -360,6 +456,56 @@ def test_what_keeps_a_record_back_is_told_of_its_own_partition(
     places = [(Address("b", 9092), SentRecord(it, 0, 1.0, 0)) for it in (0, 1)]
     back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
     assert tuple(it.error for it in back.values() if isinstance(it, Failure)) == words
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "authorization"),
+        (KafkaError._TIMED_OUT, UNDECIDED),
+    ],
+)
+def test_an_error_after_the_small_record_is_reported(
+    code: int, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SimpleNamespace(
+        error=lambda: None,
+        partition=lambda: 0,
+        headers=lambda: [("run", RUN.encode())],
+        value=lambda: b"",
+    )
+
+    class Interrupted(LatecomerDouble):
+        CODES = ((code, 0),)
+
+        def poll(self, seconds: float) -> object:
+            nonlocal small
+            message, small = small, None
+            return message or super().poll(seconds)
+
+    monkeypatch.setattr(exchange, "Consumer", Interrupted)
+    record = SentRecord(0, 0, 1.0, 0, large=SentRecord(0, 1, 0.0, 0))
+    places = [(Address("b", 9092), record)]
+    ((_, failure),) = exchange.consume({}, "t", places, RUN, Deadline(0.1))
+    assert isinstance(failure, Failure) and failure.error == error
+
+
+def test_reading_that_a_quota_delays_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Delayed(LatecomerDouble):
+        def __init__(self, values: dict[str, Any]) -> None:
+            super().__init__(values)
+            values["throttle_cb"](SimpleNamespace(broker_name="b:9092/1", throttle_time=2.5))
+
+    monkeypatch.setattr(exchange, "Consumer", Delayed)
+    places = [(Address(host, 9092), SentRecord(id, 0, 1.0, 0)) for id, host in enumerate("bc")]
+    back = dict(exchange.consume({}, "t", places, RUN, Deadline(0.1)))
+    late = "the record did not come back in time"
+    assert back == {
+        0: Failure(
+            UNDECIDED, f"a quota of this user or client delays its requests (2.5 s): {late}"
+        ),
+        1: Failure("timeout", late),
+    }
 
 
 def test_the_consumers_group_keeps_no_record_back(monkeypatch: pytest.MonkeyPatch) -> None:

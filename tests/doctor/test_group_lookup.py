@@ -7,7 +7,7 @@ import pytest
 
 from earshot.doctor import group_lookup
 from earshot.doctor.asking import ReachableAddress
-from earshot.doctor.group_lookup import GroupLookups, failed_lookup, group_notes
+from earshot.doctor.group_lookup import GroupLookups, group_notes
 from earshot.listeners.address import Address
 from earshot.validation.deadline import Deadline
 from tests.doubles.peer import Reply, kafka, listening, reply, text
@@ -71,8 +71,25 @@ def test_a_lookup_that_fails_for_good_has_a_reason(
 def test_a_lookup_that_the_deadline_cut_short_proves_nothing() -> None:
     assert lookup_at({10: coordinator(15)}, Deadline(0.3)) == ""
     stopped = Deadline(60)
-    stopped.stop.set()
-    assert failed_lookup(ReachableAddress(Address("b", 1), ("::1",), None, None), stopped) == ""
+
+    def stop(connection: socket.socket, request: bytes) -> None:
+        stopped.stop.set()
+        coordinator(15)(connection, request)
+
+    assert lookup_at({10: stop}, stopped) == ""
+
+
+def test_lookups_are_bounded_and_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups: list[tuple[ReachableAddress, Deadline]] = []
+    monkeypatch.setattr(group_lookup, "MOST_LOOKUPS", 2)
+    monkeypatch.setattr(group_lookup, "failed_lookup", lambda *given: lookups.append(given) or "")
+    peers = [ReachableAddress(Address("b", id), ("::1",), None, None) for id in (1, 2, 3)]
+    group_lookups = GroupLookups(Deadline(60))
+    group_lookups.start(peers[:1])
+    group_lookups.start(peers[1:])
+    assert group_lookups.notes() == []
+    assert {peer.address for peer, _ in lookups} == {peers[0].address, peers[1].address}
+    assert lookups[0][1] is lookups[1][1]
 
 
 def test_one_note_names_all_addresses() -> None:

@@ -11,7 +11,7 @@ import pytest
 from earshot.doctor import exchange, group_lookup, records
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.diagnosis import diagnose
-from earshot.doctor.exchange import LARGE_LOST, LARGE_UNDECIDED, RECORD_PATIENCE, Destination
+from earshot.doctor.exchange import LARGE_LOST, RECORD_PATIENCE, UNDECIDED, Destination
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.records import Records, cut_short
 from earshot.listeners.address import Address
@@ -187,18 +187,19 @@ def test_a_lost_large_record_is_the_paths_only_if_small_requests_are_still_answe
 @pytest.mark.parametrize(
     ("reason", "error", "returned", "passes"),
     [
-        ("no answer", "timeout", b"7 and 8", True),
-        ("no answer", LARGE_LOST, b"7 and 8", True),
-        ("no answer", LARGE_LOST, b"7", False),
-        ("", LARGE_LOST, b"7 and 8", True),
-        ("", LARGE_LOST, b"7", False),
-        ("", "timeout", b"7 and 8", False),
+        ("no answer", "timeout", {1: b"7", 2: b"8"}, True),
+        ("no answer", "corrupt", {1: b"7", 2: b"8"}, False),
+        ("no answer", LARGE_LOST, {1: b"7", 2: b"8"}, True),
+        ("no answer", LARGE_LOST, {1: b"7", 2: b"7"}, False),
+        ("", LARGE_LOST, {1: b"7", 2: b"8"}, True),
+        ("", LARGE_LOST, {1: b"7", 2: b"7"}, False),
+        ("", "timeout", {1: b"7", 2: b"8"}, False),
     ],
 )
 def test_a_lookup_that_hangs_keeps_no_record_back(
     reason: str,
     error: str,
-    returned: bytes,
+    returned: Mapping[int, bytes],
     passes: bool,
     done: Done,
     slow: threading.Event,
@@ -209,7 +210,9 @@ def test_a_lookup_that_hangs_keeps_no_record_back(
     monkeypatch.setattr(exchange, "produce", lambda *given: iter([(10, sent)]))
     monkeypatch.setattr(exchange, "consume", lambda *given: iter([(10, Failure(error, "x"))]))
     monkeypatch.setattr(group_lookup, "failed_lookup", lambda peer, end: reason)
-    monkeypatch.setattr(records, "fetched", lambda *given: returned)
+    monkeypatch.setattr(
+        records, "fetched", lambda peer, topic, partition, offset, end: returned[offset]
+    )
     monkeypatch.setattr(records, "answers_again", lambda *given: True)
     cell = replace(FOUR[0], peer=PEER, answering_brokers=AnsweringBrokers((1,)))
     run = Records("t", {1: 10}, "0a1b2c3d", {}, Deadline(60))
@@ -237,7 +240,7 @@ def test_a_mistake_of_ours_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) ->
         ("timeout", RECORD_PATIENCE, None),
         ("authorization", 0.3, None),
         (LARGE_LOST, 0.3, None),
-        (LARGE_UNDECIDED, 9.0, "none came"),
+        (UNDECIDED, 9.0, "none came"),
     ],
 )
 def test_a_record_without_time_blames_no_broker(error: str, given: float, late: str | None) -> None:

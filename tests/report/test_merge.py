@@ -126,6 +126,11 @@ def test_a_start_in_the_future_counts_within_minutes_and_at_another_vantage() ->
 def test_a_copy_of_a_report_from_the_future_counts_once() -> None:
     report = seen_from("host", "laptop", started=datetime.now(UTC) + timedelta(days=1))
     assert len(merged(report, report).cells) == len(report.cells)
+    past = seen_from("host", "laptop", run="past")
+    whole = merged(past, report, report)
+    assert len(whole.cells) == 2 * len(report.cells)
+    notes = [note for note in whole.notes if "does not replace" in note]
+    assert len(notes) == 2 and all("replace a from the same vantage" in note for note in notes)
 
 
 def test_a_later_report_of_one_vantage_leaves_the_others_of_a_report() -> None:

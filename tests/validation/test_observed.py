@@ -163,9 +163,9 @@ def test_a_name_with_an_underscore_that_works_passes() -> None:
 
 @pytest.mark.parametrize("host", OFTEN)
 def test_this_machine_looks_up_any_text(host: str) -> None:
-    lookup = resolve([host, f"{host}\0", "\ud800"], 5)
-    assert set(lookup) == {host, f"{host}\0", "\ud800"}
-    assert not lookup[f"{host}\0"].ok and not lookup["\ud800"].ok
+    lookups = resolve([host, f"{host}\0", "\ud800"], 5)
+    assert set(lookups) == {host, f"{host}\0", "\ud800"}
+    assert not lookups[f"{host}\0"].ok and not lookups["\ud800"].ok
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536, 99999, 2**31 - 1])
@@ -173,7 +173,7 @@ def test_a_port_that_is_none_is_not_tried(port: int) -> None:
     """The C library would try 34463 for 99999."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         lookup = Lookup("localhost", "test", Diagnosis.OK, ("127.0.0.1",))
-        for number in (port, (server.getsockname()[1] + 65536)):
+        for number in (port, server.getsockname()[1] + 65536):
             contact = reach(Address("localhost", number), lookup)
             assert [attempt.error for attempt in contact.attempts] == ["no-port"]
             assert not contact.connected
