@@ -270,6 +270,26 @@ def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
 SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
 
 
+def test_keys_are_those_of_each_node_and_users_log_in_to_each_broker(engine: Engine) -> None:
+    """A cluster of one broker has all its inputs in test_registrations."""
+    deployed(brokers=2, security=SECURITY)
+    for id in (1, 2):
+        container, keys = engine.of(CONTAINER)[f"broker-{id}"], engine.of(KEYS)[f"broker-{id}"]
+        assert container.depends_on(keys)
+        own = (keys.inputs["store"], keys.inputs["certificate"])
+        assert own == (f"node-{id}", f"print of node-{id}")
+        mounted = [volume["volumeName"] for volume in container.inputs["volumes"]]
+        assert mounted == [f"earshot-s-kafka-{id}", f"earshot-s-kafka-{id}_keys"]
+        assert keys.inputs["volume"] == mounted[1]
+    (users,) = engine.of(USERS).values()
+    assert users.inputs["brokers"] == {"1": "kafka-1:19092", "2": "kafka-2:19092"}
+    assert {(it["broker"], it["listener"], it["address"]) for it in users.inputs["logins"]} == {
+        (id, name, f"kafka-{id}:{port}")
+        for id in (1, 2)
+        for name, port in (("HOST", 9092), ("EXTERNAL", 39092))
+    }
+
+
 def test_certificates_of_others_are_shown_to_the_gate(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
