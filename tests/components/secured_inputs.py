@@ -7,7 +7,7 @@ import pytest
 
 
 def cluster_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of the cluster of stack `s`, below a project that is the current folder; it is not there."""
+    """The folder, yet to be created, of stack `s` in a project that is the working directory."""
     (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path / ".earshot" / "stacks" / "s" / "kafka"

@@ -206,7 +206,7 @@ def _fits(trace: Trace, arrivals: set[str], greeted: set[str], tried: Tried) -> 
 
 
 def _resolved(running: Running, view: View, place: str, trace: Trace, tried: Tried) -> bool | None:
-    """Whether the name differs from the model's prediction; None if unknown."""
+    """True if the name does not resolve as the model predicts; None if unknown."""
     first, host = worst(it for it in trace.hops if it.stage is Stage.RESOLVE), trace.address.host
     if first is Answer.UNKNOWN or host == NODE:
         return None

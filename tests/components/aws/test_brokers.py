@@ -144,7 +144,7 @@ def of_type(type: str, **rest: Any) -> dict[str, Any]:
 
 
 def broker_inputs(**settings: Any) -> tuple[Any, ...]:
-    """Of broker 1: its incarnation, the turn's wish, the awaited node, and what replaces it."""
+    """Broker 1: incarnation, input `wanted` of its turn, awaited nodes, causes of a replacement."""
     incarnations: dict[str, str] = {}
 
     def look(cluster: AwsBrokers) -> pulumi.Output[None]:
@@ -173,8 +173,8 @@ def broker_inputs(**settings: Any) -> tuple[Any, ...]:
 def test_a_change_that_stops_an_instance_changes_its_incarnation_and_wait(
     settings: dict[str, Any], restarts: bool, replaces: bool
 ) -> None:
-    """A restart in place does, as a replacement by other user data, or by what EC2 cannot change in
-    place."""
+    """The instance is restarted in place, or replaced for other user data or hardware that EC2
+    cannot change in place."""
     old, new = broker_inputs(), broker_inputs(**settings)
     assert (old[0] != new[0]) is (old[1] != new[1]) is restarts
     assert old[2] != new[2] or not restarts, "it is waited for"

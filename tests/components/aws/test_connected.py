@@ -61,8 +61,8 @@ def test_a_zone_that_is_not_associated_is_refused_and_routes_are_not_known() -> 
     (first,) = (it for it in findings(spec, plan_aws(spec)) if it.listener)
     assert first.state is FindingState.VIOLATED, "in a preview that knows no record yet, too"
     assert "do not resolve names of kafka.example.com" in first.observed
-    by_state = {it.state: it for it in findings(spec)}
-    refused, unknown = by_state[FindingState.VIOLATED], by_state[FindingState.UNKNOWN]
+    unknown, refused = findings(spec)
+    assert (unknown.state, refused.state) == (FindingState.UNKNOWN, FindingState.VIOLATED)
     assert "is not associated with it" in refused.observed
     assert "connected.analytics.associate: true" in refused.remedy
     assert unknown.observed.startswith("whether routes lead to vpc-0123abcd (analytics) and back")

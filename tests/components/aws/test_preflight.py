@@ -23,7 +23,7 @@ def props(**changes: Any) -> dict[str, Any]:
 
 
 class Doubles:
-    """Of Kafka's parser and of the archive's server."""
+    """Doubles of Kafka's parser and of the archive's server."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.nodes: list[list[int]] = []

@@ -58,7 +58,9 @@ def test_brokers_stay_in_their_place_and_new_ones_follow_listeners_or_the_file(
     settings: dict[str, Any], place: Any, is_public: bool
 ) -> None:
     """Also if the last external listener is removed. Behind a balancer they are private."""
-    spec = placed(read_aws(**settings), Remembered(place=place))
+    configured = read_aws(**settings)
+    spec = placed(configured, Remembered(place=place))
+    assert place or spec is configured
     assert spec.public is spec.is_public(1) is is_public
     if place == "public" and not settings:
         assert spec.place == "public" and not spec.external

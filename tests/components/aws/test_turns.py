@@ -48,7 +48,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def props(data: str, node: int = 1, **changes: Any) -> dict[str, Any]:
-    """As a provider receives them: every number is a float. ``data`` stands for user data."""
+    """As a provider receives them: every number is a float. ``data`` is the user data."""
     others = [{**it, "node": float(it["node"])} for it in others_of(STACK, NAMES, node)]
     wanted = {"node": float(node), "wanted": [data, "m7g.large", ""], "root_gib": 16.0}
     stack = {"stack": STACK, "region": "eu-central-1", "settings": CONFIG}
@@ -92,10 +92,10 @@ def test_while_another_is_down_none_is_touched(
     elif machine is not ...:
         world.machines["mine-broker-3"] = machine
     world.reports[THREE.parameter] = text
-    text = refusal(OLD, NEW)
-    assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in text
-    assert "`in_turn: false` changes all nodes at once" in text
-    assert refusal({}, NEW) == text, "also where an earlier release remembered no turn"
+    message = refusal(OLD, NEW)
+    assert "node 1 would be restarted while node 3 is down:\n  - node 3: " + reason in message
+    assert "`in_turn: false` changes all nodes at once" in message
+    assert refusal({}, NEW) == message, "also where an earlier release remembered no turn"
 
 
 def test_another_root_volume_is_a_change_too(world: SimpleNamespace) -> None:

@@ -9,6 +9,7 @@ import pytest
 from earshot_pulumi import driver
 
 from tests.components.docker.container_engine import ContainerEngine
+from tests.components.secured_inputs import cluster_folder
 
 Connect = Callable[[Any], None]
 
@@ -16,9 +17,7 @@ Connect = Callable[[Any], None]
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the cluster of stack `s`, in a project that is the working directory."""
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    return cluster_folder(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def node_container(
 
 
 class ContainerEngine:
-    """The engine of brokers, which records what it is told to do."""
+    """An engine with the containers of brokers; ``calls`` has the changes in their order."""
 
     def __init__(self, *ids: int) -> None:
         self.containers = {f"id-{id}": node_container(f"id-{id}", id) for id in ids}
@@ -92,14 +92,14 @@ class ContainerEngine:
             {
                 "Id": container["Id"],
                 "Names": [container["Name"]],
-                "Labels": own,
+                "Labels": marks,
                 "State": _status(container["State"]),
                 "Image": "kafka",
                 "Ports": None,
             }
             for container in self.containers.values()
-            for own in [container["Config"]["Labels"]]
-            if not key or (key in own and own[key] == (value or own[key]))
+            for marks in [container["Config"]["Labels"]]
+            if not key or (key in marks and value in ("", marks[key]))
         ]
 
     def _logs(
@@ -128,7 +128,7 @@ class ContainerEngine:
 
     def _create(self, config: dict[str, Any], name: str) -> dict[str, str]:
         id = f"again-{name}"
-        self.add(id, 1, name=name).update(
+        self.add(id, int(config["Labels"][labels.NODE]), name=name).update(
             {
                 "Config": {key: config[key] for key in ("Env", "Labels")},
                 "HostConfig": config["HostConfig"],
@@ -143,7 +143,7 @@ class ContainerEngine:
 
 
 def _status(state: dict[str, Any]) -> str:
-    """The state in one word, as an engine lists it."""
+    """The word that an engine's list has for a state."""
     for key in ("Paused", "Restarting", "Running"):
         if state[key]:
             return key.lower()

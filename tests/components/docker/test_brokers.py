@@ -83,11 +83,7 @@ class Engine(engine_double.Engine):
     def chain(self) -> list[str]:
         """Containers and readinesses, in the order of registration."""
         short = {CONTAINER: "run", READY: "ready"}
-        return [
-            f"{short[resource.type]} {resource.name}"
-            for resource in self.seen
-            if resource.type in short
-        ]
+        return [f"{short[it.type]} {it.name}" for it in self.seen if it.type in short]
 
 
 @pytest.fixture
@@ -176,7 +172,7 @@ def test_one_node_after_the_other_then_the_whole(engine: Engine) -> None:
     assert ready["cluster"].depends_on(ready["broker-3"])
     assert all(resource.request.deleteBeforeReplace for resource in containers.values())
     whole = ready["cluster"].inputs
-    assert whole["whole"] and [resource["container"] for resource in whole["nodes"]] == [
+    assert whole["whole"] and [node["container"] for node in whole["nodes"]] == [
         f"id of broker-{id}" for id in (1, 2, 3)
     ]
     assert whole["incarnations"] == {str(id): f"incarnation of broker-{id}" for id in (1, 2, 3)}
@@ -219,8 +215,8 @@ def test_controllers_come_after_brokers_and_are_asked_by_way_of_them(engine: Eng
     (node,) = ready["nodes"]
     assert (node["place"]["broker"], node["place"]["voter"]) == (False, True)
     assert node["place"]["door"]["host"] == "controller-10001", "the name that it is bound to"
-    assert [resource["name"] for resource in ready["tellers"]] == ["kafka-1"]
-    assert [int(resource["node_id"]) for resource in ready["voters"]] == [10001, 10002, 10003]
+    assert [teller["name"] for teller in ready["tellers"]] == ["kafka-1"]
+    assert [int(voter["node_id"]) for voter in ready["voters"]] == [10001, 10002, 10003]
 
 
 def test_few_brokers_are_asked_about_one_node_and_all_about_the_cluster(engine: Engine) -> None:
@@ -266,12 +262,32 @@ def test_without_a_gate_it_says_so_and_goes_on(engine: Engine) -> None:
 def test_the_template_is_deployed_as_it_stands(engine: Engine) -> None:
     spec = Project(ROOT).read_cluster("docker")
     assert isinstance(spec, DockerSpec)
-    assert [resource.name for resource in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
+    assert [listener.name for listener in spec.listeners] == ["INTERNAL", "HOST", "EXTERNAL"]
     deployed(**spec.model_dump(exclude={"placement"}, exclude_unset=True))
     assert list(engine.of(CONTAINER)) == ["broker-1", "broker-2", "broker-3"]
 
 
 SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
+
+
+def test_keys_are_those_of_each_node_and_users_log_in_to_each_broker(engine: Engine) -> None:
+    """A cluster of one broker has all its inputs in test_registrations."""
+    deployed(brokers=2, security=SECURITY)
+    for id in (1, 2):
+        container, keys = engine.of(CONTAINER)[f"broker-{id}"], engine.of(KEYS)[f"broker-{id}"]
+        assert container.depends_on(keys)
+        own = (keys.inputs["store"], keys.inputs["certificate"])
+        assert own == (f"node-{id}", f"print of node-{id}")
+        mounted = [volume["volumeName"] for volume in container.inputs["volumes"]]
+        assert mounted == [f"earshot-s-kafka-{id}", f"earshot-s-kafka-{id}_keys"]
+        assert keys.inputs["volume"] == mounted[1]
+    (users,) = engine.of(USERS).values()
+    assert users.inputs["brokers"] == {"1": "kafka-1:19092", "2": "kafka-2:19092"}
+    assert {(it["broker"], it["listener"], it["address"]) for it in users.inputs["logins"]} == {
+        (id, name, f"kafka-{id}:{port}")
+        for id in (1, 2)
+        for name, port in (("HOST", 9092), ("EXTERNAL", 39092))
+    }
 
 
 def test_certificates_of_others_are_shown_to_the_gate(

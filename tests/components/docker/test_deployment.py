@@ -83,10 +83,8 @@ def test_a_step_is_begun_before_a_container_and_over_after_the_proof(
         assert f"INTERNAL://kafka-{id}:19092" in listeners
         assert f"REPL://kafka-{id}:19192" in listeners
     preflight = engine.of(PREFLIGHT)["s"].inputs
-    assert (
-        preflight["last"]["inter_broker"] == "REPL"
-        and preflight["plan"]["inter_broker"] == "INTERNAL"
-    )
+    assert preflight["last"]["inter_broker"] == "REPL"
+    assert preflight["plan"]["inter_broker"] == "INTERNAL"
     assert preflight["remove"] == "unused"
 
 

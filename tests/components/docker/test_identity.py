@@ -23,7 +23,7 @@ STACK = target_stack(brokers=2)
 
 
 class Ground:
-    """The checkout's folder, and the objects that the engines have, in place of engines."""
+    """The folder of a checkout, and the objects on its engines, without engines."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -123,7 +123,9 @@ def test_a_stack_that_an_earlier_release_deployed_from_here_keeps_its_id(
         for volume in everything(STACK).volumes
     ]
     ground.objects = EngineObjects(volumes=tuple(unmarked))
-    assert f"`cluster_id: {of_stack_name('s')}`" in ground.checked({})[1], "of whom is it?"
+    assert f"`cluster_id: {of_stack_name('s')}`" in ground.checked({})[1], (
+        "no evidence whose data it is"
+    )
     (ground.folder / file).write_text("{}")
     assert ground.checked({}) == (of_stack_name("s"), "")
 

@@ -113,14 +113,14 @@ def test_edges_grow_with_the_brokers_and_not_with_brokers_times_hosts() -> None:
 def test_the_search_for_cycles_visits_as_many_resources_for_each_broker(
     searched: list[int],
 ) -> None:
-    """Nearly: the order of registrations varies. With chains it grew by several for each broker."""
+    """The order of registrations makes a small difference; a chain adds several for each broker."""
     visits = {}
     for brokers in (FEW, 4 * FEW):
         searched.clear()
         registered(brokers)
         visits[brokers] = sum(searched) / brokers
     few, many = visits.values()
-    assert many < few + FEW, "the chain of nodes is not searched for each of them"
+    assert many < few + 10, "the chain of nodes is not searched for each of them"
 
 
 def test_no_broker_is_touched_before_all_hosts_the_gate_and_the_broker_before_it() -> None:

@@ -204,7 +204,7 @@ def test_kafka_reads_the_settings_of_the_last_step_before_the_first(containers: 
 
 
 class EngineDouble:
-    """Records what it is told to do with its containers, networks, volumes and images."""
+    """Records the calls for its containers, networks, volumes and images."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -310,9 +310,11 @@ def test_only_the_gate_s_digest_is_no_change(engine: EngineDouble) -> None:
 
 
 def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
-    engine: EngineDouble,
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, news = props(target_stack(hosts=HOSTS)), props(target_stack(hosts=HOSTS), absent=["b"])
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    target = target_stack(hosts=[HOSTS[0], {"name": "b", "external": "b"}])
+    before, news = props(target), props(target, absent=["b"])
     outcome = KIND.update(before, news)
     assert engine.calls[0] == "pull apache/kafka:4.1.1"
     assert sum("pull" in call for call in engine.calls) == 1
@@ -329,7 +331,7 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
             "  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
             "registry, or log in to it on this machine (docker login); or bring the image over "
             "from elsewhere: docker save "
-            "apache/kafka:4.1.1 | docker --host tcp://b:1 load"
+            "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
         ),
     ]
     assert engine.calls == ["pull apache/kafka:4.1.1"], "no container was looked at"

@@ -456,7 +456,6 @@ def test_a_broker_takes_leave_of_a_cluster_that_is_there(engine: ContainerEngine
     assert engine.calls == ["stop id-1 60", "stop id-1 3"]
 
 
-@pytest.mark.usefixtures("engine")
 def test_if_no_listener_is_plaintext_the_health_check_decides(
     engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

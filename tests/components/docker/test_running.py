@@ -53,7 +53,7 @@ def nodes_of(target: TargetStack) -> list[RunningNode]:
     ]
 
 
-def clients(
+def client_messages(
     connect: Connect,
     tables: dict[int, str | Exception],
     after: TargetStack = AFTER,
@@ -80,14 +80,14 @@ def test_clients_are_counted_by_where_they_come_from(connect: Connect) -> None:
         + row((address(1), 19192), ("172.18.0.78", 40000)),
         2: row((address(2), 19092), (GATEWAY, 40000)),
     }
-    (text,) = clients(connect, tables)
+    (text,) = client_messages(connect, tables)
     assert text == (
         "listener INTERNAL would go, and has 3 connections of clients: 2 from 172.18.0.77, 1 from "
         "Docker host local. Let them use another listener (the contract marks INTERNAL as "
         "leaving), then run the same command again; or set `remove: anyway` in the stack's file, "
         "or a date from which on it goes"
     )
-    assert clients(connect, tables, after=BEFORE) == []
+    assert client_messages(connect, tables, after=BEFORE) == []
 
 
 def test_nodes_and_what_runs_in_their_containers_are_no_clients(connect: Connect) -> None:
@@ -97,7 +97,7 @@ def test_nodes_and_what_runs_in_their_containers_are_no_clients(connect: Connect
         + row(("127.0.0.1", 50000), ("127.0.0.1", 19092)),
         2: row((address(2), 40000), (address(1), 19092)),
     }
-    assert clients(connect, tables) == []
+    assert client_messages(connect, tables) == []
 
 
 def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(connect: Connect) -> None:
@@ -107,9 +107,9 @@ def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(connect:
         3: row((address(3), 40000), ("192.0.2.8", 9093)),
     }
     without = target_stack(listeners=[INTERNAL, REPL], inter_broker="REPL")
-    assert clients(connect, tables, after=without) == []
+    assert client_messages(connect, tables, after=without) == []
     tables[3] = ""
-    (text,) = clients(connect, tables, after=without)
+    (text,) = client_messages(connect, tables, after=without)
     assert text.startswith("listener HOST would go, and has 1 connection of clients: 1 from 192.")
 
 
@@ -117,19 +117,19 @@ def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(connect:
 def test_connections_that_cannot_be_listed_are_unknown(
     connect: Connect, failure: Exception
 ) -> None:
-    (text,) = clients(connect, {1: failure})
+    (text,) = client_messages(connect, {1: failure})
     assert text == (
         "INTERNAL would go, and whether clients are connected is not known: the sockets in "
         "container kafka-1 on Docker host local cannot be listed. See that it runs and is not "
         "paused, or set `remove: anyway` in the stack's file"
     )
-    assert clients(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
+    assert client_messages(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
 
 
 def test_a_broker_that_goes_itself_and_foreign_settings_are_left_alone(connect: Connect) -> None:
     fewer = target_stack(listeners=[REPL, HOST], brokers=1)
     tables: dict[int, str | Exception] = {2: row((address(2), 19092), ("172.18.0.77", 40000))}
-    assert clients(connect, tables, after=fewer) == []
+    assert client_messages(connect, tables, after=fewer) == []
     odd = [replace(node, values={"advertised.listeners": "://"}) for node in nodes_of(BEFORE)]
     assert list(client_problems(Engines(), AFTER, odd)) == []
 
@@ -155,20 +155,22 @@ def connect_with_environments(connect: Connect, target: TargetStack) -> None:
     connect(SimpleNamespace(api=SimpleNamespace(inspect_container=inspect)))
 
 
-def links(after: TargetStack, *containers: Any) -> list[str]:
+def link_messages(after: TargetStack, *containers: Any) -> list[str]:
     objects = EngineObjects(containers)
     return link_problems(module.running(Engines(), after, objects), after)
 
 
-def change(connect: Connect, before: TargetStack, after: TargetStack, **changes: Any) -> str:
+def change_message(
+    connect: Connect, before: TargetStack, after: TargetStack, **changes: Any
+) -> str:
     """The problems with all containers of ``before``, with ``changes``."""
     connect_with_environments(connect, before)
     containers = [replace(container(before, id), **changes) for id in before.containers]
-    return "\n".join(links(after, *containers))
+    return "\n".join(link_messages(after, *containers))
 
 
 def test_a_renamed_inter_broker_listener_is_refused_with_the_way(connect: Connect) -> None:
-    message = change(connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED))
+    message = change_message(connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED))
     assert "would change from INTERNAL (PLAINTEXT) to BROKERS (PLAINTEXT)" in message
     assert message.endswith(
         "Run the same command once with the current listeners, so that they are recorded, and then "
@@ -178,7 +180,7 @@ def test_a_renamed_inter_broker_listener_is_refused_with_the_way(connect: Connec
 
 def test_another_protocol_is_refused(connect: Connect) -> None:
     tls = target_stack(listeners=[{**ONE[0], "protocol": "SSL"}])
-    message = change(connect, target_stack(listeners=ONE), tls)
+    message = change_message(connect, target_stack(listeners=ONE), tls)
     assert "would change from INTERNAL (PLAINTEXT) to INTERNAL (SSL)" in message
 
 
@@ -189,7 +191,7 @@ def test_a_listener_is_renamed_in_steps(connect: Connect) -> None:
         target_stack(listeners=BOTH, inter_broker="BROKERS"),
         target_stack(listeners=BOTH[1:]),
     ]
-    assert [change(connect, *pair) for pair in pairwise(steps)] == [""] * 3
+    assert [change_message(connect, *pair) for pair in pairwise(steps)] == [""] * 3
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,9 @@ def test_only_running_containers_of_the_stack_prevent_a_change(
     connect: Connect, changes: dict[str, Any]
 ) -> None:
     assert (
-        change(connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED), **changes)
+        change_message(
+            connect, target_stack(listeners=ONE), target_stack(listeners=RENAMED), **changes
+        )
         == ""
     )
 
@@ -213,7 +217,7 @@ def test_an_engine_that_fails_is_named(connect: Connect, reason: Exception) -> N
     connect(client)
     target = target_stack(brokers=1)
     with pytest.raises(EarshotError, match="Docker host local"):
-        links(target, container(target, 1))
+        link_messages(target, container(target, 1))
 
 
 def test_containers_that_do_not_count_leave_the_others_to_be_checked(connect: Connect) -> None:
@@ -227,9 +231,9 @@ def test_containers_that_do_not_count_leave_the_others_to_be_checked(connect: Co
         replace(first, id="gone"),
     ]
     own = [container(before, id) for id in (1, 2, 3)]
-    assert len(links(after, *others, *own)) == 1
-    assert links(before, *own) == []
-    assert links(after, replace(first, id="bare")) == []
+    assert len(link_messages(after, *others, *own)) == 1
+    assert link_messages(before, *own) == []
+    assert link_messages(after, replace(first, id="bare")) == []
 
 
 TLS = [{**ONE[0], "protocol": "SSL"}]
@@ -243,9 +247,9 @@ def test_security_does_not_come_or_go_while_nodes_run(
     own_keys = target_stack(listeners=TLS, controllers=SSL_CONTROLLERS)
     stacks_keys = target_stack(listeners=TLS, controllers=SSL_CONTROLLERS, security={})
     before, after = (own_keys, stacks_keys) if secured else (stacks_keys, own_keys)
-    assert change(connect, before, after) == (
+    assert change_message(connect, before, after) == (
         f"`security` would {what} while brokers run: those restarted first would ask for "
         "certificates that the others do not show, or show none where the others ask. Stop the "
         "cluster first (`pulumi destroy`; data is kept)"
     )
-    assert change(connect, after, after) == ""
+    assert change_message(connect, after, after) == ""

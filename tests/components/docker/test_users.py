@@ -22,6 +22,7 @@ from earshot.users.order import UsersOrder
 from earshot.validation.deadline import Deadline
 from earshot.validation.wire import ExchangeError
 from tests.components.called import Called
+from tests.components.secured_inputs import certificate_inputs
 from tests.raised import raised
 
 LOGIN = {
@@ -63,17 +64,9 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> Orders:
 
 def props_of(root: Path) -> dict[str, Any]:
     """The inputs of the users of a cluster that has certificates."""
-    issued = Called(CertificatesKind()).create(
-        {
-            "stack": "s",
-            "root": str(root),
-            "hosts": {"node-1": ["kafka-1", "localhost"]},
-            "users": ["validator", "app"],
-            "mechanism": "SCRAM-SHA-256",
-            "days": 90.0,
-            "renew_days": 30.0,
-        }
-    )
+    hosts = {"node-1": ["kafka-1", "localhost"]}
+    inputs = certificate_inputs(root, hosts=hosts, mechanism="SCRAM-SHA-256")
+    issued = Called(CertificatesKind()).create(inputs)
     return {
         "root": str(root),
         "stack": "s",

@@ -16,29 +16,18 @@ from earshot.users import order
 from earshot.users.access import Grant, Login
 from earshot.validation.client import Failure
 from tests.components.called import Called
+from tests.components.secured_inputs import certificate_inputs, cluster_folder
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "Pulumi.yaml").write_text("name: earshot\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".earshot" / "stacks" / "s" / "kafka"
+    return cluster_folder(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def props(root: Path) -> dict[str, Any]:
     """The inputs of the users of a cluster that has certificates."""
-    issued = Called(CertificatesKind()).create(
-        {
-            "stack": "s",
-            "root": str(root),
-            "hosts": {"node-1": ["localhost"]},
-            "users": ["validator", "app"],
-            "mechanism": "SCRAM-SHA-512",
-            "days": 90.0,
-            "renew_days": 30.0,
-        }
-    )
+    issued = Called(CertificatesKind()).create(certificate_inputs(root))
     node_directory(root, 1).mkdir(parents=True)
     return {
         "root": str(root),

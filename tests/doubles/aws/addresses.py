@@ -46,17 +46,17 @@ class Eip(Ec2Kind):
             return str(ec2.allocate_address(Domain="vpc", **address)["AllocationId"])
 
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain:
-        answer = cloud.client("ec2", state).describe_addresses(AllocationIds=[id])["Addresses"][0]
+        address = cloud.client("ec2", state).describe_addresses(AllocationIds=[id])["Addresses"][0]
         region = cloud.region_of(state)
-        private = answer.get("PrivateIpAddress")
-        return self.common(cloud, id, state, answer) | {
-            **outputs_of(answer, "domain", "publicIp", "associationId"),
+        private = address.get("PrivateIpAddress")
+        return self.common(cloud, id, state, address) | {
+            **outputs_of(address, "domain", "publicIp", "associationId"),
             "allocationId": id,
-            "publicDns": public_name(answer["PublicIp"], region),
+            "publicDns": public_name(address["PublicIp"], region),
             "privateIp": private,
             "privateDns": private_name(private, region) if private else None,
-            "instance": answer.get("InstanceId") or None,
-            "networkInterface": answer.get("NetworkInterfaceId") or None,
+            "instance": address.get("InstanceId") or None,
+            "networkInterface": address.get("NetworkInterfaceId") or None,
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
@@ -83,10 +83,10 @@ class EipAssociation(AwsKind):
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         association = filters({"association-id": id})
         ec2 = cloud.client("ec2", state)
-        for answer in ec2.describe_addresses(Filters=association)["Addresses"]:
-            return outputs_of(answer, "allocationId", "privateIpAddress", "publicIp") | {
-                "networkInterfaceId": answer.get("NetworkInterfaceId") or None,
-                "instanceId": answer.get("InstanceId") or None,
+        for address in ec2.describe_addresses(Filters=association)["Addresses"]:
+            return outputs_of(address, "allocationId", "privateIpAddress", "publicIp") | {
+                "networkInterfaceId": address.get("NetworkInterfaceId") or None,
+                "instanceId": address.get("InstanceId") or None,
             }
         return None
 

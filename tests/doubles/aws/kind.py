@@ -24,6 +24,7 @@ class AwsKind(Kind[Cloud]):
     """Outputs of the official plugin that stay unset: no implemented input leads to them."""
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if "region" in getattr(cls, "shape", ()):
             cls.settled_later |= {"region"}
         if "tags" in getattr(cls, "shape", ()):
