@@ -13,7 +13,7 @@ from earshot.checks.lone_settings import (
     open_in_properties,
 )
 from earshot.errors import EarshotError
-from earshot.lint.files import overlays_of
+from earshot.lint.files import overlays_of, published_by_siblings
 from earshot.lint.forms import Form, by_content, by_name
 from earshot.lint.model import NO_OPTIONS, FileOptions, FileReport, Mistake
 from earshot.lint.places import in_files, in_properties
@@ -119,15 +119,19 @@ def check_compose(
     variables: Mapping[str, str],
     options: FileOptions,
     over: Sequence[tuple[str, str]] = (),
+    *,
+    is_whole: bool = False,
 ) -> FileReport:
     """Checks ``text`` as the content of a Compose ``file``, into which the files of ``over`` (text
-    and name) are merged. Raises EarshotError."""
+    and name) are merged: no other ones if it ``is_whole``. Raises EarshotError."""
     file_name = str(file)
     for content, name in ((text, file_name), *over):
         if not is_compose(content, name):
             return _report_without_compose(content, name)
     compose = _compose(text, file, variables, over)
     services = _started_services(compose, options)
+    if not is_whole:
+        services = _with_ports_of_siblings(services, file)
     has_msk_client = ".amazonaws.com" in text and uses_msk(services)
     findings = mistakes(services) if bootstraps_alone(services) else ()
     if not (findings or brokers_among(services) or redpanda_among(services) or has_msk_client):
@@ -199,6 +203,19 @@ def _started_services(compose: Compose, options: FileOptions) -> tuple[Service, 
     )
 
 
+def _with_ports_of_siblings(services: Sequence[Service], file: Path) -> tuple[Service, ...]:
+    """``services``, marked if a file next to ``file`` publishes the ports of one without any."""
+    brokers = {broker.name for broker in (*brokers_among(services), *redpanda_among(services))}
+    unpublished = {service.name for service in services if not service.container.published}
+    elsewhere = {*published_by_siblings(file, brokers & unpublished)}
+    return tuple(
+        replace(service, container=replace(service.container, is_published_elsewhere=True))
+        if service.name in elsewhere
+        else service
+        for service in services
+    )
+
+
 def check_together(
     files: Sequence[Path], variables: Mapping[str, str], options: FileOptions
 ) -> FileReport:
@@ -208,7 +225,7 @@ def check_together(
     """
     base, *overlays = files
     over = [(text_of(overlay), str(overlay)) for overlay in overlays]
-    return check_compose(text_of(base), base, variables, options, over)
+    return check_compose(text_of(base), base, variables, options, over, is_whole=True)
 
 
 def _properties(text: str, file_name: str, options: FileOptions) -> FileReport:

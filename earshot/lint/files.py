@@ -6,10 +6,12 @@ their order, and for `COMPOSE_FILE` in a `.env`:
 https://docs.docker.com/compose/how-tos/environment-variables/envvars/#compose_file.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from earshot.errors import EarshotError
@@ -17,10 +19,15 @@ from earshot.lint.forms import Form, by_name, is_looked_for
 from earshot.lint.model import FileReport
 from earshot.reading import open_regular
 from earshot.sources.drop_ins import is_drop_in, units_of
-from earshot.sources.files import variables_for
+from earshot.sources.files import text_of, variables_for
+from earshot.sources.values import as_map, text_in
+from earshot.yaml_document import read_yaml_texts
+from earshot.yaml_tags import untagged
 
 MAX_BYTES = 2_000_000
 """Larger files in a folder are skipped as data. A file that the user names is always checked."""
+MAX_SIBLINGS = 100
+"""How many files next to a Compose file are read for ports of its services."""
 SEARCHED_BYTES = 1_000_000
 MAX_NAMES = 200_000
 """The maximum number of files and folders below a folder that the user names."""
@@ -176,6 +183,26 @@ def overlays_of(file: Path) -> tuple[Path, ...]:
     ``file`` by default."""
     compose_set = _compose_set(file)
     return compose_set[1:] if compose_set[:1] == (file,) else ()
+
+
+def published_by_siblings(file: Path, services: Collection[str]) -> Iterator[str]:
+    """Those of ``services`` that another Compose file in the folder of ``file`` publishes ports of.
+
+    `docker compose -f` or `extends` may merge the two, such as a base and a file per environment.
+    """
+    siblings = (path for path in sorted(file.parent.glob("*.y*ml")) if path.name != file.name)
+    for sibling in islice(siblings, MAX_SIBLINGS if services else 0):
+        with contextlib.suppress(EarshotError):
+            text = text_of(sibling)
+            if not any(name in text for name in services):
+                continue
+            document = untagged(read_yaml_texts(text, str(sibling), unique=False, lenient=True))
+            for name, value in as_map(as_map(document).get("services")).items():
+                section = as_map(value)
+                base = text_in(as_map(section.get("extends")), "service") or name
+                is_whole = {"image", "build"} & section.keys() and "environment" in section
+                if base in services and not is_whole and {"ports", "network_mode"} & section.keys():
+                    yield base
 
 
 def base_of(file: Path) -> Path | None:

@@ -135,7 +135,7 @@ def _unreachable_for(
 
 
 def _reason(deployment: Deployment, client: Broker, broker: Broker, address: Address) -> str:
-    """The reason why ``other`` does not reach ``broker`` at ``address``, or an empty string.
+    """The reason why ``client`` does not reach ``broker`` at ``address``, or an empty string.
 
     Empty at a third broker's address, which `_shared_addresses` reports.
     """

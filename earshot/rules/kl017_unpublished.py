@@ -35,12 +35,15 @@ _PUBLIC_NAMES = (
 def severity(deployment: Deployment, broker: Broker, walk: PublishedListener) -> Severity | None:
     """The severity of an advertised address of the machine that no port of the machine serves.
 
-    A warning if another container is no known client, as it may be a proxy or a tunnel. None if the
-    address may lead to the listener in another way.
+    A warning if a proxy or a tunnel is possible: another container that is not a known client, or
+    one of another file, which a network with a name of its own or a fixed address may be for. None
+    if the address may lead to the listener in another way.
     """
     container, address = broker.container, walk.sent.address
-    is_isolated = not (container.open_networks or container.unknown or container.has_proxy_labels)
-    if not is_isolated or any(network.is_routed for network in container.networks):
+    is_completed = container.has_proxy_labels or container.is_published_elsewhere
+    if is_completed or container.open_networks or container.unknown:
+        return None
+    if any(network.is_routed for network in container.networks):
         return None
     is_name = ip_of(address.host) is None and not is_gateway(address.host)
     is_for_members = len(broker.for_clients) == 1 or walk.endpoint.name == broker.inter_broker
@@ -53,7 +56,8 @@ def severity(deployment: Deployment, broker: Broker, walk: PublishedListener) ->
     clients = {bootstrap.service for bootstrap in deployment.bootstraps}
     others = deployment.containers.keys() - clients - deployment.by_service.keys()
     are_known = all("zookeeper" in deployment.containers[name].image.lower() for name in others)
-    is_certain = are_known and broker.is_image_known
+    is_joined = any(network.is_named or network.address for network in container.networks)
+    is_certain = are_known and broker.is_image_known and not is_joined
     return Severity.ERROR if is_certain else Severity.WARNING
 
 

@@ -137,6 +137,8 @@ class Container:
     """Compose profiles that start it; empty if it always starts."""
     has_proxy_labels: bool = False
     """Its labels configure a proxy that may run elsewhere (`configures_proxy`)."""
+    is_published_elsewhere: bool = False
+    """A file that is not merged into this one publishes ports of it."""
     advertises_address: bool = False
     """Its image advertises its address, for which the settings contain its name."""
 

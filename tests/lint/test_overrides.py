@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from earshot.lint.check import check
+from earshot.lint.check import check, check_together
 from earshot.lint.files import base_of, choose, overlays_of
+from earshot.lint.model import NO_OPTIONS
 
 BASE = """
 services:
@@ -115,3 +116,32 @@ def test_an_override_without_services_leaves_the_base_as_it_is(text: str, tmp_pa
     assert [mistake.finding.rule for mistake in report.mistakes] == ["KL017"]
     why = "names no service: it is not read, although `docker compose` merges it into this file"
     assert report.unchecked == (f"compose.override.yml {why}",)
+
+
+UNPUBLISHED = BASE.replace("//kafka:9092", "//10.1.2.3:9092")
+
+
+@pytest.mark.parametrize(
+    ("sibling", "rules"),
+    [
+        (PORTS, []),
+        ("services: {kafka: {ports: !override ['9092:9092']}}", []),
+        ("services: {kafka: {network_mode: host}}", []),
+        ("services: {kafka: {image: 'mirror.test/kafka:7', ports: ['9092:9092']}}", []),
+        ("services: {b: {extends: {file: app.yml, service: kafka}, ports: ['9092:9092']}}", []),
+        ("services: {kafka: {restart: always}}", ["KL017"]),
+        ("services: {kafka: {ports: !reset []}}", ["KL017"]),
+        ("services: {kafka-ui: {ports: ['8080:8080']}}", ["KL017"]),
+        ("services: [kafka, ports]", ["KL017"]),
+        ("kafka: {{ ports", ["KL017"]),
+        # a whole file with a broker of its own
+        (UNPUBLISHED + "    ports: ['9092:9092']", ["KL017"]),
+    ],
+)
+def test_ports_of_a_file_that_may_be_merged(sibling: str, rules: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "app.yml"
+    file.write_text(UNPUBLISHED)
+    (tmp_path / "app.prod.yml").write_text(sibling)
+    assert [mistake.finding.rule for mistake in check(file, {}).mistakes] == rules
+    together = check_together([file], {}, NO_OPTIONS)  # `-f` names all files
+    assert [mistake.finding.rule for mistake in together.mistakes] == ["KL017"]

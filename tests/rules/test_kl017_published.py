@@ -1,5 +1,7 @@
 """KL017: localhost and ports, in every combination; whole files are in `examples/KL017`."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from earshot.topology.model import Deployment
 
 ON_ITS_NODE = NodePort(9092, 1)
 NET = (JoinedNetwork("net", ("kafka",)),)
+OF_PROJECT = JoinedNetwork("net", ("kafka",), is_named=False)
 
 
 def checked(
@@ -23,8 +26,9 @@ def checked(
     bind: str = "",
     is_image_known: bool = True,
     clients: int = 0,
+    networks: tuple[JoinedNetwork, ...] = NET,
 ) -> list[Finding]:
-    kafka = Container("kafka", networks=NET, published=published)
+    kafka = Container("kafka", networks=networks, published=published)
     apps = {f"app{i}": Container(f"app{i}", networks=NET) for i in range(clients)}
     endpoint = Endpoint("A", Address(bind, listens), advertised)
     deployment = Deployment(
@@ -86,6 +90,21 @@ def test_a_port_published_without_tcp(
             "connects there"
         )
         assert finding.remedy == f"publish 9092:9092, without /{ports[0]}"
+
+
+@pytest.mark.parametrize(
+    ("network", "severity"),
+    [
+        (OF_PROJECT, Severity.ERROR),
+        # a proxy of another file may join the network, or connect to the fixed address
+        (replace(OF_PROJECT, is_named=True), Severity.WARNING),
+        (replace(OF_PROJECT, address="172.30.0.9"), Severity.WARNING),
+    ],
+)
+def test_an_unpublished_address_by_network(network: JoinedNetwork, severity: Severity) -> None:
+    (finding,) = checked(Address("203.0.113.5", 9092), networks=(network,))
+    assert finding.observed == "advertises 203.0.113.5:9092, and no port of the machine leads to it"
+    assert finding.severity is severity
 
 
 def test_another_port_published_without_tcp_is_another_program_s() -> None:
