@@ -44,7 +44,7 @@ except KeyboardInterrupt:
 """
 
 
-def crashing(connection: socket.socket, peer: doubles.Peer) -> None:
+def crashing(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
     """An honest broker, but that it lists -1 brokers to librdkafka."""
     honest = broker(1, {1: peer.address})
     ranges = ((0, 7), (1, 4), (METADATA, METADATA_VERSION), (API_VERSIONS, 0), (19, 4), (20, 3))
@@ -63,7 +63,7 @@ def crashing(connection: socket.socket, peer: doubles.Peer) -> None:
             content = b"\0" + struct.pack(">i", 0) + NO_SUCH_COUNT + b"\2C" + struct.pack(">i", 1)
             reply(content + b"\1\0")(connection, request)
 
-    kafka(honest | {API_VERSIONS: api_versions, METADATA: metadata})(connection, peer)
+    kafka(honest | {API_VERSIONS: api_versions, METADATA: metadata})(connection, peer, number)
 
 
 def earshot(*words: str) -> subprocess.CompletedProcess[str]:

@@ -104,7 +104,7 @@ def test_native_code_that_hangs_does_not_hold_up_the_end(
 def test_a_doctor_that_is_interrupted_tells_what_it_knows(number: int, tmp_path: Path) -> None:
     output, released = tmp_path / "report.json", threading.Event()
 
-    def silent(connection: socket.socket, peer: doubles.Peer) -> None:
+    def silent(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
         released.wait(250)
 
     with listening(silent) as peer:
@@ -148,7 +148,7 @@ def _has_socket(pid: int) -> bool:
     return any(link.startswith("socket:") for link in links)
 
 
-def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
+def two_faced(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
     """An honest broker, but that it lists ten thousand brokers to librdkafka."""
     honest = broker(1, {1: peer.address})
     many = {id: Address("127.0.0.1", 1 + id) for id in range(2, 10_000)} | {1: peer.address}
@@ -167,7 +167,7 @@ def two_faced(connection: socket.socket, peer: doubles.Peer) -> None:
         reply(refusal if version else supported)(connection, request)
 
     asked_before: list[bool] = []
-    kafka(honest | {3: own, 18: api_versions})(connection, peer)
+    kafka(honest | {3: own, 18: api_versions})(connection, peer, number)
 
 
 def test_a_peer_that_lies_to_librdkafka_alone_is_left_at_once() -> None:

@@ -17,8 +17,7 @@ KUBECTL = '#!/bin/bash\nwhile [ "$1" != "--" ]; do shift; done\nshift\nexec "$@"
 HONEST = kafka({18: reply(b"\0\0" + b"\0" * 4)})
 
 
-def silent(connection: socket.socket, peer: Peer) -> None:
-    peer.connected()
+def silent(connection: socket.socket, peer: Peer, number: int) -> None:
     connection.recv(1000)
     connection.recv(1000)
 

@@ -105,12 +105,10 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
     """A forwarder of which one target is dead; one cut connection may be an accident."""
     replies = {3: reply(b"")}
 
-    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
+    def serve(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
         listed = {1: peer.address}
-        if (peer.connections + 1) % every:
-            kafka(replies | broker(1, listed))(connection, peer)
-        else:
-            peer.connected()
+        if (number + 1) % every:
+            kafka(replies | broker(1, listed))(connection, peer, number)
 
     with listening(serve) as peer:
         report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
@@ -128,12 +126,10 @@ def test_connections_that_are_cut_beside_others_that_are_not(every: int, unstead
 
 @pytest.mark.parametrize("is_id_known", [True, False])
 def test_a_first_connection_that_is_closed_is_noted(is_id_known: bool) -> None:
-    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
-        if peer.connections == 1:  # the probe's own connection is the first
-            peer.connected()
-        else:
+    def serve(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
+        if number != 1:  # the probe's own connection is number 0
             replies = broker(1, {1: peer.address})
-            kafka(replies if is_id_known else {3: replies[3]})(connection, peer)
+            kafka(replies if is_id_known else {3: replies[3]})(connection, peer, number)
 
     with listening(serve) as peer:
         report = examine(contract(EXTERNAL=[str(peer.address)]), deadline=60, produce=False)
@@ -179,10 +175,10 @@ def test_a_peer_that_answers_only_first_is_unknown(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(asking, "IDENTIFY_LIMIT", 1.0)
     done = threading.Event()
 
-    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
-        if peer.connections:
+    def serve(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
+        if number:
             done.wait(60)
-        kafka(broker(1, {1: peer.address}))(connection, peer)
+        kafka(broker(1, {1: peer.address}))(connection, peer, number)
 
     with listening(serve) as peer:
         _, who = ask_address(peer_at(peer.address), Deadline(60))
@@ -198,8 +194,8 @@ def refusing(connection: socket.socket, request: bytes) -> None:
 
 @pytest.mark.parametrize("replies", [{32: refusing}, {}])
 def test_a_broker_that_does_not_tell_is_asked_once(replies: dict[int, Reply]) -> None:
-    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
-        kafka({3: reply(doubles.metadata({1: peer.address})), **replies})(connection, peer)
+    def serve(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
+        kafka({3: reply(doubles.metadata({1: peer.address})), **replies})(connection, peer, number)
 
     with listening(serve) as peer:
         said, who = ask_address(peer_at(peer.address), Deadline(60))
@@ -217,9 +213,9 @@ def test_a_broker_that_lists_no_broker_is_not_asked_for_its_id() -> None:
 
 
 def test_a_connection_that_is_closed_is_tried_once_more() -> None:
-    def serve(connection: socket.socket, peer: doubles.Peer) -> None:
-        if peer.connected():
-            kafka(broker(1, {1: peer.address}))(connection, peer)
+    def serve(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
+        if number:
+            kafka(broker(1, {1: peer.address}))(connection, peer, number)
 
     with listening(serve) as peer:
         said, _ = ask_address(peer_at(peer.address), Deadline(60))

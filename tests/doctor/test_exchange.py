@@ -468,7 +468,7 @@ def test_what_keeps_a_record_back_is_told_of_its_own_partition(
 def test_an_error_after_the_small_record_is_reported(
     code: int, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = SimpleNamespace(
+    small: SimpleNamespace | None = SimpleNamespace(
         error=lambda: None,
         partition=lambda: 0,
         headers=lambda: [("run", RUN.encode())],

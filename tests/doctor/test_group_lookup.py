@@ -82,7 +82,12 @@ def test_a_lookup_that_the_deadline_cut_short_proves_nothing() -> None:
 def test_lookups_are_bounded_and_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
     lookups: list[tuple[ReachableAddress, Deadline]] = []
     monkeypatch.setattr(group_lookup, "MOST_LOOKUPS", 2)
-    monkeypatch.setattr(group_lookup, "failed_lookup", lambda *given: lookups.append(given) or "")
+
+    def failed_lookup(peer: ReachableAddress, end: Deadline) -> str:
+        lookups.append((peer, end))
+        return ""
+
+    monkeypatch.setattr(group_lookup, "failed_lookup", failed_lookup)
     peers = [ReachableAddress(Address("b", id), ("::1",), None, None) for id in (1, 2, 3)]
     group_lookups = GroupLookups(Deadline(60))
     group_lookups.start(peers[:1])

@@ -38,11 +38,11 @@ OF_BROKER = {18: reply(versions(0, 1, 3, 17, 18))}
 def listener(replies: Mapping[int, Reply], context: ssl.SSLContext | None = None) -> Iterator[int]:
     """A port that answers requests by ``replies``, and speaks TLS with ``context``."""
 
-    def serve(connection: socket.socket, peer: Peer) -> None:
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         if context is None:
-            return kafka(replies)(connection, peer)
+            return kafka(replies)(connection, peer, number)
         with context.wrap_socket(connection, server_side=True) as secured:
-            kafka(replies)(secured, peer)
+            kafka(replies)(secured, peer, number)
 
     with listening(serve) as peer:
         yield peer.address.port
@@ -79,7 +79,7 @@ BAD = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_web_server_is_named(waits: bool) -> None:
-    def serve(connection: socket.socket, peer: Peer) -> None:
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         if not waits or connection.recv(4) == b"HEAD":
             connection.sendall(BAD)
         connection.recv(1000)

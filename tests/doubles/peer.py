@@ -24,38 +24,43 @@ class Peer:
 
     address: Address
     connections: int = 0
+    """How many connections were accepted."""
     keys: list[int] = field(default_factory=list)
     """The requests that were sent."""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def connected(self) -> int:
-        """The number of a new connection, from 0."""
-        with self._lock:
-            self.connections += 1
-            return self.connections - 1
+
+Serve = Callable[[socket.socket, Peer, int], None]
+"""What serves a connection: its socket, the peer and the connection's number, from 0. The number
+is given in the order of accepting, as the threads of two connections may begin in any order."""
 
 
 @contextlib.contextmanager
-def listening(serve: Callable[[socket.socket, Peer], None]) -> Iterator[Peer]:
+def listening(serve: Serve) -> Iterator[Peer]:
     """Yields a peer of which ``serve`` serves each connection, in a thread of its own."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.settimeout(20)
+            number, _ = self.client_address
             with contextlib.suppress(OSError, struct.error):
-                serve(self.request, found)
+                serve(self.request, peer, number)
 
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
         block_on_close = False
         request_queue_size = 128
 
+        def get_request(self) -> tuple[socket.socket, object]:
+            connection, client = super().get_request()
+            peer.connections += 1
+            return connection, (peer.connections - 1, client)
+
     with Server(("127.0.0.1", 0), Handler) as server:
-        found = Peer(Address("127.0.0.1", server.server_address[1]))
+        peer = Peer(Address("127.0.0.1", server.server_address[1]))
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield found
+            yield peer
         finally:
             server.shutdown()
             thread.join()
@@ -72,11 +77,10 @@ def received(connection: socket.socket, count: int) -> bytes:
     return data
 
 
-def kafka(replies: Mapping[int, Reply]) -> Callable[[socket.socket, Peer], None]:
+def kafka(replies: Mapping[int, Reply]) -> Serve:
     """Answers requests by their key; one without an entry ends the connection, as Kafka does."""
 
-    def serve(connection: socket.socket, peer: Peer) -> None:
-        peer.connected()
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         while True:
             (size,) = struct.unpack(">i", received(connection, 4))
             request = received(connection, size)
@@ -148,8 +152,8 @@ def broker(id: int, brokers: Mapping[int, Address], cluster: str = "C") -> dict[
 def forwarder(*targets: Address) -> Iterator[Peer]:
     """A TCP forwarder that takes each connection to the next of ``targets``, in turn."""
 
-    def serve(connection: socket.socket, peer: Peer) -> None:
-        target = targets[peer.connected() % len(targets)]
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
+        target = targets[number % len(targets)]
         with socket.create_connection(target) as onward:
             onward.settimeout(20)
             back = threading.Thread(target=_pipe, args=(onward, connection), daemon=True)
@@ -185,8 +189,7 @@ def swallowing(target: Address, swallows: Swallows) -> Iterator[Peer]:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def serve(connection: socket.socket, peer: Peer) -> None:
-        peer.connected()
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         with socket.create_connection(target) as onward:
             back = threading.Thread(target=carry, args=(onward, connection, False), daemon=True)
             back.start()

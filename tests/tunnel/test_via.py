@@ -169,8 +169,7 @@ def _session(number: int) -> list[int]:
 def test_a_pipe_ends_with_either_side(first_to_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.defpath)
 
-    def serve(connection: socket.socket, peer: Peer) -> None:
-        peer.connected()
+    def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         if first_to_end == "broker, at once":
             return
         connection.sendall(connection.recv(100))

@@ -6,7 +6,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -30,11 +30,10 @@ from earshot.validation.wire import (
 )
 from tests.doubles import peer as doubles
 from tests.doubles.closed_port import closed_port
-from tests.doubles.peer import Reply, kafka, listening, raw, reply, text
+from tests.doubles.peer import Reply, Serve, kafka, listening, raw, reply, text
 from tests.raised import raised
 
 B = Address("kafka-1.example.com", 9092)
-Serve = Callable[[socket.socket, doubles.Peer], None]
 
 
 class DeadlineAfterLooks(Deadline):
@@ -84,7 +83,7 @@ def test_an_answer_of_a_thousand_brokers_is_taken() -> None:
         assert metadata(exchange)[1] == listed
 
 
-def drip(connection: socket.socket, peer: doubles.Peer) -> None:
+def drip(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
     """A byte now and then, of an answer that never ends."""
     connection.sendall(struct.pack(">i", MOST_BYTES))
     while True:
@@ -92,7 +91,7 @@ def drip(connection: socket.socket, peer: doubles.Peer) -> None:
         connection.sendall(b"\0")
 
 
-def mute(connection: socket.socket, peer: doubles.Peer) -> None:
+def mute(connection: socket.socket, peer: doubles.Peer, number: int) -> None:
     connection.recv(1000)
     connection.recv(1000)
 
@@ -152,7 +151,7 @@ HOSTILE: dict[str, tuple[Serve, str, str]] = {
     "endless text": foreign(b"A" * 100_000, FOREIGN.format("A" * 60)),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
     "no answer, closed": (kafka({}), *CLOSED),
-    "half an answer, closed": (lambda connection, peer: connection.sendall(HALF), *CLOSED),
+    "half an answer, closed": (lambda connection, peer, number: connection.sendall(HALF), *CLOSED),
 }
 
 
