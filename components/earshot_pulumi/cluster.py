@@ -4,7 +4,7 @@ The placements' other modules need extras, and are imported when a cluster is cr
 the schema from annotations, which must not be strings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pulumi
@@ -30,6 +30,7 @@ from earshot_pulumi.own_provider import (
     settings_of,
 )
 from earshot_pulumi.policy_args import policy_document
+from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
 
@@ -51,7 +52,7 @@ class Cluster(pulumi.ComponentResource):
     """Kafka's id of the cluster."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
-    contract: pulumi.Output[dict[str, Any]]
+    contract: pulumi.Output[Properties]
     """What clients of each listener should see: the input of `Proof` and of `earshot doctor`."""
     incarnations: pulumi.Output[dict[str, str]]
     """By node id, a value that changes when the node is replaced or restarted."""
@@ -59,7 +60,7 @@ class Cluster(pulumi.ComponentResource):
     """The digest of the plan that the gate has approved; `off` without a gate."""
     proof: pulumi.Output[str]
     """The verdict of the last proof: `pass`, or `inconclusive` where a listener cannot be tried."""
-    client_properties: pulumi.Output[dict[str, Any] | None]
+    client_properties: pulumi.Output[Properties | None]
     """With `security`, by user and listener, the client's properties and where its password is."""
     certificates_expire: pulumi.Output[str | None]
     """With `security`, when the first certificate expires."""
@@ -67,7 +68,7 @@ class Cluster(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        args: Mapping[str, Any] | ClusterSpec,
+        args: Inputs | ClusterSpec,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``args`` are the settings of `earshot:cluster` without `placement`, each of them an
@@ -105,10 +106,10 @@ class Cluster(pulumi.ComponentResource):
     def _made_now(
         self,
         name: str,
-        args: Mapping[str, Any],
+        args: Inputs,
         opts: pulumi.ResourceOptions,
         provider: GivenProvider | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Outputs:
         """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
         settings = {key: value for key, value in args.items() if key != "policy"}
         policy = with_run_errors(policy_document)(args, name)
@@ -118,9 +119,7 @@ class Cluster(pulumi.ComponentResource):
         spec = with_run_errors(read_spec)({**settings, "placement": self._placement}, name)
         return self._made(spec, at, f"{name}: ")
 
-    def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
+    def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
         """The inputs of a cluster with the program's own provider, and the provider's settings.
 
         Raises EarshotError if earshot's own calls do not support the provider.
@@ -131,7 +130,7 @@ class Cluster(pulumi.ComponentResource):
         """``at`` with the ``provider``."""
         return at
 
-    def _made(self, spec: ClusterSpec, at: ClusterContext, subject: str = "") -> Mapping[str, Any]:
+    def _made(self, spec: ClusterSpec, at: ClusterContext, subject: str = "") -> Outputs:
         """Registers all resources of ``spec`` and returns the outputs.
 
         Raises pulumi.RunError, whose message begins with ``subject``.
@@ -139,14 +138,14 @@ class Cluster(pulumi.ComponentResource):
         try:
             with needed_for(type(self).__name__):
                 module = PLACEMENTS[self._placement].module("earshot_pulumi", "deployment")
-                outputs: Mapping[str, Any] = module.deploy(at, spec)
+                outputs: Outputs = module.deploy(at, spec)
         except EarshotError as error:
             raise pulumi.RunError(f"{subject}{error}") from None
         return outputs
 
     def _made_later(
-        self, name: str, args: Mapping[str, Any], provider: pulumi.ProviderResource | None
-    ) -> "pulumi.Output[Mapping[str, Any]]":
+        self, name: str, args: Inputs, provider: pulumi.ProviderResource | None
+    ) -> "pulumi.Output[Outputs]":
         """The outputs, once ``args`` and the settings of ``provider`` are known.
 
         A preview that knows only some of them plans the cluster with markers for the others. If one
@@ -160,7 +159,7 @@ class Cluster(pulumi.ComponentResource):
             {} if provider is None else {"provider": settings_of(provider)},
         )
 
-        async def make(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        async def make(values: Sequence[Inputs]) -> Outputs:
             inputs, settings = {**values[0], **values[1]}, values[2].get("provider", {})
             if provider is not None:
                 inputs, settings = with_run_errors(self._provided_inputs)(inputs, settings)
@@ -182,7 +181,7 @@ class Cluster(pulumi.ComponentResource):
             created = self._made_now(name, markers.placed(inputs), waiting, own_provider)
             return markers.hidden(created) if markers.paths else created
 
-        outputs: pulumi.Output[Mapping[str, Any]] = later.apply(make, run_with_unknowns=True)
+        outputs: pulumi.Output[Outputs] = later.apply(make, run_with_unknowns=True)
         return outputs
 
     def describe(self, spec: ClusterSpec) -> None:
@@ -234,7 +233,7 @@ def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransfo
     return wait
 
 
-def _as_kept(args: Mapping[str, Any]) -> dict[str, Any]:
+def _as_kept(args: Inputs) -> Properties:
     """The inputs for Pulumi's state, with extra properties as secrets."""
     return {
         key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value

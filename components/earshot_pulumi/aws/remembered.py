@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.kind import Outputs
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
 _INTERFACE: Final = "aws:ec2/networkInterface:NetworkInterface"
@@ -28,7 +30,7 @@ class Remembered:
     """Where its brokers are; None before there is one."""
 
     @classmethod
-    def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
+    def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
         """From the ``resources`` of ``stack``, by their URN."""
         names_of: dict[str, set[str]] = {}
         for urn, resource in resources.items():
@@ -46,7 +48,7 @@ class Remembered:
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
 
 
-def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: Any) -> None:
+def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:
     """Raises EarshotError where a node runs on an instance that the state does not have.
 
     ``resources`` are those of ``stack`` by their URN, ``ec2`` is boto3's client. An instance is

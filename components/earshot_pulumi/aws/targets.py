@@ -8,12 +8,14 @@ from typing import Any
 
 from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Target, Unhealthy
+from earshot_pulumi.aws_settings import AwsSettings
+from earshot_pulumi.provider.kind import Properties
 
 SERVED = ("initial", "healthy", "unhealthy")
 """States of registered targets; one that leaves is draining, and then unused."""
 
 
-def health(config: Any, region: str) -> Unhealthy:
+def health(config: AwsSettings, region: str) -> Unhealthy:
     """A function that asks the balancers of ``region``; it raises EarshotError where AWS does not
     answer."""
 
@@ -27,7 +29,7 @@ def health(config: Any, region: str) -> Unhealthy:
     return unhealthy
 
 
-def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
+def deregister(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
     """Asks the balancers of ``region`` to send no new connections to ``targets``, of which
     `still_served` are those that have not been taken out yet. Raises EarshotError.
 
@@ -42,7 +44,7 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
                     elb.deregister_targets(TargetGroupArn=group, Targets=[target])
 
 
-def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[str]:
+def still_served(config: AwsSettings, region: str, targets: Iterable[Target]) -> list[str]:
     """Of deregistered ``targets``, those to which the balancer still sends new connections, with
     their state. Raises EarshotError."""
     states = []
@@ -57,7 +59,7 @@ def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[st
     return states
 
 
-def register(config: Any, region: str, targets: Iterable[Target]) -> None:
+def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
     """Lets the balancers of ``region`` send connections to ``targets``; nothing changes for those
     that are registered. Raises EarshotError."""
     with _named_errors(region, "registered", "RegisterTargets"):
@@ -66,8 +68,8 @@ def register(config: Any, region: str, targets: Iterable[Target]) -> None:
             elb.register_targets(TargetGroupArn=group, Targets=group_targets)
 
 
-def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
-    by_group: dict[str, list[dict[str, Any]]] = {}
+def _by_group(targets: Iterable[Target]) -> dict[str, list[Properties]]:
+    by_group: dict[str, list[Properties]] = {}
     for target in targets:
         by_group.setdefault(target.group, []).append({"Id": target.address, "Port": target.port})
     return by_group

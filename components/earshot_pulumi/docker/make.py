@@ -6,14 +6,14 @@ repaired before Pulumi refreshes its state.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import address_of, connect, root_cause
+from earshot.engine import DockerObject, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement import standpoint
@@ -126,7 +126,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
 
 
 def _is_own(
-    container: Mapping[str, Any], stack: str, node: int, cluster_ids: Collection[str | None]
+    container: DockerObject, stack: str, node: int, cluster_ids: Collection[str | None]
 ) -> bool:
     config = container["Config"]
     own, variables = config["Labels"] or {}, config["Env"] or ()
@@ -138,7 +138,7 @@ def _is_own(
 def _repair(
     engines: Engines,
     address: ContainerAddress,
-    container: dict[str, Any],
+    container: DockerObject,
     say: Say,
 ) -> None:
     container = _wait_until_settled(engines, address, container)
@@ -157,8 +157,8 @@ def _repair(
 
 
 def _wait_until_settled(
-    engines: Engines, address: ContainerAddress, container: dict[str, Any]
-) -> dict[str, Any]:
+    engines: Engines, address: ContainerAddress, container: DockerObject
+) -> DockerObject:
     """Inspects a container that was just restarted again until it ends or has run `LONG_ENOUGH`."""
     end = time.monotonic() + LONG_ENOUGH
     while _may_end_soon(engines, address, container) and time.monotonic() < end:
@@ -167,9 +167,7 @@ def _wait_until_settled(
     return container
 
 
-def _may_end_soon(
-    engines: Engines, address: ContainerAddress, container: Mapping[str, Any]
-) -> bool:
+def _may_end_soon(engines: Engines, address: ContainerAddress, container: DockerObject) -> bool:
     state = container["State"]
     if (
         not container["RestartCount"]
@@ -181,7 +179,7 @@ def _may_end_soon(
     return engines.seconds_up(str(address), address, container) < LONG_ENOUGH
 
 
-def _trouble(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> str:
+def _trouble(engines: Engines, address: ContainerAddress, container: DockerObject) -> str:
     """What is wrong with the container, and how it is repaired."""
     state = container["State"]
     if state["Status"] == "created":

@@ -21,6 +21,7 @@ import pulumi
 from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
@@ -256,7 +257,7 @@ def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _remove(collection: Any, listed: Mapping[str, Any], **options: bool) -> None:
+def _remove(collection: Any, listed: DockerObject, **options: bool) -> None:
     """Removes each object that ``collection`` lists; a failure does not stop the others."""
     with _IGNORING_ERRORS:
         for leftover in collection.list(**listed):

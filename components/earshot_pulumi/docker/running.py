@@ -1,14 +1,15 @@
 """Running containers: their Kafka settings, and whether a change of listeners suits them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment
@@ -65,7 +66,7 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
         return {}
 
 
-def _settings(described: Mapping[str, Any]) -> NodeSettings:
+def _settings(described: DockerObject) -> NodeSettings:
     """Kafka's settings in the environment of an inspected container."""
     entries = (entry.partition("=") for entry in described["Config"]["Env"] or ())
     return read_environment({name: value for name, _, value in entries})

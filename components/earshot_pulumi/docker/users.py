@@ -1,7 +1,7 @@
 """Creates the users and ACLs of brokers in containers, from a container on their network."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from earshot.config.docker import DockerSpec
 from earshot.errors import EarshotError
@@ -78,7 +78,7 @@ class DockerUsersKind(UsersKind):
 
 def reached(
     stack: str, spec: DockerSpec, planned: DockerPlan, places: Iterable[ContainerAddress]
-) -> dict[str, Any]:
+) -> Properties:
     """The inputs of `DockerUsers` that say how to reach the brokers, and from which engine."""
     (host,), plan = planned.hosts, planned.plan
     network = next(iter(planned.containers.values())).network
