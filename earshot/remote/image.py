@@ -80,7 +80,7 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
         if _has_image(client, name):
             return name
         say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
-        packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+        packages = packages_digest(files, base)
         _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
         remove_old(client, digest, packages)
     return name
@@ -116,6 +116,11 @@ def digest_of(files: Files, base: str) -> str:
     for path in sorted(files):
         summed.update(f"\0{path}\0".encode() + hashlib.sha256(files[path]).digest())
     return summed.hexdigest()[:12]
+
+
+def packages_digest(files: Files, base: str) -> str:
+    """The digest of the inputs of the packages, the value of `PACKAGES_LABEL`."""
+    return digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
 
 
 def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[str]:
