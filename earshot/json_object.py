@@ -6,4 +6,4 @@ from typing import Any
 JsonObject = dict[str, Any]
 """An object to write. JSON's types are recursive, and the callers read no part of it."""
 Document = Mapping[str, Any]
-"""An object that somebody else wrote: each reader checks the types of the values that it uses."""
+"""An object that a user or a program wrote: each reader checks the values that it uses."""
