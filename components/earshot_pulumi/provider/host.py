@@ -385,7 +385,8 @@ def _kept_in_state(
     packed = any_pb2.Any()
     packed.Pack(failed)
     code = grpc.StatusCode.UNKNOWN.value[0]
-    return status_pb2.Status(code=code, message=f"\n{reason}", details=[packed]).SerializeToString()
+    status = status_pb2.Status(code=code, message=f"\n{reason}", details=[packed])
+    return bytes(status.SerializeToString())
 
 
 def serve(parts: Parts, arguments: list[str]) -> None:
