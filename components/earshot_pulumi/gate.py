@@ -42,6 +42,8 @@ class Gate(pulumi.ProviderResource):
 
     approved: pulumi.Output[str]
     """The digest of the approved inputs; unknown while a name is unknown."""
+    plan: pulumi.Output[Any]
+    """The plan that was checked."""
 
     def __init__(
         self,
@@ -54,8 +56,15 @@ class Gate(pulumi.ProviderResource):
         super().__init__(
             PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(version, opts)
         )
-        self.digest: pulumi.Output[str] = self.approved.apply(_given)
-        """`approved`. Raises pulumi.RunError for a plugin without a gate."""
+        # the plan has secret parts, and a digest is no secret
+        is_own = pulumi.Output.unsecret(
+            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: _are_same(*plans))
+        )
+        self.digest: pulumi.Output[str] = pulumi.Output.all(
+            self.approved.apply(_given), is_own
+        ).apply(lambda values: _of_own_plan(*values))
+        """`approved`. Raises pulumi.RunError for a plugin without a gate, and if a transform or
+        `ignore_changes` gave the gate another plan."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
@@ -128,6 +137,27 @@ def _given(approved: str | None) -> str:
         raise pulumi.RunError(
             "the advertised listeners were not checked: Pulumi found a plugin `earshot` without a "
             "gate\n  fix: name the folder of pulumi-resource-earshot in Pulumi.yaml, in `plugins`"
+        )
+    return approved
+
+
+def _are_same(plan: object, checked_plan: object) -> bool:
+    return bool(_without_nulls(plan) == _without_nulls(checked_plan))
+
+
+def _without_nulls(value: object) -> object:
+    """``value`` without the null values of maps, which Pulumi drops."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _of_own_plan(approved: str, is_own: bool) -> str:
+    if not is_own:
+        raise pulumi.RunError(
+            "the advertised listeners were not checked: the gate got a plan that is not the "
+            "program's\n"
+            f"  fix: leave resources of type {PROVIDER_TYPE} out of transforms and `ignore_changes`"
         )
     return approved
 

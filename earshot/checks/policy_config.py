@@ -66,7 +66,7 @@ class PolicyConfig:
 
 def read_config(document: Document) -> PolicyConfig:
     """The configuration that ``document`` describes. Raises ValueError with every problem."""
-    problems = [*unknown_ids(document), *_repeated(document)]
+    problems = [*unknown_ids(document), *repeated_ids(document)]
     levels: dict[str, Level] = {}
     names: Document = {}
     default = None
@@ -113,7 +113,7 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
 
 
-def _repeated(keys: Iterable[str]) -> list[str]:
+def repeated_ids(keys: Iterable[str]) -> list[str]:
     """The problems of keys that name one policy, whose case does not count."""
     spellings: dict[str, list[str]] = {}
     for key in keys:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import grpc
+from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel, policy
 
-from earshot.checks.policy_config import unknown_ids
+from earshot.checks.policy_config import repeated_ids, unknown_ids
 from earshot.errors import EarshotError
 from earshot_policies.findings_file import FindingsFiles
 
@@ -30,7 +31,10 @@ class Configuration:
 
     def check(self, keys: Iterable[str]) -> str:
         """Why ``keys`` or the environment are not a configuration; an empty text if they are."""
-        problems = unknown_ids(keys)
+        all_keys = list(keys)
+        # the engine adds each id in lower case, also if the file has another spelling
+        spellings = [key for key in all_keys if key != key.lower()]
+        problems = [*unknown_ids(all_keys), *repeated_ids(spellings)]
         try:
             self.files = FindingsFiles.of_environment()
         except EarshotError as error:
@@ -48,6 +52,9 @@ class Configuration:
                     context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack: {problem}")
                 for key in [key for key in given if key != key.lower()]:
                     given[key.lower()].CopyFrom(given.pop(key))
+                # `all` disables `names`, too, whose resolvers and waivers other policies need
+                if given["names"].enforcementLevel == proto.DISABLED:
+                    given["names"].enforcementLevel = proto.MANDATORY
                 result = super().Configure(request, context)
                 configuration._levels = {
                     key: self._convert_enforcement_level(item.enforcementLevel)

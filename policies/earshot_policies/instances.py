@@ -1,6 +1,6 @@
 """Evaluates brokers on EC2 instances of any program, as they are registered and at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from earshot_pulumi.gate import GATE_TYPE
 
@@ -16,12 +16,15 @@ from earshot.sources.user_data import (
     UserDataFile,
     broker_files,
     decode_user_data,
+    plain_user_data,
     speaks_of_brokers,
 )
 from earshot_policies.evaluation import Evaluation
 
 USER_DATA = ("userData", "userDataBase64")
 """Properties of an instance."""
+ENCODED = ("userDataBase64",)
+"""Those of them in base64."""
 
 
 class Instances:
@@ -42,7 +45,7 @@ class Instances:
         ``plan`` is that of the gate whose child the instance is.
         """
         try:
-            text = _user_data(inputs)
+            text = user_data(inputs)
         except ValueError as reason:
             return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
         behind_gate = _is_behind_gate(urn)
@@ -75,14 +78,17 @@ class Instances:
         return evaluate_stack(brokers, stack, policies, self._run.asked)
 
 
-def _user_data(inputs: Mapping[str, object]) -> str | None:
-    """The user data; None where it is not known yet. Raises ValueError for invalid base64."""
+def user_data(inputs: Mapping[str, object], encoded: Collection[str] = ENCODED) -> str | None:
+    """The user data; None where they are not known yet. Raises ValueError for invalid base64.
+
+    ``encoded`` are the properties in base64.
+    """
     for key in USER_DATA:
         if key in inputs:
             value = inputs[key]
             if not isinstance(value, str):
                 return None
-            return value if key == "userData" else decode_user_data(value)
+            return decode_user_data(value) if key in encoded else plain_user_data(value)
     return ""
 
 
@@ -99,11 +105,16 @@ def _not_known() -> Finding:
     )
 
 
+def unread(text: str, written: Collection[UserDataFile]) -> list[str]:
+    """A remark on user data that set listeners in another way than in the files ``written``."""
+    if written or not speaks_of_brokers(text):
+        return []
+    way = "advertised.listeners is set in a way that is not read here (read are files"
+    return [f"user data: {way} in a cloud-config, here-documents in a script); not checked"]
+
+
 def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:
-    if not written and speaks_of_brokers(text):
-        unread = "advertised.listeners is set in a way that is not read here (read are files"
-        return [f"user data: {unread} in a cloud-config, here-documents in a script); not checked"]
-    return [
+    return unread(text, written) + [
         f"{item.path or 'user data'}: {rule} is not checked: {reason}"
         for item in written
         for rule, reason in skipped_rules(item).items()

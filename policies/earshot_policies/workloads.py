@@ -1,6 +1,6 @@
 """Evaluates the workloads of Kubernetes that a program declares, with its Services, at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from earshot.checks import kubernetes
@@ -8,7 +8,8 @@ from earshot.checks.instance_stack import StackEvaluation
 from earshot.json_object import Document
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
-from earshot.sources.kubernetes import KINDS, read_manifest
+from earshot.sources.kubernetes import KINDS, Manifest, read_manifest
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.workloads import PodContainer
 
@@ -36,6 +37,7 @@ class Workloads:
     def evaluate_stack(self) -> StackEvaluation:
         """What the check of a file of manifests finds in all of a cluster's resources."""
         findings: list[tuple[str, Finding]] = []
+        remarks: list[tuple[str, str]] = []
         for resources in self._clusters.values():
             urns = sorted(resources)
             manifest = read_manifest([resources[urn] for urn in urns])
@@ -45,11 +47,21 @@ class Workloads:
                 urn = urns[int(container.path[0])]
                 findings.append((urn, finding))
                 self._places[urn, finding] = _path(_keys(container, finding))
-        return StackEvaluation(tuple(findings))
+            for name, reason in _open_listeners(manifest):
+                urn = urns[int(containers[name].path[0])]
+                remarks.append((urn, f"container {name}: {reason}; not checked"))
+        return StackEvaluation(tuple(findings), tuple(remarks))
 
     def place(self, urn: str, finding: Finding) -> str:
         """The path of the property that a finding of `at_the_end` is about."""
         return self._places.get((urn, finding), "")
+
+
+def _open_listeners(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """(container, reason) for each broker with unknown listeners."""
+    brokers = manifest.brokers
+    at_run_time = {broker.name: broker.at_run_time for broker in brokers}
+    return open_listeners([broker.service for broker in brokers], at_run_time)
 
 
 def _texts(value: Any) -> Any:

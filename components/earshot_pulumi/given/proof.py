@@ -36,7 +36,7 @@ from earshot_pulumi.provider.kind import (
     has_unknown,
 )
 from earshot_pulumi.provider.resource import EarshotResource, snake_case
-from earshot_pulumi.validation import REPORT, unproved, validate
+from earshot_pulumi.validation import FAILED, REPORT, failure_kept, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
@@ -77,7 +77,7 @@ class Proof(EarshotResource):
     """
 
     verdict: pulumi.Output[str]
-    """`pass`; a contract that fails makes no resource."""
+    """`pass`; a contract that fails ends the update, and is proved again by the next one."""
     report: pulumi.Output[str]
     """The report of the last run, as text."""
     unproved: pulumi.Output[list[str]]
@@ -111,7 +111,7 @@ class ProofKind(Kind):
         return inputs
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
-        return Difference(changed(olds, news, DECISIVE))
+        return Difference(olds.get("verdict") == FAILED or changed(olds, news, DECISIVE))
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         # by its id alone, as in `pulumi import`, there is no proof to find
@@ -129,6 +129,12 @@ class ProofKind(Kind):
         rest = [listener.name for listener in whole.listeners if listener.name not in proved]
         outputs = {"verdict": "pass", "report": report, "unproved": rest}
         return contract.cluster, {**news, **outputs}
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        with failure_kept({**news, "unproved": []}, "report"):
+            return super().update(operation, id, olds, news)
 
 
 def _check_scopes(scopes: object) -> None:

@@ -22,13 +22,19 @@ from typing import Any, Protocol, TypeVar
 import grpc
 import grpc.aio
 import pulumi
-from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf import any_pb2, empty_pb2, struct_pb2
 from grpc.aio import ServicerContext as Context
 from pulumi.provider import server as sdk
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
 from pulumi.runtime import proto, rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import (
+    engine_pb2,
+    engine_pb2_grpc,
+    provider_pb2,
+    provider_pb2_grpc,
+    status_pb2,
+)
 
 from earshot import __version__
 from earshot.errors import EarshotError
@@ -37,6 +43,7 @@ from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.construction import Components
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
+    FailedUpdate,
     Interrupted,
     InvalidInputs,
     Kind,
@@ -299,7 +306,12 @@ class Servicer(sdk.ProviderServicer):
         kind, operation = self._called(request, preview=request.preview)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         update = functools.partial(kind.update, operation, request.id, olds, news)
-        outputs = await self._run(update, kind.interrupted)
+        try:
+            outputs = await self._run(update, kind.interrupted)
+        except FailedUpdate as error:
+            details = _kept_in_state(request, str(error), error.outputs, kind.secrets)
+            context.set_trailing_metadata((("grpc-status-details-bin", details),))
+            raise
         return proto.UpdateResponse(properties=message(outputs, request.news, kind.secrets))
 
     @_reported
@@ -367,6 +379,23 @@ def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckRes
     # with a property's name, Pulumi prints the property's value before the reason
     failures = [proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()]
     return proto.CheckResponse(inputs=inputs, failures=failures)
+
+
+def _kept_in_state(
+    request: Any, reason: str, outputs: Properties, secrets: Collection[str]
+) -> bytes:
+    """The details of a failed update from which the engine takes the ``outputs`` for its state."""
+    failed = provider_pb2.ErrorResourceInitFailed(
+        id=request.id,
+        properties=message(outputs, request.news, secrets),
+        reasons=[f"\n{reason}"],
+        inputs=request.news,
+    )
+    packed = any_pb2.Any()
+    packed.Pack(failed)
+    code = grpc.StatusCode.UNKNOWN.value[0]
+    status = status_pb2.Status(code=code, message=f"\n{reason}", details=[packed])
+    return bytes(status.SerializeToString())
 
 
 def serve(parts: Parts, arguments: list[str]) -> None:

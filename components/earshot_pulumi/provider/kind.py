@@ -46,6 +46,17 @@ class OperationFailed(Exception):
     """An operation that failed; the engine shows the message as the resource's error."""
 
 
+class FailedUpdate(OperationFailed):
+    """An update that failed after it made the former outputs obsolete.
+
+    The state gets ``outputs``, and the next update tries again, whatever its inputs are.
+    """
+
+    def __init__(self, message: str, outputs: Properties) -> None:
+        super().__init__(message)
+        self.outputs = outputs
+
+
 class Interrupted(OperationFailed):
     """The engine cancelled the update while the operation ran."""
 
@@ -112,7 +123,7 @@ class Kind(Protocol):
     def update(
         self, operation: Operation, id: str, olds: Properties, news: Properties
     ) -> Properties:
-        """The outputs after the change. Raises OperationFailed."""
+        """The outputs after the change. Raises OperationFailed, or FailedUpdate."""
         return self.create(operation, news)[1]
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
