@@ -4,13 +4,17 @@ Other settings come from the environment, as for Pulumi's own provider.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from earshot.aws_client import NotMade, new_client
 from earshot.errors import EarshotError
-from earshot_pulumi.aws.reports import AT_ONCE, Read
 from earshot_pulumi.aws_settings import KEYS, endpoint
+
+AT_ONCE = 10
+"""Parameters per call."""
+Read = Callable[[Sequence[str]], dict[str, str]]
+"""The values of the parameters that exist, by name."""
 
 
 def client(config: Any, region: str, service: str = "ssm") -> Any:
