@@ -153,6 +153,39 @@ def resources() -> Mapping[str, Outputs]:
     return _outputs(name)
 
 
+def check_renamed(name: str, state_resources: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises EarshotError if the state has no cluster with the full ``name``, but one that was made
+    when the stack had another name.
+
+    Its resources and data have the former name. The update would make all of them again, and delete
+    the former ones.
+    """
+    types = (*types_of("BegunChange"), *types_of("ProvedChange"))
+    names = {
+        urn.rpartition("::")[2]
+        for urn, resource in state_resources.items()
+        if resource["type"] in types
+    }
+    stack = pulumi.get_stack()
+    own_suffix = name.removeprefix(stack)  # a cluster of a program is called STACK-NAME
+    former = sorted(
+        each
+        for each in names
+        if each.endswith(own_suffix) and each != stack and not each.startswith(f"{stack}-")
+    )
+    if name in names or not former:
+        return
+    former_stack = former[0].removesuffix(own_suffix)
+    raise EarshotError(
+        "nothing was touched: the stack was renamed",
+        observed=f"its state has the cluster {former[0]}, whose nodes and data have this name: the "
+        f"update would make an empty cluster {name}, and delete {former[0]}",
+        allowed=f"the name {former_stack}, which the stack had when the cluster was made",
+        remedy=f"rename it back (`pulumi stack rename {former_stack}`); or make another stack, and "
+        "mirror the data",
+    )
+
+
 def recorded_changes(
     folder: Path, name: str, state_resources: Mapping[str, Outputs] | None = None
 ) -> RecordedChanges:
@@ -161,9 +194,9 @@ def recorded_changes(
     ``state_resources`` are the result of `resources`, if it was read already. Writes a copy into
     the cluster's ``folder``, for commands that do not use Pulumi. Raises EarshotError.
     """
-    recorded = RecordedChanges.read(
-        resources() if state_resources is None else state_resources, name
-    )
+    known_resources = resources() if state_resources is None else state_resources
+    check_renamed(name, known_resources)
+    recorded = RecordedChanges.read(known_resources, name)
     if memory.recall(folder) != recorded.memory:
         memory.keep(folder, recorded.memory)
     return recorded

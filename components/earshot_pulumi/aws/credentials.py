@@ -4,12 +4,16 @@ Other settings come from the environment, as for Pulumi's own provider.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from earshot.aws_client import AwsClient, NotMade, new_client
 from earshot.errors import EarshotError
-from earshot_pulumi.aws.reports import AT_ONCE, Read
 from earshot_pulumi.aws_settings import KEYS, AwsSettings, endpoint
+
+AT_ONCE = 10
+"""Parameters per call."""
+Read = Callable[[Sequence[str]], dict[str, str]]
+"""The values of the parameters that exist, by name."""
 
 
 def client(config: AwsSettings, region: str, service: str = "ssm") -> AwsClient:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from earshot.aws_client import AwsClient
 from earshot_pulumi.aws.credentials import asking, client
-from earshot_pulumi.aws.reports import Starts
 from earshot_pulumi.aws.tags import STACK
 from earshot_pulumi.aws_settings import AwsSettings
 
 _ENDED: Final = ("terminated", "shutting-down")
+STOPPED: Final = "stopped"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Machine:
     """Which of EC2's own status checks fail."""
 
     @property
+    def is_stopped(self) -> bool:
+        return self.state == STOPPED
+
+    @property
     def problem(self) -> str:
         """Why nothing can serve on it; empty where EC2 knows no reason."""
         if self.state != "running":
@@ -36,16 +40,36 @@ class Machine:
         return f"EC2 calls its instance {self.id} impaired ({self.impaired})" * bool(self.impaired)
 
 
-def starts(config: AwsSettings, region: str) -> Starts:
-    """A function that tells when instances were started; it raises EarshotError where AWS does not
-    answer."""
+Look = Callable[[Sequence[str]], Mapping[str, Machine]]
+"""The instances with these ids that are not terminated, by id."""
+Start = Callable[[str], None]
+"""Starts the instance with this id."""
 
-    def started(ids: Sequence[str]) -> Mapping[str, float]:
-        return {
-            machine.id: machine.started for machine in _machines(config, region, "instance-id", ids)
-        }
 
-    return started
+def starts(config: AwsSettings, region: str) -> Callable[[Sequence[str]], Mapping[str, float]]:
+    """A function that tells when instances were started, in seconds since the epoch, by their ids;
+    it raises EarshotError where AWS does not answer."""
+    look = looks(config, region)
+    return lambda ids: {id: machine.started for id, machine in look(ids).items()}
+
+
+def looks(config: AwsSettings, region: str) -> Look:
+    """A function that describes instances; it raises EarshotError where AWS does not answer."""
+
+    def look(ids: Sequence[str]) -> Mapping[str, Machine]:
+        return {machine.id: machine for machine in _machines(config, region, "instance-id", ids)}
+
+    return look
+
+
+def starter(config: AwsSettings, region: str) -> Start:
+    """A function that starts a stopped instance. It raises EarshotError."""
+
+    def start(id: str) -> None:
+        with asking(f"instance {id}", "cannot be started", "ec2:StartInstances"):
+            client(config, region, "ec2").start_instances(InstanceIds=[id])
+
+    return start
 
 
 def machines(config: AwsSettings, region: str, stack: str) -> dict[str, Machine]:

@@ -14,6 +14,7 @@ from earshot_pulumi.provider.internal import types_of
 from earshot_pulumi.provider.kind import Outputs
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
+_VOLUME: Final = "aws:ebs/volume:Volume"
 _INTERFACE: Final = "aws:ec2/networkInterface:NetworkInterface"
 _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
@@ -26,6 +27,8 @@ class Remembered:
     """Whether all nodes were in sync once."""
     nodes: frozenset[str] = frozenset()
     """The names of those that were deployed."""
+    volumes: frozenset[str] = frozenset()
+    """The ids of the volumes that the stack has made."""
     place: Place | None = None
     """Where its brokers are; None before there is one."""
 
@@ -45,7 +48,12 @@ class Remembered:
             place = (
                 "public" if any(name.startswith("broker-") for name in associated) else "private"
             )
-        return cls("cluster" in ready, frozenset(ready - {"cluster"}), place)
+        volumes = frozenset(
+            str(resource["outputs"]["arn"]).rpartition("/")[2]
+            for resource in resources.values()
+            if resource["type"] == _VOLUME and "arn" in resource["outputs"]
+        )
+        return cls("cluster" in ready, frozenset(ready - {"cluster"}), volumes, place)
 
 
 def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:

@@ -100,6 +100,16 @@ class AwsTurn(InternalResource):
         super().__init__(name, {**props, "granted": None}, opts)
 
 
+def nodes_down(
+    settings: AwsSettings, region: str, stack: str, names: Mapping[int, tuple[str, str]]
+) -> dict[int, str]:
+    """The reason for each node that does not serve, by its id; ``names`` are each node's name and
+    parameter by its id. Raises EarshotError."""
+    nodes = [Other(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
+    values = reader(settings, region)([node.parameter for node in nodes])
+    return dict(_down(nodes, machines(settings, region, stack), values))
+
+
 def _down(
     nodes: Iterable[Other], machines: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:

@@ -8,10 +8,18 @@ from earshot.extras import folder_of
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
-from earshot_pulumi.change_memory import AppliedPlan, BegunChange, ProvedChange, correct_memory
+from earshot_pulumi.change_memory import (
+    AppliedPlan,
+    BegunChange,
+    ProvedChange,
+    check_renamed,
+    correct_memory,
+    resources,
+)
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
+from earshot_pulumi.local.quorum import recall
 from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
@@ -22,6 +30,8 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
     check_spark(spec.validation.records)
     name, state = at.name, at.folder
     target = plan_local(spec, state / "kafka")
+    if recall(target.root) is None:
+        check_renamed(name, resources())
     change = Change(target.plan)
     if runs := settings_of_running(target.root):
         correct_memory(state, target.plan, runs)

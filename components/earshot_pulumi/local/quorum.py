@@ -141,6 +141,13 @@ def _has_ended(root: Path, id: int) -> bool:
     return is_formatted([directory / "log"]) and running(directory) is None
 
 
+def running_nodes(root: Path) -> list[int]:
+    """Ids of the nodes of the cluster under ``root`` that run. Raises EarshotError."""
+    memory = recall(root)
+    ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
+    return [id for id in sorted(ids) if running(node_directory(root, id)) is not None]
+
+
 def any_runs(root: Path) -> bool:
     """True if a node of the cluster under ``root`` runs. Raises EarshotError."""
     return any(running(directory) is not None for directory in root.glob("node-*"))
