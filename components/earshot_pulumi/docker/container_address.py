@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import docker
 from docker.errors import DockerException, NotFound
@@ -22,6 +22,27 @@ from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
+
+UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What code that reads an answer raises if the answer has another form."""
+_DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "Id": str,
+    "Name": str,
+    "RestartCount": int,
+    "State.Status": str,
+    "State.Running": bool,
+    "State.Paused": bool,
+    "State.Restarting": bool,
+    "State.ExitCode": int,
+    "State.Error": str,
+    "State.StartedAt": str,
+    "State.FinishedAt": str,
+    "Config.Labels": (dict, type(None)),
+    "Config.Env": (list, type(None)),
+    "HostConfig": dict,
+    "NetworkSettings.Networks": (dict, type(None)),
+}
+"""The values of a container's description that earshot reads, with their types."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +147,11 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
-        with contextlib.suppress(NotFound), asking(subject, where):
-            container: dict[str, Any] = self.of(where).api.inspect_container(id)
-            return container
-        return None
+        with asking(subject, where):
+            try:
+                return _description(self.of(where).api.inspect_container(id))
+            except NotFound:
+                return None
 
     def seconds_up(self, subject: str, where: HasEngine, container: Mapping[str, Any]) -> float:
         """How long an inspected container has run, by the clock of its engine.
@@ -137,9 +159,9 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
         Raises EarshotError about ``subject`` if the engine fails.
         """
         with asking(subject, where):
-            clock = str(self.of(where).api.info()["SystemTime"])
-        since = datetime.fromisoformat(container["State"]["StartedAt"])
-        return (datetime.fromisoformat(clock) - since).total_seconds()
+            clock = datetime.fromisoformat(self.of(where).api.info()["SystemTime"])
+            since = datetime.fromisoformat(container["State"]["StartedAt"])
+            return (clock - since).total_seconds()
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
@@ -187,17 +209,43 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
 
 @contextlib.contextmanager
 def asking(subject: str, where: HasEngine) -> Iterator[None]:
-    """Turns failures of an engine into an EarshotError about ``subject``; NotFound passes."""
+    """Turns failures of an engine, and answers of another form, into an EarshotError about
+    ``subject``."""
     try:
         yield
-    except NotFound:
-        raise
     except (DockerException, OSError) as reason:
         raise EarshotError(
             subject,
             observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
             remedy="see that the engine runs, then run the same command again",
         ) from None
+    except UNREADABLE as reason:
+        raise EarshotError(
+            subject,
+            observed=f"its engine at {address_of(where)} gives an answer of another form than "
+            f"Docker's ({type(reason).__name__}: {root_cause(reason)})",
+            remedy="see that a Docker engine listens there, then run the same command again",
+        ) from None
+
+
+def _description(container: Any) -> dict[str, Any]:
+    """The description ``container``, if it has the form of Docker's.
+
+    Raises one of `UNREADABLE`.
+    """
+    for key, kinds in _DESCRIPTION.items():
+        value = container
+        for part in key.split("."):
+            value = value[part]
+        if not isinstance(value, kinds):
+            raise TypeError(f"{key} is of type {type(value).__name__}")
+    for moment in ("StartedAt", "FinishedAt"):
+        datetime.fromisoformat(container["State"][moment])
+    settings: dict[str, Any] = container["NetworkSettings"]
+    networks = settings["Networks"] or {}
+    if not all(isinstance(network, dict) for network in networks.values()):
+        raise TypeError("a network is no object")
+    return {**container, "NetworkSettings": {**settings, "Networks": networks}}
 
 
 def is_up(container: Mapping[str, Any]) -> bool:

@@ -94,7 +94,8 @@ def remove_unstarted(client: docker.DockerClient, volume: str) -> None:
     filters = {"label": labels.THROWAWAY, "volume": volume}
     for container in client.containers.list(all=True, filters=filters, ignore_removed=True):
         with contextlib.suppress(APIError):
-            container.remove(force=True, v=True)
+            if labels.THROWAWAY in labels.of_object(container):
+                container.remove(force=True, v=True)
 
 
 def _own_id(container: Container, option: str) -> int:
