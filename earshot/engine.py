@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
@@ -31,6 +32,16 @@ MOST_BYTES: Final = 64 * 2**20
 """The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
 MOST_SHOWN: Final = 1000
 """The maximum length of a cause in a message, as an engine may answer with megabytes."""
+UNREADABLE: Final = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+    struct.error,
+)
+"""What code that reads an engine's answer raises if the answer has another form than Docker's."""
 GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
@@ -269,6 +280,12 @@ def _cut(response: Any) -> None:
     with contextlib.suppress(OSError, AttributeError):
         response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
     response.close()
+
+
+def another_form(error: Exception) -> str:
+    """The text about an answer that raised ``error``, one of `UNREADABLE`."""
+    detail = f"{type(error).__name__}: {root_cause(error)}"
+    return f"gives an answer of another form than Docker's ({detail})"
 
 
 def root_cause(error: Exception) -> str:

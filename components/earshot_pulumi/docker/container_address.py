@@ -11,7 +11,14 @@ import docker
 from docker.errors import DockerException, NotFound
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import HasEngine, address_of, connect, root_cause
+from earshot.engine import (
+    UNREADABLE,
+    HasEngine,
+    address_of,
+    another_form,
+    connect,
+    root_cause,
+)
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
@@ -23,8 +30,6 @@ from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
 
-UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
-"""What code that reads an answer raises if the answer has another form."""
 _DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
     "Id": str,
     "Name": str,
@@ -222,8 +227,7 @@ def asking(subject: str, where: HasEngine) -> Iterator[None]:
     except UNREADABLE as reason:
         raise EarshotError(
             subject,
-            observed=f"its engine at {address_of(where)} gives an answer of another form than "
-            f"Docker's ({type(reason).__name__}: {root_cause(reason)})",
+            observed=f"its engine at {address_of(where)} {another_form(reason)}",
             remedy="see that a Docker engine listens there, then run the same command again",
         ) from None
 
