@@ -15,7 +15,7 @@ from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
 from earshot_pulumi.aws.reports import Target
 from earshot_pulumi.aws.targets import deregister, still_served
-from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.aws_settings import AwsKind, AwsSettings
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties

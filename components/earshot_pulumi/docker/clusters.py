@@ -92,9 +92,10 @@ def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
 def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
     subject = f"Docker host {host.name}"
     with asking(subject, host):
-        containers = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
-    for container in containers:
-        description = engines.inspect(subject, host, container["Id"])
+        listing = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
+        ids = [container["Id"] for container in listing]
+    for id in ids:
+        description = engines.inspect(subject, host, id)
         node_labels = (description or {}).get("Config", {}).get("Labels") or {}
         if description is not None and labels.DEPLOYMENT in node_labels:
             yield _node(host, description, node_labels)
@@ -104,7 +105,7 @@ def _node(host: HostEngine, container: DockerObject, node_labels: Mapping[str, s
     variables = dict(text.partition("=")[::2] for text in container["Config"].get("Env") or ())
     roles = node_labels.get(labels.ROLES, "").split(",")
     address = ContainerAddress(
-        node_id=int(node_labels[labels.NODE]),
+        node_id=labels.node_id(node_labels),
         name=container["Name"].lstrip("/"),
         network=next(iter(container["NetworkSettings"]["Networks"]), ""),
         host=host.name,

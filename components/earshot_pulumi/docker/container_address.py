@@ -1,17 +1,25 @@
 """One node's container as plain data: its engine, and how to send requests to its broker."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Final, Self
 
 import docker
 from docker.errors import DockerException, NotFound
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject, HasEngine, address_of, connect, root_cause
+from earshot.engine import (
+    UNREADABLE,
+    DockerObject,
+    HasEngine,
+    address_of,
+    another_form,
+    connect,
+    root_cause,
+)
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
@@ -23,6 +31,25 @@ from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
 from earshot_pulumi.provider.kind import Properties
+
+_DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "Id": str,
+    "Name": str,
+    "RestartCount": int,
+    "State.Status": str,
+    "State.Running": bool,
+    "State.Paused": bool,
+    "State.Restarting": bool,
+    "State.ExitCode": int,
+    "State.Error": str,
+    "State.StartedAt": str,
+    "State.FinishedAt": str,
+    "Config.Labels": (dict, type(None)),
+    "Config.Env": (list, type(None)),
+    "HostConfig": dict,
+    "NetworkSettings.Networks": (dict, type(None)),
+}
+"""The values of a container's description that earshot reads, with their types."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +154,11 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
-        with contextlib.suppress(NotFound), asking(subject, where):
-            container: DockerObject = self.of(where).api.inspect_container(id)
-            return container
-        return None
+        with asking(subject, where):
+            try:
+                return _description(self.of(where).api.inspect_container(id))
+            except NotFound:
+                return None
 
     def seconds_up(self, subject: str, where: HasEngine, container: DockerObject) -> float:
         """How long an inspected container has run, by the clock of its engine.
@@ -138,9 +166,9 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
         Raises EarshotError about ``subject`` if the engine fails.
         """
         with asking(subject, where):
-            clock = str(self.of(where).api.info()["SystemTime"])
-        since = datetime.fromisoformat(container["State"]["StartedAt"])
-        return (datetime.fromisoformat(clock) - since).total_seconds()
+            clock = datetime.fromisoformat(self.of(where).api.info()["SystemTime"])
+            since = datetime.fromisoformat(container["State"]["StartedAt"])
+            return (clock - since).total_seconds()
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
@@ -188,17 +216,42 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> DockerObj
 
 @contextlib.contextmanager
 def asking(subject: str, where: HasEngine) -> Iterator[None]:
-    """Turns failures of an engine into an EarshotError about ``subject``; NotFound passes."""
+    """Turns failures of an engine, and answers of another form, into an EarshotError about
+    ``subject``."""
     try:
         yield
-    except NotFound:
-        raise
     except (DockerException, OSError) as reason:
         raise EarshotError(
             subject,
             observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
             remedy="see that the engine runs, then run the same command again",
         ) from None
+    except UNREADABLE as reason:
+        raise EarshotError(
+            subject,
+            observed=f"its engine at {address_of(where)} {another_form(reason)}",
+            remedy="see that a Docker engine listens there, then run the same command again",
+        ) from None
+
+
+def _description(container: Any) -> DockerObject:
+    """The description ``container``, if it has the form of Docker's.
+
+    Raises one of `UNREADABLE`.
+    """
+    for key, kinds in _DESCRIPTION.items():
+        value = container
+        for part in key.split("."):
+            value = value[part]
+        if not isinstance(value, kinds):
+            raise TypeError(f"{key} is of type {type(value).__name__}")
+    for moment in ("StartedAt", "FinishedAt"):
+        datetime.fromisoformat(container["State"][moment])
+    settings: Properties = container["NetworkSettings"]
+    networks = settings["Networks"] or {}
+    if not all(isinstance(network, dict) for network in networks.values()):
+        raise TypeError("a network is no object")
+    return {**container, "NetworkSettings": {**settings, "Networks": networks}}
 
 
 def is_up(container: DockerObject) -> bool:

@@ -102,12 +102,11 @@ def check_others(
     of_deployment = {"label": f"{labels.DEPLOYMENT}={own.get(labels.DEPLOYMENT, '')}"}
     for host in hosts:
         with asking(f"Docker host {host.name}", host):
-            containers = engines.of(host).api.containers(all=True, filters=of_deployment)
-        for container in containers:
-            node = container["Labels"].get(labels.NODE, "")
-            if node != own.get(labels.NODE):
-                name_on_engine = on_engines.listed_name(container)
-                objects.setdefault(node, {})[name_on_engine] = container["State"] == "running"
+            for container in engines.of(host).api.containers(all=True, filters=of_deployment):
+                node = container["Labels"].get(labels.NODE, "")
+                if node != own.get(labels.NODE):
+                    name_on_engine = on_engines.listed_name(container)
+                    objects.setdefault(node, {})[name_on_engine] = container["State"] == "running"
     gone = sorted(
         next(iter(containers)) for containers in objects.values() if not any(containers.values())
     )

@@ -106,7 +106,10 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
     for host in spec.hosts:
         with connect(host) as client:
             for volume in client.volumes.list(filters={"label": f"{labels.STACK}={stack}"}):
-                cluster_id = labels.cluster_id_of(volume.attrs["Labels"])
+                own = labels.of_object(volume)
+                if own.get(labels.STACK) != stack:
+                    continue
+                cluster_id = labels.cluster_id_of(own)
                 if cluster_id not in own_ids:
                     say(
                         f"Left volume {volume.name}: its data is of cluster {cluster_id}, which "

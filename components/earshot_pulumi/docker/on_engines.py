@@ -29,7 +29,7 @@ class _Labelled:
 
     @property
     def node(self) -> int:
-        return int(self.labels.get(labels.NODE, "-1"))
+        return labels.node_id(self.labels)
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,13 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> EngineObjects:
     for host in hosts:
         api = engines.of(host).api
         with asking(f"Docker host {host.name}", host):
-            containers += (
+            containers += [
                 _container(host.name, container) for container in api.containers(all=True)
-            )
+            ]
             for volume in api.volumes()["Volumes"] or ():
-                volumes.append(EngineVolume(host.name, volume["Name"], volume["Labels"] or {}))
+                volumes.append(EngineVolume(host.name, volume["Name"], _labels(volume)))
             for network in api.networks():
-                networks.append(EngineNetwork(host.name, network["Name"], network["Labels"] or {}))
+                networks.append(EngineNetwork(host.name, network["Name"], _labels(network)))
     return EngineObjects(tuple(containers), tuple(volumes), tuple(networks))
 
 
@@ -173,6 +173,14 @@ def listed_name(listing: DockerObject) -> str:
     return names[0].lstrip("/")
 
 
+def _labels(listing: DockerObject) -> dict[str, str]:
+    """The labels of an object that an engine lists. Raises TypeError if they are no texts."""
+    own: dict[str, str] = listing["Labels"] or {}
+    if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
+        raise TypeError("the labels are no texts")
+    return own
+
+
 def _container(host: str, listing: DockerObject) -> EngineContainer:
     return EngineContainer(
         host=host,
@@ -180,7 +188,7 @@ def _container(host: str, listing: DockerObject) -> EngineContainer:
         name=listed_name(listing),
         image=listing["Image"],
         running=listing["State"] in ("running", "restarting", "paused"),
-        labels=listing["Labels"] or {},
+        labels=_labels(listing),
         ports=tuple(
             PublishedPort(port["PrivatePort"], port["PublicPort"], port.get("IP", ""), port["Type"])
             for port in listing["Ports"] or ()
@@ -251,7 +259,8 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     planned = {
         (target.host_of(id), container.volume): id for id, container in target.containers.items()
     }
-    ids, quorums = labels.voter_ids(target.plan), dict[str, None]()
+    ids = tuple(sorted(node.id for node in target.plan.controllers))
+    quorums: dict[tuple[int, ...], None] = {}
     for volume in objects.volumes:
         id = planned.get((volume.host, volume.name))
         if id is None:
@@ -263,11 +272,10 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
                 "Name the stack or the node otherwise, or remove the volume if it is no "
                 "longer needed"
             )
-        elif voter_ids := volume.labels.get(labels.VOTERS, ""):
+        elif voter_ids := labels.ids_of_voters(volume.labels):
             quorums[voter_ids] = None
     for voter_ids in quorums.keys() - {ids}:
-        before, after = (map(int, text.split(",")) for text in (voter_ids, ids))
-        yield other_voters(before, after, "`data: delete` and `pulumi destroy`")
+        yield other_voters(voter_ids, ids, "`data: delete` and `pulumi destroy`")
 
 
 Spot = tuple[str, str, int]

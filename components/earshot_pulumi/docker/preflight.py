@@ -143,12 +143,13 @@ class EnginePreflightKind(CheckedKind):
         for host in _hosts(olds, news):
             with _IGNORING_ERRORS:
                 for container in engines.of(host).containers.list(filters=_of_deployment(news)):
-                    if int(container.labels.get(labels.NODE, "-1")) not in staying:
+                    own = labels.of_object(container)
+                    if target.owns(own) and labels.node_id(own) not in staying:
                         container.stop(timeout=GRACE)
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Removes leftovers of interrupted runs, which are not in Pulumi's state."""
-        own = _of_deployment(olds)
+        own, deployment = _of_deployment(olds), olds["deployment"]
         with Engines() as engines:
             for host in hosts_of(olds):
                 with _IGNORING_ERRORS:
@@ -157,10 +158,10 @@ class EnginePreflightKind(CheckedKind):
                         # containers of validations and of `DockerUsers`, which have passwords
                         remove_leftovers(client, olds["stack"])
                     containers = {"filters": own, "all": True, "ignore_removed": True}
-                    _remove(client.containers, containers, force=True, v=True)
-                    _remove(client.networks, {"filters": own})
+                    _remove(client.containers, deployment, containers, force=True, v=True)
+                    _remove(client.networks, deployment, {"filters": own})
                     # only volumes with keys have the label of a deployment
-                    _remove(client.volumes, {"filters": own})
+                    _remove(client.volumes, deployment, {"filters": own})
 
 
 class EnginePreflight(InternalResource):
@@ -257,12 +258,14 @@ def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _remove(collection: Any, listed: DockerObject, **options: bool) -> None:
-    """Removes each object that ``collection`` lists; a failure does not stop the others."""
+def _remove(collection: Any, deployment: str, listed: DockerObject, **options: bool) -> None:
+    """Removes each object of ``deployment`` that ``collection`` lists; a failure does not stop the
+    others."""
     with _IGNORING_ERRORS:
         for leftover in collection.list(**listed):
             with _IGNORING_ERRORS:
-                leftover.remove(**options)
+                if labels.of_object(leftover).get(labels.DEPLOYMENT) == deployment:
+                    leftover.remove(**options)
 
 
 def _settings(props: Properties, key: str = "plan") -> dict[int, tuple[str, str]]:

@@ -14,7 +14,7 @@ from typing import Final
 from docker.errors import DockerException, NotFound
 
 from earshot import cache
-from earshot.engine import DockerObject, root_cause
+from earshot.engine import UNREADABLE, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
@@ -99,7 +99,7 @@ def put_back(
         try:
             _set_aside(engines, address, failed)
             return _start(engines, address, definition)
-        except (DockerException, OSError) as reason:
+        except (DockerException, OSError, *UNREADABLE) as reason:
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
     aside = f". What did not come up is container {address.name}{ASIDE}"

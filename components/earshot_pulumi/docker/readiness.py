@@ -12,9 +12,10 @@ from typing import Final
 
 from docker.errors import DockerException
 
-from earshot.engine import DockerObject, root_cause
+from earshot.engine import MOST_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.listeners.listed import clipped
 from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
 from earshot.validation.failure import Failure
 from earshot.validation.wire import ExchangeError
@@ -244,6 +245,7 @@ class ContainerDriver(ListeningNode):
         log = log_of(self._engines, address, self._id, since, until)
         last_lines = _last_lines(log)
         if cause := cause_of_end(log) if since or until else "":
+            cause = clipped(cause, MOST_SHOWN)
             observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
         else:
             observed = f"{reason}; the last lines of its log:\n{last_lines}"
@@ -254,7 +256,7 @@ class ContainerDriver(ListeningNode):
 def how_ended(state: DockerObject) -> str:
     """How a stopped container ended, by its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
-    details += [state["Error"]] if state["Error"] else []
+    details += [clipped(state["Error"], MOST_SHOWN)] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({detail})" for detail in details)
 
 
@@ -284,4 +286,7 @@ def log_of(
 def _last_lines(log: str, lines: int = LINES) -> str:
     """The last ``lines`` of ``log`` without stack frames, indented."""
     last_lines = without_frames(log)[-lines:]
-    return "\n".join(f"    {line}" for line in last_lines) or "    (it wrote none)"
+    return (
+        "\n".join(f"    {clipped(line, MOST_SHOWN)}" for line in last_lines)
+        or "    (it wrote none)"
+    )

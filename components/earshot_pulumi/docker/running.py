@@ -9,7 +9,7 @@ from docker.errors import DockerException
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
-from earshot.engine import DockerObject
+from earshot.engine import UNREADABLE, DockerObject
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment
@@ -141,7 +141,7 @@ def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound
     """The connections in a container as (own end, peer); None if they cannot be listed."""
     try:
         _, output = engines.of(node.host).containers.get(node.container.id).exec_run(list(_TABLES))
-    except (DockerException, OSError):
+    except (DockerException, OSError, *UNREADABLE):
         return None
     text = output.decode(errors="replace")
     # `cat` fails without IPv6, which has no table then
