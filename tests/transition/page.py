@@ -54,9 +54,9 @@ allows it.
   run first starts the broker that has ended.
 - On `local` a broker is stopped only when all others are in sync, also after an interrupted run.
 - If a broker does not come up in a step, it is started again with its earlier settings (on
-  `local` and `docker`), and the step fails. On `local` it also gets the earlier content of the files
-  that these settings name, directly or by `${file:...}`. On `aws` its predecessor is gone: revert
-  the change, and run again.
+  `local` and `docker`), and the step fails. On `local` it also gets the earlier content of the
+  files that these settings name, directly or by `${file:...}`. On `aws` its predecessor is gone:
+  revert the change, and run again.
 - A `kafka_version` or properties in `extra` that change at the same time are applied in the first
   step.
 
