@@ -128,14 +128,18 @@ def _first(outputs: Outputs, name: str) -> Any:
 
 
 def correct_memory(
-    folder: Path, target: ClusterPlan, observed: Mapping[int, NodeSettings]
+    folder: Path,
+    target: ClusterPlan,
+    observed: Mapping[int, NodeSettings],
+    has_served: bool = False,
 ) -> ChangeMemory:
     """Corrects the memory in ``folder`` by the ``observed`` settings of running nodes, by id.
 
-    Logs and stores a correction. Raises EarshotError.
+    ``has_served`` is true for a cluster that must have a record. Logs and stores a correction.
+    Raises EarshotError.
     """
     remembered = memory.recall(folder)
-    changes, note = corrected(remembered, target, observed)
+    changes, note = corrected(remembered, target, observed, has_served)
     if note:
         pulumi.log.warn(note)
         memory.keep(folder, changes)

@@ -30,11 +30,12 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
     check_spark(spec.validation.records)
     name, state = at.name, at.folder
     target = plan_local(spec, state / "kafka")
-    if recall(target.root) is None:
+    cluster = recall(target.root)
+    if cluster is None:
         check_renamed(name, resources())
     change = Change(target.plan)
     if runs := settings_of_running(target.root):
-        correct_memory(state, target.plan, runs)
+        correct_memory(state, target.plan, runs, cluster is not None and cluster.has_served)
         change = Change.of(state, target.plan)
     planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)
