@@ -199,7 +199,7 @@ def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> d
             try:
                 yield _within(self.timeout, lambda: _whole(response))
             finally:
-                response.close()
+                _cut(response)
 
     client = docker.DockerClient.__new__(docker.DockerClient)
     client.api = Direct(base_url=address, tls=tls, timeout=seconds)
@@ -279,7 +279,10 @@ def early_output(opened: Any) -> bytes:
 
 
 def _cut(response: Any) -> None:
-    """Ends the connection of ``response``, so that a thread that reads from it ends, too."""
+    """Ends the connection of ``response``, so that a thread that reads from it ends, too.
+
+    `close` alone would wait for that thread.
+    """
     with contextlib.suppress(OSError, AttributeError):
         response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
     response.close()

@@ -19,7 +19,7 @@ from earshot.errors import EarshotError
 from earshot.placement.standpoint import CandidateEngine
 from tests.doubles.certificates import self_signed
 from tests.doubles.closed_port import closed_port
-from tests.doubles.dripping import dripping
+from tests.doubles.dripping import PAUSE_SECONDS, dripping
 from tests.doubles.engine_server import (
     UPGRADED,
     Answer,
@@ -304,11 +304,12 @@ def test_the_output_of_a_command_that_ends_at_once_is_not_lost() -> None:
     [
         (silent(UPGRADED), TOO_LATE),
         (silent(UPGRADED + frame(b"text")[:-1]), TOO_LATE),
+        (endless(UPGRADED, frame(b"x"), PAUSE_SECONDS), TOO_LATE),
         (endless(UPGRADED, frame(b"x" * 65536)), "answers with more than 1 MiB"),
         (UPGRADED + b"\1\0\0\0\xff\xff\xff\xfftext", "answers with more than 1 MiB"),
         (UPGRADED + frame(b"text", 7), "answers with a stream 7"),
     ],
-    ids=["silent", "cut short", "endless", "announces 4 GiB", "unknown stream"],
+    ids=["silent", "cut short", "byte by byte", "endless", "announces 4 GiB", "unknown stream"],
 )
 def test_the_output_of_a_command_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
@@ -327,9 +328,10 @@ _FILE_HEAD = b"HTTP/1.1 200 OK\r\nX-Docker-Container-Path-Stat: e30=\r\n\r\n"
     ("answer", "error"),
     [
         (silent(_FILE_HEAD + b"x"), TOO_LATE),
+        (endless(_FILE_HEAD, b"x", PAUSE_SECONDS), TOO_LATE),
         (endless(_FILE_HEAD, b"x" * 65536), "answers with more than 1 MiB"),
     ],
-    ids=["silent", "endless"],
+    ids=["silent", "byte by byte", "endless"],
 )
 def test_a_file_of_a_container_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch

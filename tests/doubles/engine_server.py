@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -123,12 +124,14 @@ def silent(head: bytes = b"") -> Callable[[socket.socket], None]:
     return answer
 
 
-def endless(head: bytes, part: bytes) -> Callable[[socket.socket], None]:
-    """An answer of ``head``, and then ``part`` again and again until the client has left."""
+def endless(head: bytes, part: bytes, pause: float = 0) -> Callable[[socket.socket], None]:
+    """An answer of ``head``, and then ``part`` again and again until the client has left, with a
+    ``pause`` in seconds after each."""
 
     def answer(connection: socket.socket) -> None:
         connection.sendall(head)
         while True:
             connection.sendall(part)
+            time.sleep(pause)
 
     return answer

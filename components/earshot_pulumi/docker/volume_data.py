@@ -34,6 +34,8 @@ NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 For other releases, the version that a volume was created for decides. See `MetadataVersion` in
 Kafka's server-common.
 """
+MOST_EXTRACTED: Final = 2 * 2**30
+"""The maximum size in bytes of the files that are read from a volume; the rest is left out."""
 _OLDEST: Final = "0.0"
 _CUT_SHORT: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64's own is the last
 _SCRIPT: Final = """\
@@ -123,8 +125,18 @@ def read(encoded: str) -> tuple[bool, int | None]:
                 contextlib.suppress(*_CUT_SHORT),
                 tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
             ):
-                archive.extractall(folder, filter="data")
+                archive.extractall(folder, _within_limit(archive), filter="data")
         return is_formatted(folders), feature_level(folders)
+
+
+def _within_limit(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members of ``archive`` up to `MOST_EXTRACTED`."""
+    extracted = 0
+    for member in archive:
+        extracted += member.size
+        if extracted > MOST_EXTRACTED:
+            return
+        yield member
 
 
 def removed(
