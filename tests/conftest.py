@@ -94,7 +94,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """
     known = {tool.command: tool for tool in TOOLS}
     wanted = [known[name] for mark in item.iter_markers("requires") for name in mark.args]
-    missing = [tool for tool in wanted if not tool.is_there()]
+    missing = [tool for tool in wanted if not tool.is_installed()]
     if not missing:
         return
     names = ", ".join(tool.command for tool in missing)

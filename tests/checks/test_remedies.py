@@ -211,7 +211,9 @@ def test_a_client_begins_with_each_broker_at_that_brokers_port() -> None:
 
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
-    assert reported(SEPARATE, client("no-such-host:9092")) == [("bootstrap ui to PLAINTEXT", lines, True)]
+    assert reported(SEPARATE, client("no-such-host:9092")) == [
+        ("bootstrap ui to PLAINTEXT", lines, True)
+    ]
 
 
 def test_a_broker_with_unknown_listeners_gets_no_lines() -> None:
