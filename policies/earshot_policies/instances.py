@@ -1,4 +1,4 @@
-"""Evaluates brokers on EC2 instances of any program, as they are registered and at the end."""
+"""Evaluates brokers on EC2 instances of any program, when they are registered and at the end."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from earshot.sources.user_data import (
 from earshot_policies.evaluation import Evaluation
 
 USER_DATA = ("userData", "userDataBase64")
-"""Properties of an instance."""
+"""The properties of an instance with its user data."""
 
 
 class Instances:
@@ -39,7 +39,7 @@ class Instances:
     ) -> Evaluation:
         """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 
-        ``plan`` is that of the gate whose child the instance is.
+        ``plan`` is that of the instance's gate, or None without a gate.
         """
         try:
             text = _user_data(inputs)
@@ -48,35 +48,33 @@ class Instances:
         behind_gate = _is_behind_gate(urn)
         if text is None:
             return Evaluation(() if behind_gate else (_not_known(),))
-        written = broker_files(text)
-        findings = self._run.evaluate(urn, written, policy)
+        files = broker_files(text)
+        findings = self._run.evaluate(urn, files, policy)
         if behind_gate:  # the gate has reported the advice already
-            differences = (
-                [disagreements(plan, item) for item in written] if plan is not None else []
-            )
+            differences = [disagreements(plan, file) for file in files] if plan is not None else []
             return Evaluation(
-                tuple(item for item in findings if item.is_certain_error),
-                disagreements=tuple(text for listed in differences for text in listed),
+                tuple(finding for finding in findings if finding.is_certain_error),
+                disagreements=tuple(text for texts in differences for text in texts),
             )
-        return Evaluation(findings, tuple(_remarks(text, written)))
+        return Evaluation(findings, tuple(_remarks(text, files)))
 
     @property
     def brokers(self) -> tuple[str, ...]:
         """The URNs of the instances whose user data sets up a broker or a controller."""
-        return tuple(dict.fromkeys(item.holder for item in self._run.brokers))
+        return tuple(dict.fromkeys(broker.holder for broker in self._run.brokers))
 
     def evaluate_stack(
         self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
     ) -> StackEvaluation:
         """The evaluation of all instances without a gate, with the resources that they use."""
-        brokers = [item for item in self._run.brokers if not _is_behind_gate(item.holder)]
+        brokers = [broker for broker in self._run.brokers if not _is_behind_gate(broker.holder)]
         if not brokers:
             return StackEvaluation()
         return evaluate_stack(brokers, stack, policies, self._run.asked)
 
 
 def _user_data(inputs: Mapping[str, object]) -> str | None:
-    """The user data; None where it is not known yet. Raises ValueError for invalid base64."""
+    """The user data; None if it is not known yet. Raises ValueError for invalid base64."""
     for key in USER_DATA:
         if key in inputs:
             value = inputs[key]
@@ -99,12 +97,12 @@ def _not_known() -> Finding:
     )
 
 
-def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:
-    if not written and speaks_of_brokers(text):
+def _remarks(text: str, files: tuple[UserDataFile, ...]) -> list[str]:
+    if not files and speaks_of_brokers(text):
         unread = "advertised.listeners is set in a way that is not read here (read are files"
         return [f"user data: {unread} in a cloud-config, here-documents in a script); not checked"]
     return [
-        f"{item.path or 'user data'}: {rule} is not checked: {reason}"
-        for item in written
-        for rule, reason in skipped_rules(item).items()
+        f"{file.path or 'user data'}: {rule} is not checked: {reason}"
+        for file in files
+        for rule, reason in skipped_rules(file).items()
     ]

@@ -75,7 +75,7 @@ def test_what_a_policy_refuses(key: str, value: object, message: str) -> None:
 
 
 def test_a_refused_waived_name_is_reported_with_its_key_once() -> None:
-    with pytest.raises(ValueError, match="^waived: host 'ka_fka': "):
+    with pytest.raises(ValueError, match=r"^waived: host 'ka_fka': "):
         read_policy({"waived": {"ka_fka": "why"}})
 
 
