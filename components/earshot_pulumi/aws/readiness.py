@@ -1,4 +1,4 @@
-"""Readiness of instances as a resource: each node's changes wait for that of the one before."""
+"""The readiness of instances as a resource. The next node's change waits for it."""
 
 from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import starts
@@ -13,14 +13,17 @@ from earshot_pulumi.provider.kind import Operation, Properties
 class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run.
 
-    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is
-    the `whole` cluster; whether nodes change `in_turn`, as they do once the cluster has served; and
-    maybe the `shared_targets` of the nodes, which are registered again (see `AwsTurnKind`).
+    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); `whole`, true
+    for the whole cluster; `in_turn`, true if nodes change one after the other, as they do after the
+    cluster has served; and, optionally, the `shared_targets` of the nodes, which are registered
+    again (see `AwsTurnKind`).
     """
 
     ID = "ready"
     DECISIVE = ("nodes", "whole")
-    interrupted = "interrupted while waiting for instances, which go on; nothing was changed"
+    interrupted = (
+        "interrupted while waiting for instances, which continue to run; nothing was changed"
+    )
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
@@ -44,5 +47,5 @@ class AwsReadinessKind(AwsKind):
 
 
 class AwsReadiness(InternalResource):
-    """Waits until nodes have reported that they are in sync, as they were deployed, and are healthy
-    targets of the balancer, if there is one."""
+    """Waits until nodes report that they are in sync, with the deployed settings, and are healthy
+    targets of the balancer, if the stack has one."""

@@ -1,8 +1,7 @@
-"""Nodes' reports in SSM parameters, and waiting until all nodes report that they are in sync and
-the balancer sends them connections.
+"""Waits until all nodes report that they are in sync, and the balancer sends them connections.
 
-Brokers in private subnets cannot be reached from outside. So each node reports which instance it
-is, which user data it booted with, and its state.
+Brokers in private subnets cannot be reached from outside. So each node reports its instance, the
+user data of its boot, and its state, in an SSM parameter.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from earshot_pulumi import driver
 from earshot_pulumi.driver import NodeDriver
 
 POLL = 5.0
-"""Seconds between two reads; an account may read parameters 40 times a second:
+"""Seconds between two reads. An account may read parameters 40 times a second:
 https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 AGAIN = (
-    "look on the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
-    "kafka-prepare -u kafka`), fix it, and run the same command again"
+    "look at the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
+    "kafka-prepare -u kafka`), fix it, then run the same command again"
 )
 AT_ONCE = 10
 """Parameters per call."""
@@ -36,18 +35,18 @@ class Target:
     """A broker's port in a target group of the balancer."""
 
     group: str
-    """ARN."""
+    """The ARN of the target group."""
     address: str
     port: int
 
 
 Unhealthy = Callable[[Target], str]
-"""Why the balancer sends a target no connections; empty if it does."""
+"""Returns the reason why the balancer sends a target no connections; empty if it sends some."""
 
 
 @dataclass(frozen=True)
 class Awaited:
-    """One node as it was deployed."""
+    """One deployed node, for which a readiness waits."""
 
     node: int
     parameter: str
@@ -55,44 +54,45 @@ class Awaited:
     user_data: str
     """The digest of the instance's user data."""
     hardware: str = ""
-    """What EC2 stops and starts the instance to change."""
+    """The instance type. To change it, EC2 stops and starts the instance."""
     granted: str = ""
-    """Differs with every change of the node."""
+    """A value that changes with every change of the node."""
     size_gib: int = 0
-    """Of its data volume."""
+    """The size of its data volume."""
     targets: tuple[Target, ...] = ()
-    """Its own in the balancer's target groups."""
+    """The node's targets in the balancer's target groups."""
 
 
 class InstanceDriver(NodeDriver):
-    """A node on an instance, as its report describes it; reports of earlier boots do not count."""
+    """A node on an instance, by its report. Reports of earlier boots do not count."""
 
     def __init__(
-        self, of: Awaited, started: float, values: Mapping[str, str], unhealthy: Unhealthy
+        self, node: Awaited, started: float, values: Mapping[str, str], unhealthy: Unhealthy
     ) -> None:
-        """``started`` is when EC2 last started its instance, ``values`` are all parameters."""
-        self.name, self._of, self._started, self._values = f"node {of.node}", of, started, values
+        """``started`` is the last start of the instance, ``values`` are all parameters."""
+        self.name, self._node = f"node {node.node}", node
+        self._started, self._values = started, values
         self._unhealthy = unhealthy
 
     def check_alive(self) -> None:
-        report = NodeReport.read(self._values.get(self._of.parameter, ""))
+        report = NodeReport.read(self._values.get(self._node.parameter, ""))
         if report and report.is_final and self._report_lacks() == report.lacking:
             raise EarshotError(self.name, observed=report.lacking, remedy=AGAIN)
 
     def lacks(self) -> str:
         if reason := self._report_lacks():
             return reason
-        if reason := next(filter(None, map(self._unhealthy, self._of.targets)), ""):
+        if reason := next(filter(None, map(self._unhealthy, self._node.targets)), ""):
             return f"in sync, and the balancer sends it no connections: {reason}"
         return ""
 
     def _report_lacks(self) -> str:
-        of = self._of
-        if of.parameter not in self._values:
-            return f"its parameter {of.parameter} is gone"
-        if (report := NodeReport.read(self._values[of.parameter])) is None:
+        node = self._node
+        if node.parameter not in self._values:
+            return f"its parameter {node.parameter} does not exist any more"
+        if (report := NodeReport.read(self._values[node.parameter])) is None:
             return "it has not reported yet"
-        return report.lacks(of.node, of.instance, of.user_data, self._started, of.size_gib)
+        return report.lacks(node.node, node.instance, node.user_data, self._started, node.size_gib)
 
     def last_lines(self, count: int) -> str:
         return ""
@@ -108,18 +108,18 @@ def wait_for(
     poll: float = POLL,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Returns when every one of ``nodes`` has reported that it is in sync, as deployed, and its
+    """Returns when all ``nodes`` report that they are in sync with the deployed settings, and their
     targets are healthy.
 
-    Raises EarshotError as `driver.wait_for` does.
+    Raises EarshotError like `driver.wait_for`.
     """
     started, values = starts([node.instance for node in nodes]), dict[str, str]()
 
-    def look(_: object) -> None:
+    def read_reports(_: object) -> None:
         values.clear()
         values.update(read([node.parameter for node in nodes]))
 
     drivers = [
         InstanceDriver(node, started.get(node.instance, 0.0), values, unhealthy) for node in nodes
     ]
-    driver.wait_for(drivers, deadline, progress, AGAIN, look, poll)
+    driver.wait_for(drivers, deadline, progress, AGAIN, read_reports, poll)

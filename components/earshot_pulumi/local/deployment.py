@@ -1,4 +1,4 @@
-"""Deploys a cluster of placement local: brokers, outputs, and validation of its listeners."""
+"""Deploys a cluster of placement local: brokers, outputs, and the proof of its listeners."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,8 +23,8 @@ def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
     name, state = at.name, at.folder
     target = plan_local(spec, state / "kafka")
     change = Change(target.plan)
-    if runs := settings_of_running(target.root):
-        correct_memory(state, target.plan, runs)
+    if observed := settings_of_running(target.root):
+        correct_memory(state, target.plan, observed)
         change = Change.of(state, target.plan)
     planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)

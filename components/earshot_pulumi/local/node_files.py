@@ -1,10 +1,10 @@
-"""Copies of the files that a node's settings name, kept while the node runs with them.
+"""Copies of the files in a node's settings, kept while the node runs with them.
 
     node-1/files/3f2a91c07be4-node-1.pem  a copy of the file in `ssl.keystore.location`
 
 The name begins with a digest of the content. So a node can start again with its former settings
-after a certificate or a password file has changed. `server.properties` names the copies, and has
-the original paths in its notes.
+after a certificate or a password file has changed. `server.properties` has the paths of the copies,
+and the original paths in its notes.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _WRITTEN: Final = "written."
 """Prefix of the note with a property's original value."""
 _LOCATION, _LOGIN = ".location", "sasl.jaas.config"
 _QUOTED: Final = re.compile(r'"(/[^"\n]+)"')
-_MOST: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 """Maximum size in bytes of a file that is copied; key stores have a few thousand."""
 
 
@@ -41,8 +41,8 @@ def with_own_files(directory: Path, properties: str) -> str:
         return _copied(directory, path)
 
     for key, value in settings.values.items():
-        if (replaced := _replaced(key, value, copy_of)) != value:
-            values[key], notes[_WRITTEN + key] = replaced, value
+        if (new_value := _replaced(key, value, copy_of)) != value:
+            values[key], notes[_WRITTEN + key] = new_value, value
     return (
         write_properties(NodeSettings(values, notes)) if values != settings.values else properties
     )
@@ -58,7 +58,7 @@ def as_written(properties: str) -> str:
 
 
 def keep(directory: Path) -> None:
-    """Copy the files that `server.properties` in ``directory`` names, if it names no copies yet.
+    """Copy the files in `server.properties` of ``directory``, unless it already names copies.
 
     Earlier releases started nodes without copies. Raises EarshotError.
     """
@@ -67,13 +67,13 @@ def keep(directory: Path) -> None:
         text = path.read_text(encoding="latin-1")
     except OSError:
         return
-    if (copied := with_own_files(directory, text)) != text:
+    if (new_text := with_own_files(directory, text)) != text:
         with writing(directory.name.replace("-", " "), directory):
-            cache.write(path, copied, mode=0o600)
+            cache.write(path, new_text, mode=0o600)
 
 
 def prune(directory: Path) -> None:
-    """Remove the copies that `server.properties` in ``directory`` does not name."""
+    """Remove the copies that are not in `server.properties` of ``directory``."""
     with contextlib.suppress(OSError):
         settings = (directory / PROPERTIES).read_text(encoding="latin-1")
         for path in (directory / FOLDER).iterdir():
@@ -96,7 +96,7 @@ def _copied(directory: Path, name: str) -> str:
     if not name.strip() or path.parent == folder:
         return name
     try:
-        if not path.is_file() or path.stat().st_size > _MOST:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return name
         content = path.read_bytes()
     except (OSError, ValueError):

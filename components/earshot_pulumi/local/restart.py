@@ -1,4 +1,4 @@
-"""Restarts one node of a cluster, and puts its former settings back if it does not come up."""
+"""Restarts one node of a cluster, with its former settings again if it does not come up."""
 
 import contextlib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from earshot_pulumi.local.record import Record, running
 
 GRACE = 30.0
 """Seconds for a broker to hand over its leaderships."""
-GRACE_ALONE = 3.0
+GRACE_WITHOUT_QUORUM = 3.0
 """Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
 
 
@@ -35,16 +35,16 @@ def restart(
     client: Mapping[str, str],
     progress: Say = print,
 ) -> Record:
-    """The node's process, started by ``launch`` unless it already runs so.
+    """The node's process, started by ``launch`` unless it already runs with these settings.
 
     If the cluster serves, this waits for the node. If the node does not come up, it is started
-    again by ``previous`` with its former files, provided that it ran so before. A node that serves
-    but is not in sync yet counts as up; its readiness resource waits for the rest. ``client`` are
-    Kafka's client properties, for nodes that require credentials of each other. Raises
-    EarshotError, which says how the node was left.
+    again by ``previous`` with its former files, provided that it ran with these settings before. A
+    node that serves but is not in sync yet counts as up; its readiness resource waits for the sync.
+    ``client`` are Kafka's client properties, for nodes that require credentials of each other.
+    Raises EarshotError with the state in which the node was left.
     """
     serving = quorum.serves(root)
-    before = running(launch.directory)
+    former_record = running(launch.directory)
 
     def started(record: Record) -> Record:
         if serving:
@@ -53,13 +53,13 @@ def restart(
             prune(launch.directory)
         return record
 
-    if before is not None and before.digest == launch.digest:
-        return started(before)
-    if before is None or (previous is not None and before.digest != previous.digest):
-        previous = None  # the node did not run so
+    if former_record is not None and former_record.digest == launch.digest:
+        return started(former_record)
+    if former_record is None or (previous is not None and former_record.digest != previous.digest):
+        previous = None  # the node did not run with these settings
     if previous is not None:
         previous = replace(previous, started_with=started_with(launch.directory))
-    if before is not None:
+    if former_record is not None:
         if serving:
             _check_others(root, launch.id)
         check_room(launch)
@@ -67,7 +67,7 @@ def restart(
     stop(launch.directory, grace(root))
     return change_or_restore(
         lambda: started(start(launch, cluster_id)),
-        lambda: _put_back(root, previous, cluster_id, client, progress) if previous else None,
+        lambda: _start_former(root, previous, cluster_id, client, progress) if previous else None,
     )
 
 
@@ -78,26 +78,26 @@ def _check_others(root: Path, id: int) -> None:
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
     if pids := " ".join(map(str, quorum.suspended(root, but=id))):
-        again = f"let it go on (`kill -CONT {pids}`), then run the same command again"
+        again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
 
 
 def grace(root: Path) -> float:
     """Seconds for a node to end after SIGTERM."""
     try:
-        return GRACE if quorum.majority_runs(root) else GRACE_ALONE
+        return GRACE if quorum.majority_runs(root) else GRACE_WITHOUT_QUORUM
     except EarshotError:
         return GRACE  # the voters are unknown
 
 
-def _put_back(
+def _start_former(
     root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Say
 ) -> str:
-    """Starts the node by ``previous``; returns how it is left."""
-    progress(f"node {previous.id} did not come up: starting it again as it was")
+    """Starts the node by ``previous``. Returns its state as text, for a message."""
+    progress(f"node {previous.id} did not come up: starting it again with its former settings")
 
     def start_again() -> None:
-        stop(previous.directory, GRACE_ALONE)
+        stop(previous.directory, GRACE_WITHOUT_QUORUM)
         start(previous, cluster_id)
 
     def serves(_: None) -> None:

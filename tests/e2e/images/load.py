@@ -82,7 +82,7 @@ def instance_image(engine: Engine) -> str:
 def docker_host_image(engine: Engine) -> str:
     """A machine like `instance_image` with a Docker engine, which nothing starts by itself."""
     name = "earshot-test/docker-host:latest"
-    folders = [CONTEXT.with_name(it) for it in ("instance", "docker-host")]
+    folders = [CONTEXT.with_name(folder) for folder in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
     files["Dockerfile"] = b"\n".join((folder / "Dockerfile").read_bytes() for folder in folders)
     _build(engine, name, files, base.DOCKER_HOST, {"KAFKA": kafka_image(engine)})
@@ -92,8 +92,8 @@ def docker_host_image(engine: Engine) -> str:
 def kafka_jars(version: str = jars.KAFKA_VERSION) -> tuple[Path, ...]:
     """A broker's jars and those of Kafka's command-line tools."""
     group = "org.apache.kafka"
-    wanted = [f"{group}:kafka_{jars.SCALA}:{version}", f"{group}:kafka-tools:{version}"]
-    return jars.fetch(f"kafka-tools-{version}", [*wanted, jars.LOG4J_BINDING])
+    coordinates = [f"{group}:kafka_{jars.SCALA}:{version}", f"{group}:kafka-tools:{version}"]
+    return jars.fetch(f"kafka-tools-{version}", [*coordinates, jars.LOG4J_BINDING])
 
 
 def client_image(engine: Engine) -> str:
@@ -165,9 +165,9 @@ def _build(
     """
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
-        others = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
+        digests = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
     sums = (path.encode() + b"\0" + hashlib.sha256(files[path]).digest() for path in sorted(files))
-    digest = _summed("\0".join([parent, *others]).encode(), *sums)
+    digest = _summed("\0".join([parent, *digests]).encode(), *sums)
     stored = _file(f"{name}-{digest[:12]}")
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) == digest:
