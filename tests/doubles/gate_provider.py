@@ -10,7 +10,7 @@ APPROVED = "0123456789abcdef"
 
 def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> dict[str, Any]:
     """The inputs of a resource as its outputs; those of a gate are ``approved``."""
-    found = dict(args.inputs)
-    if args.typ == PROVIDER_TYPE and "plan" in found:
-        found["approved"] = approved
-    return found
+    outputs = dict(args.inputs)
+    if args.typ == PROVIDER_TYPE and "plan" in outputs:
+        outputs["approved"] = approved
+    return outputs
