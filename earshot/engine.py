@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
     import docker
     import docker.tls
 
+DockerObject = dict[str, Any]
+"""An object of an engine's answer. Its keys and their types depend on the engine's version."""
+
 VARIABLE: Final = "DOCKER_HOST"
 DEFAULT: Final = "unix:///var/run/docker.sock"
 ANSWER_SECONDS: Final = 10

@@ -25,7 +25,7 @@ from earshot.transition.observed import corrected
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalKind, InternalResource, types_of
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Inputs, Operation, Outputs, Properties
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine: all resources in the last checkpoint of a stack."""
@@ -41,7 +41,7 @@ class AppliedPlan:
     """A plan that nodes may run, and the placement's further data to apply it again."""
 
     plan: ClusterPlan
-    own: Mapping[str, Any]
+    own: Inputs
     """The placement's data, e.g. published ports."""
 
     @classmethod
@@ -64,7 +64,7 @@ class RecordedChanges:
     """Plans begun since the last proof. Equal to `covered` if none was begun."""
 
     @classmethod
-    def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> RecordedChanges:
+    def read(cls, resources: Mapping[str, Outputs], name: str) -> RecordedChanges:
         """The records of the cluster with the full ``name``; ``resources`` are the stack's by
         URN."""
         records = (
@@ -124,7 +124,7 @@ class RecordedChanges:
         return (*(applied for applied in self.open if applied != next), next)
 
 
-def _first(outputs: Mapping[str, Any], name: str) -> Any:
+def _first(outputs: Outputs, name: str) -> Any:
     """The value in ``outputs`` under one of the types of the class ``name``, or None."""
     return next((outputs[token] for token in types_of(name) if token in outputs), None)
 
@@ -144,7 +144,7 @@ def correct_memory(
     return corrected_memory
 
 
-def resources() -> Mapping[str, Mapping[str, Any]]:
+def resources() -> Mapping[str, Outputs]:
     """The resources in the state of the program's stack, by URN; also in a preview.
 
     Raises EarshotError.
@@ -156,7 +156,7 @@ def resources() -> Mapping[str, Mapping[str, Any]]:
 
 
 def recorded_changes(
-    folder: Path, name: str, state_resources: Mapping[str, Mapping[str, Any]] | None = None
+    folder: Path, name: str, state_resources: Mapping[str, Outputs] | None = None
 ) -> RecordedChanges:
     """The records of the cluster with the full ``name`` in the stack's state.
 
@@ -171,7 +171,7 @@ def recorded_changes(
     return recorded
 
 
-def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
+def _outputs(stack: str) -> Mapping[str, Outputs]:
     """The resources of ``stack`` by URN; reads again while the engine writes the state."""
     for attempts_left in reversed(range(_READS)):
         try:
@@ -186,7 +186,7 @@ def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
                     "it again",
                 ) from None
         time.sleep(_PAUSE_SECONDS)
-    resources_by_urn: Mapping[str, Mapping[str, Any]] = answer.get("outputs", {})
+    resources_by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
     return resources_by_urn
 
 

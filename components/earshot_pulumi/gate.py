@@ -18,6 +18,7 @@ import pulumi
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
 from earshot_pulumi.outputs import applied, plan_input, without_dependencies
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import PACKAGE
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ GATE_TYPE = "earshot:gate:AdvertisedListeners"
 PROVIDER_TYPE = f"pulumi:providers:{PACKAGE}"
 
 Addresses = Mapping[int, tuple[str, ...]]
-Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
+Containers = Mapping[int, pulumi.Input[Inputs]]
 
 OFF = "off"
 """`approved` of a cluster without a gate."""
@@ -85,10 +86,10 @@ class AdvertisedListeners(pulumi.ComponentResource):
         `docker.Container`, by node id; ``cloud`` is the network around the nodes' instances on AWS;
         ``certificates`` are those that the stack did not issue, by node id.
         """
-        containers_by_id: dict[str, Any] = {
+        containers_by_id: Properties = {
             str(id): container for id, container in (containers or {}).items()
         }
-        inputs: dict[str, Any] = {
+        inputs: Properties = {
             "placement": placement,
             "plan": applied(plan, plan_input),
             "addresses": applied(
@@ -137,7 +138,7 @@ def _checked_digest(approved: str | None) -> str:
     return approved
 
 
-def _with_secret_variables(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _with_secret_variables(containers: Mapping[str, Inputs]) -> Properties:
     return {
         id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
         for id, inputs in containers.items()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from earshot.engine import address_of, connect, root_cause
+from earshot.engine import DockerObject, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
@@ -272,7 +272,7 @@ def _await(container: Container, end: Deadline) -> None:
 
 
 def _report(container: Container, last_lines: list[str]) -> Report:
-    state: dict[str, Any] = container.attrs["State"]
+    state: DockerObject = container.attrs["State"]
     if state["ExitCode"] not in (0, 1, 3):
         memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
         observed = f"{memory}ended with status {state['ExitCode']}{quoted(last_lines)}"
@@ -293,7 +293,7 @@ def _placed(report: Report, session: DockerHostSession) -> Report:
     network = session.standpoint.network or "of its own"
     where = f"{session.where}, network {network}" if session.where else f"network {network}"
     name = session.standpoint.name
-    changes: dict[str, Any] = {"kind": "container", "where": where}
+    changes: DockerObject = {"kind": "container", "where": where}
     if session.standpoint.dns:
         # a container sees the engine's own server, which forwards queries to these
         changes["resolvers"] = session.standpoint.dns

@@ -13,10 +13,10 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
+from earshot.json_object import Document
 from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
@@ -176,7 +176,7 @@ def _cloud_config(text: str) -> Iterator[_File]:
         document = read_cloud_config(text, "user data")
     except EarshotError:
         return
-    config: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    config: Document = document if isinstance(document, dict) else {}
     for file in list_of(config.get("write_files")):
         if isinstance(file, dict) and (content := _content(file)) is not None:
             yield _File(str(file.get("path", "")), content, bool(file.get("append")))

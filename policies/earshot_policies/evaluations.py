@@ -1,12 +1,12 @@
 """One evaluation per resource and run. Every policy of the pack reports a part of it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.json_object import JsonObject
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.grouped import cause
 from earshot.rules.registry import Finding
@@ -37,7 +37,7 @@ class Evaluations:
 
     def __init__(self) -> None:
         self._policies: dict[str, ResolverPolicy] = {}
-        self._inputs: dict[str, dict[str, Any]] = {}
+        self._inputs: dict[str, JsonObject] = {}
         self._evaluations: dict[str, Evaluation] = {}
         self._containers = Containers()
         self._instances = Instances()

@@ -1,12 +1,12 @@
 """Evaluates brokers on EC2 instances of any program, when they are registered and at the end."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.checks.instance_stack import StackEvaluation, evaluate_stack
 from earshot.checks.instances import InstanceRun, disagreements, skipped_rules
+from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
@@ -33,7 +33,7 @@ class Instances:
     def evaluate(
         self,
         urn: str,
-        inputs: Mapping[str, Any],
+        inputs: Document,
         policy: ResolverPolicy,
         plan: ClusterPlan | None,
     ) -> Evaluation:

@@ -23,6 +23,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
+from earshot.json_object import JsonObject
 from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
@@ -126,7 +127,7 @@ def _names(evaluations: Evaluations) -> Policy:
     )
 
 
-def _described(rule: Rule) -> dict[str, Any]:
+def _described(rule: Rule) -> JsonObject:
     return {
         "description": f"{rule.id}: {rule.title}. {rule.reason}",
         "level": LEVELS[rule.severity],

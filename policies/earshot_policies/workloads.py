@@ -5,6 +5,7 @@ from typing import Any
 
 from earshot.checks import kubernetes
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.json_object import Document
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
 from earshot.sources.kubernetes import KINDS, read_manifest
@@ -25,10 +26,10 @@ class Workloads:
     """The resources of one run, by provider: each provider is a Kubernetes cluster."""
 
     def __init__(self) -> None:
-        self._clusters: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._clusters: dict[str, dict[str, Document]] = {}
         self._places: dict[tuple[str, Finding], str] = {}
 
-    def register(self, urn: str, inputs: Mapping[str, Any], provider: str) -> None:
+    def register(self, urn: str, inputs: Document, provider: str) -> None:
         """Store a resource; ``inputs`` have `HIDDEN` in place of values that are not known yet."""
         self._clusters.setdefault(provider, {})[urn] = _texts(inputs)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pulumi
 
@@ -32,10 +31,11 @@ from earshot_pulumi.change_memory import (
 )
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.leaving import matters
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
 
-def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Starts
 from earshot_pulumi.aws.tags import STACK
+from earshot_pulumi.aws_settings import AwsSettings
 
 _ENDED: Final = ("terminated", "shutting-down")
 
@@ -36,7 +38,7 @@ class Machine:
         return ""
 
 
-def starts(config: Any, region: str) -> Starts:
+def starts(config: AwsSettings, region: str) -> Starts:
     """A function that returns the start times of instances. It raises EarshotError if AWS does not
     answer."""
 
@@ -48,12 +50,12 @@ def starts(config: Any, region: str) -> Starts:
     return started
 
 
-def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
+def machines(config: AwsSettings, region: str, stack: str) -> dict[str, Machine]:
     """The instances of ``stack`` by name. Raises EarshotError."""
     return {machine.name: machine for machine in _machines(config, region, f"tag:{STACK}", [stack])}
 
 
-def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list[Machine]:
+def _machines(config: AwsSettings, region: str, key: str, values: Sequence[str]) -> list[Machine]:
     filters = [{"Name": key, "Values": list(values)}]
     calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
     with asking(f"instances in {region}", "cannot be described", calls):
@@ -80,7 +82,7 @@ def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list
     ]
 
 
-def _impaired(ec2: Any, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _impaired(ec2: AwsClient, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     if not ids:
         return
     pages = ec2.get_paginator("describe_instance_status").paginate(

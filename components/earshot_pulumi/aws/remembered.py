@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.kind import Outputs
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
 _INTERFACE: Final = "aws:ec2/networkInterface:NetworkInterface"
@@ -28,7 +30,7 @@ class Remembered:
     """The place of its brokers; None without brokers."""
 
     @classmethod
-    def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
+    def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
         """The nodes in the ``resources`` of ``stack``, by URN."""
         names_by_type: dict[str, set[str]] = {}
         for urn, resource in resources.items():
@@ -48,7 +50,7 @@ class Remembered:
         return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), place)
 
 
-def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: Any) -> None:
+def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:
     """Raises EarshotError if a node runs on an instance that is not in the state.
 
     ``resources`` are those of ``stack`` by URN, ``ec2`` is boto3's client. A change of listeners

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pulumi
@@ -136,7 +135,7 @@ def _refusal(node: int, reasons: Mapping[int, str]) -> str:
     )
 
 
-def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[dict[str, Any]]:
+def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[Properties]:
     """The input `others` for ``node``; ``names`` are each node's name and parameter by its id."""
     return [
         {"node": id, "name": f"{stack}-{name}", "parameter": parameter}

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
+from earshot.engine import DockerObject
 from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_environment
@@ -99,9 +100,7 @@ def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
             yield _node(host, description, node_labels)
 
 
-def _node(
-    host: HostEngine, container: Mapping[str, Any], node_labels: Mapping[str, str]
-) -> ClusterNode:
+def _node(host: HostEngine, container: DockerObject, node_labels: Mapping[str, str]) -> ClusterNode:
     variables = dict(text.partition("=")[::2] for text in container["Config"].get("Env") or ())
     roles = node_labels.get(labels.ROLES, "").split(",")
     address = ContainerAddress(
@@ -125,7 +124,7 @@ def _node(
     )
 
 
-def _problem(state: Mapping[str, Any], *, runs: bool) -> str:
+def _problem(state: DockerObject, *, runs: bool) -> str:
     if not runs:
         return f"it does not run (status {state['ExitCode']})"
     return "it is paused" if state["Paused"] else ""

@@ -1,17 +1,17 @@
 """One node's container as plain data: its engine, and how to send requests to its broker."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import docker
 from docker.errors import DockerException, NotFound
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import HasEngine, address_of, connect, root_cause
+from earshot.engine import DockerObject, HasEngine, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
@@ -22,6 +22,7 @@ from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.kind import Properties
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,12 @@ class ContainerAddress:
         )
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> Self:
+    def from_props(cls, props: Properties) -> Self:
         """Read from a resource's inputs."""
         return read(cls, {**props, "endpoint": props["door"]})
 
-    def to_props(self) -> dict[str, Any]:
-        props: dict[str, Any] = write(self)
+    def to_props(self) -> Properties:
+        props: Properties = write(self)
         props["door"] = props.pop("endpoint")  # the key in states of release 0.1.0
         return props
 
@@ -121,17 +122,17 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             self._clients[key] = self._stack.enter_context(connect(host))
         return self._clients[key]
 
-    def inspect(self, subject: str, host: HasEngine, id: str) -> dict[str, Any] | None:
+    def inspect(self, subject: str, host: HasEngine, id: str) -> DockerObject | None:
         """The engine's description of the container ``id``, or None if there is none.
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
         with contextlib.suppress(NotFound), asking(subject, host):
-            container: dict[str, Any] = self.of(host).api.inspect_container(id)
+            container: DockerObject = self.of(host).api.inspect_container(id)
             return container
         return None
 
-    def seconds_up(self, subject: str, host: HasEngine, container: Mapping[str, Any]) -> float:
+    def seconds_up(self, subject: str, host: HasEngine, container: DockerObject) -> float:
         """Seconds for which an inspected container has run, by the clock of its engine.
 
         Raises EarshotError about ``subject`` if the engine fails.
@@ -173,7 +174,7 @@ def check_engine(host: HasEngine) -> None:
         pass
 
 
-def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+def inspected(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
     """The engine's description of the container ``id``. Raises EarshotError if it was removed."""
     container = engines.inspect(str(address), address, id)
     if container is None:
@@ -200,7 +201,7 @@ def asking(subject: str, host: HasEngine) -> Iterator[None]:
         ) from None
 
 
-def is_up(container: Mapping[str, Any]) -> bool:
+def is_up(container: DockerObject) -> bool:
     """True if an inspected container runs, or its engine is about to restart it."""
     return bool(container["State"]["Running"] or container["State"]["Restarting"])
 
@@ -213,6 +214,6 @@ def runs(engines: Engines, address: ContainerAddress) -> bool:
         return False
 
 
-def incarnation(container: Mapping[str, Any]) -> str:
+def incarnation(container: DockerObject) -> str:
     """An id that changes when the container is replaced or restarted."""
     return f"{container['Id'][:12]}@{container['State']['StartedAt']}"

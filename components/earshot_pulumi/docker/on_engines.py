@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
@@ -19,6 +19,7 @@ from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
 from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.refusals import moving_controllers, other_voters
 from earshot_pulumi.unknown_inputs import is_marker
 
@@ -79,14 +80,14 @@ class TargetStack:
     """The existing network of its containers; empty if the stack creates one."""
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> TargetStack:
+    def from_props(cls, props: Properties) -> TargetStack:
         """Read from a resource's inputs."""
         containers = {container["node_id"]: container for container in props["containers"]}
         return read(cls, {**props, "containers": containers})
 
-    def to_props(self) -> dict[str, Any]:
+    def to_props(self) -> Properties:
         """The inputs of a resource, without the containers' environment."""
-        props: dict[str, Any] = write(self)
+        props: Properties = write(self)
         del props["deployment"]  # the update generates it
         if not self.network:
             del props["network"]  # as in states of earlier releases
@@ -116,12 +117,12 @@ class TargetStack:
         return object_labels.get(labels.DEPLOYMENT) == self.deployment
 
 
-def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
+def hosts_of(props: Properties) -> tuple[DockerHost, ...]:
     """The Docker hosts in a resource's inputs; empty without inputs."""
     return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
 
 
-def can_be_asked(props: Mapping[str, Any]) -> bool:
+def can_be_asked(props: Properties) -> bool:
     """True if all engines in a resource's inputs are known. A preview may not know them yet."""
     return not any(is_marker(host.engine) for host in hosts_of(props))
 
@@ -149,7 +150,7 @@ def described(
     hosts: Iterable[DockerHost],
     objects: EngineObjects,
     is_own: Callable[[Mapping[str, str]], bool],
-) -> Iterator[tuple[EngineContainer, DockerHost, dict[str, Any]]]:
+) -> Iterator[tuple[EngineContainer, DockerHost, Properties]]:
     """Each running container of ``objects`` with labels that ``is_own`` accepts, with its host and
     its engine's description. Raises EarshotError if an engine fails."""
     hosts_by_name = {host.name: host for host in hosts}
@@ -166,13 +167,13 @@ def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
     return lambda object_labels: object_labels.get(labels.STACK) == stack
 
 
-def listed_name(listing: Mapping[str, Any]) -> str:
+def listed_name(listing: DockerObject) -> str:
     """The name of a container that an engine lists; part of its id if it has none."""
     names: list[str] = listing["Names"] or [listing["Id"][:12]]
     return names[0].lstrip("/")
 
 
-def _container(host: str, listing: Mapping[str, Any]) -> EngineContainer:
+def _container(host: str, listing: DockerObject) -> EngineContainer:
     return EngineContainer(
         host=host,
         id=listing["Id"],

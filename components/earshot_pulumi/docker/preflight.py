@@ -21,6 +21,7 @@ import pulumi
 from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
@@ -263,7 +264,7 @@ def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _remove(collection: Any, listing: Mapping[str, Any], **options: bool) -> None:
+def _remove(collection: Any, listing: DockerObject, **options: bool) -> None:
     """Removes the objects that ``collection`` lists with the arguments ``listing``.
 
     A failure does not stop the removal of the others.

@@ -6,13 +6,13 @@ with no other listener is ready when it accepts connections.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
-from earshot.engine import root_cause
+from earshot.engine import DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
@@ -53,7 +53,7 @@ _FREE_DISK: Final = (
 )
 
 
-def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
     """Connects, unpauses, starts and renames a container if necessary. Returns its description.
 
     The official provider does not repair a killed, paused or disconnected container unless a
@@ -78,7 +78,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     return inspected(engines, address, id)
 
 
-def is_intact(container: dict[str, Any], address: ContainerAddress) -> bool:
+def is_intact(container: DockerObject, address: ContainerAddress) -> bool:
     """True if an inspected container needs no repair."""
     state = container["State"]
     return (
@@ -252,7 +252,7 @@ class ContainerDriver(ListeningNode):
         raise error_class(self.place, observed=observed, remedy=_FREE_DISK if is_full else _AGAIN)
 
 
-def how_ended(state: Mapping[str, Any]) -> str:
+def how_ended(state: DockerObject) -> str:
     """The end of a stopped container as text, from its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
     details += [state["Error"]] if state["Error"] else []

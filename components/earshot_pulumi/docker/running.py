@@ -1,9 +1,9 @@
 """Reads the Kafka settings of running containers, and checks a change of their listeners."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
@@ -19,6 +19,7 @@ from earshot_pulumi import leaving
 from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER
 from earshot_pulumi.rolling import Links, unrollable
 
@@ -67,7 +68,7 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
         return {}
 
 
-def _settings(description: Mapping[str, Any]) -> NodeSettings:
+def _settings(description: Inputs) -> NodeSettings:
     """Kafka's settings in the environment of an inspected container."""
     variables = (text.partition("=") for text in description["Config"]["Env"] or ())
     return read_environment({name: value for name, _, value in variables})

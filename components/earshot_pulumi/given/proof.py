@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
@@ -51,7 +51,7 @@ STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
 class ProofArgs(TypedDict):
     """The inputs of a proof."""
 
-    contract: pulumi.Input[dict[str, Any]]
+    contract: pulumi.Input[Properties]
     """The contract of `Listeners` or of a cluster."""
     after: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """Values that change with a broker, such as container or instance ids: any change proves the

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from earshot.config.local import LocalSpec
 from earshot.extras import folder_of
@@ -13,10 +12,11 @@ from earshot_pulumi.change_memory import AppliedPlan, BegunChange, ProvedChange,
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
 
-def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
     """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     folder_of("pyspark", "placement local")  # fetches Kafka and checks settings with it
     check_spark(spec.validation.records)

@@ -4,7 +4,6 @@ import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -16,6 +15,7 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, own_access
 from earshot.names.kinds import ip_of
 from earshot.users.access import login_failure
+from earshot.validation.client import ClientSettings
 from earshot.validation.failure import Failure
 from earshot_pulumi import driver
 from earshot_pulumi.driver import BEHIND, ListeningNode, Say
@@ -24,6 +24,7 @@ from earshot_pulumi.local.access import accepts_connections, access, client_sett
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.process import last_log_lines, why_ended
 from earshot_pulumi.local.record import running
+from earshot_pulumi.provider.kind import Properties
 
 DEADLINE = 120.0
 """Seconds to wait. A single voter of three gives up after 67 s, so a longer wait is useless."""
@@ -166,8 +167,8 @@ def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
     return {"broker.address.family": f"v{ip.version}"}
 
 
-def _admin(address: str, access: Mapping[str, Any]) -> AdminClient:
-    settings: dict[str, Any] = {
+def _admin(address: str, access: ClientSettings) -> AdminClient:
+    settings: Properties = {
         **access,
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,

@@ -7,6 +7,10 @@ from typing import Any, Protocol
 
 Properties = dict[str, Any]
 """Inputs or outputs of a resource by schema name (camelCase): plain data, `UNKNOWN` included."""
+Inputs = Mapping[str, Any]
+"""What a program gives to a component or a resource, by input: values of any type, and Outputs."""
+Outputs = Mapping[str, Any]
+"""What a component or a resource gives to a program, by output: values of any type, and Outputs."""
 
 
 Show = Callable[[str, bool], None]
