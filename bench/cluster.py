@@ -11,7 +11,7 @@ from typing import Any
 
 from earshot_pulumi.local import process, quorum, readiness
 from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.users import reached
+from earshot_pulumi.local.users import access_inputs
 
 from earshot.certificates.authority import Subject
 from earshot.certificates.client import client_properties
@@ -98,7 +98,7 @@ def _issue(plan: ClusterPlan, store: Store) -> None:
 def _admit(plan: ClusterPlan, root: Path, store: Store) -> None:
     """The validator can log in, and may do what a validation needs."""
     directory = quorum.node_directory(root, plan.brokers[0].id)
-    mechanism, at = Mechanism.SCRAM_SHA_512, reached(plan)
+    mechanism, at = Mechanism.SCRAM_SHA_512, access_inputs(plan)
     values = read_properties(client_properties(store, VALIDATOR, mechanism, Protocol.SASL_SSL))
     carry_out(
         UsersOrder(

@@ -1,12 +1,13 @@
-"""What all tests share: what they may ask of the machine, and that they leave nothing running.
+"""The common part of all tests: required tools, and the check that no process is left running.
 
-How several processes share them (`-n`) is in `tests/shares.py`, what they have in common
-in `tests/shared_engine.py`, and how they end together in `tests/interrupts.py`.
+How several processes share tests (`-n`) is in `tests/shares.py`, their common engine in
+`tests/shared_engine.py`, and their common end in `tests/interrupts.py`.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import time
@@ -49,10 +50,10 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One per core, and two at least, for some of the time is spent waiting.
+    """One process for each core, and at least two, because tests also wait.
 
-    Each may have three brokers and a Spark session at a time: about 2 GB. One more than there are
-    cores was no quicker on two, but for unit tests, which wait for a third of their time.
+    Each may have three brokers and a Spark session at a time: about 2 GB. One more process than
+    cores was not faster on two cores, except for unit tests, which wait for a third of their time.
     """
     cores = os.cpu_count() or 2
     alone: bool = config.getoption("markexpr") == "not e2e"
@@ -65,9 +66,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported and collected stays to the end: no search for garbage looks at it.
+    """Excludes imported and collected objects from garbage collection, and makes it rarer.
 
-    And there are fewer searches, as memory is not scarce: they took a sixth of all unit tests.
+    Memory is not scarce, and garbage collection took a sixth of the time of all unit tests.
     """
     gc.collect()
     gc.freeze()
@@ -75,13 +76,17 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have measured, asserted or not, and the slowest ones."""
+    """Prints the measured values of tests, and the slowest tests."""
     for report in terminalreporter.getreports("passed"):
         for key, value in report.user_properties:
             if key == MEASURED:
                 terminalreporter.write_line(str(value))
-    reports = [it for listed in terminalreporter.stats.values() for it in listed]
-    spent = [(it.nodeid, it.duration) for it in reports if isinstance(it, pytest.TestReport)]
+    reports = itertools.chain.from_iterable(terminalreporter.stats.values())
+    spent = [
+        (report.nodeid, report.duration)
+        for report in reports
+        if isinstance(report, pytest.TestReport)
+    ]
     if len({nodeid for nodeid, _ in spent}) > durations.SHOWN:
         for line in durations.slowest(spent):
             terminalreporter.write_line(line)
@@ -90,44 +95,45 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """``@pytest.mark.requires("kcat", ...)``: skip where a tool is missing, but fail in CI.
 
-    A CI machine has been given all of them, so that no test is passed over there unnoticed.
+    A CI machine has all of them, so that no test is skipped there.
     """
-    known = {tool.command: tool for tool in TOOLS}
-    wanted = [known[name] for mark in item.iter_markers("requires") for name in mark.args]
-    missing = [tool for tool in wanted if not tool.is_there()]
-    if not missing:
+    tools_by_command = {tool.command: tool for tool in TOOLS}
+    names = [name for mark in item.iter_markers("requires") for name in mark.args]
+    required_tools = [tools_by_command[name] for name in names]
+    missing_tools = [tool for tool in required_tools if not tool.is_installed()]
+    if not missing_tools:
         return
-    names = ", ".join(tool.command for tool in missing)
-    reason = f"not on this machine: {names}; to have it: {install_command(missing)}"
+    commands = ", ".join(tool.command for tool in missing_tools)
+    reason = f"not on this machine: {commands}; to have it: {install_command(missing_tools)}"
     lacking(f"{reason} (make test does it in CI as root)" if in_ci() else reason)
 
 
 @pytest.fixture
 def root_only() -> None:
     if os.geteuid() != 0:
-        lacking("takes root: sudo make test")
+        lacking("needs root: sudo make test")
 
 
 @pytest.fixture(autouse=True)
 def signal_handlers_end_with_their_test() -> Iterator[None]:
-    """A command that a test runs in this process sets them for good."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Restores the signal handlers, which a command in this process replaces."""
+    old_handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    for number, handler in before.items():
+    for number, handler in old_handlers.items():
         signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running() -> Iterator[None]:
-    """Fail if a process started during the session, detached ones included, is still there."""
+    """Fail if a process that was started in the session still runs, detached ones included."""
     mark = str(uuid.uuid4())
     os.environ[SESSION_VARIABLE] = mark
     yield
     deadline = time.monotonic() + GONE_SECONDS
-    while (left := marked(SESSION_VARIABLE, mark)) and time.monotonic() < deadline:
+    while (processes := marked(SESSION_VARIABLE, mark)) and time.monotonic() < deadline:
         time.sleep(0.2)
-    described = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in left]
-    for process in left:
+    described = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in processes]
+    for process in processes:
         process.kill()
     del os.environ[SESSION_VARIABLE]
     assert not described, "left running by tests:\n" + "\n".join(described)
@@ -135,10 +141,11 @@ def nothing_left_running() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def docker_engine() -> Iterator[Engine]:
-    """A Docker engine: the one that answers, or one of ours until the session ends; else skipped.
+    """A Docker engine: a running one, or an own one until the session ends. Else the test is
+    skipped.
 
-    Other tests may run on it at the same time. To be had only here: two of ours on one machine
-    would erase each other's packet rules.
+    Other tests may run on it at the same time. Tests get an engine only here: two own engines on
+    one machine would erase each other's packet rules.
     """
     from tests.e2e.docker_engine import engine_for_tests
 
@@ -148,7 +155,7 @@ def docker_engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def kafka_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
-    """The stand-in for ``apache/kafka`` in `docker_engine`."""
+    """The substitute of ``apache/kafka`` in `docker_engine`."""
     from tests.e2e.images.load import kafka_image
 
     with _shown(pytestconfig):
@@ -165,12 +172,12 @@ def client_image(docker_engine: Engine, pytestconfig: pytest.Config) -> str:
 
 
 def _shown(config: pytest.Config) -> AbstractContextManager[None]:
-    """Let the long step of making images say on the terminal that it goes on."""
+    """Shows the output of the long build of images on the terminal."""
     from tests.e2e.images.base import hindrance
 
     if (reason := hindrance()) is not None:
         lacking(reason)
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
-    shown: AbstractContextManager[None] = capture.global_and_fixture_disabled()
-    return shown
+    uncaptured: AbstractContextManager[None] = capture.global_and_fixture_disabled()
+    return uncaptured

@@ -1,6 +1,6 @@
-"""Texts on disk that must come out as they are.
+"""Texts on disk with which output is compared.
 
-After a change that is meant: EARSHOT_WRITE_GOLDENS=1 pytest FILE, and read the difference.
+After an intended change: EARSHOT_WRITE_GOLDENS=1 pytest FILE, and read the difference.
 """
 
 import os
@@ -17,8 +17,8 @@ VARIABLE = "EARSHOT_WRITE_GOLDENS"
 
 
 def is_golden(text: str, path: Path) -> None:
-    """Fails where ``text`` is not what ``path`` holds; writes it there first where that is asked,
-    but never in CI, where it would pass whatever came out."""
+    """Fails if ``text`` differs from the file at ``path``. With the variable it writes the file
+    first, but not in CI, where every text would pass."""
     if os.environ.get(VARIABLE):
         if in_ci():
             pytest.fail(f"{VARIABLE} is set in CI: goldens are written on a desk", pytrace=False)
@@ -30,11 +30,11 @@ def is_golden(text: str, path: Path) -> None:
 def refusals_are_golden(
     cases: Iterable[Any], refuse: Callable[[Any], str | Sequence[str]], path: Path
 ) -> None:
-    """Compares what ``refuse`` says of each case, its text or lines, with those at ``path``."""
+    """Compares the refusal of each case, a text or lines, with the file at ``path``."""
     texts = []
     for case in cases:
-        said = refuse(case)
-        text = said if isinstance(said, str) else "\n".join(said)
+        refusal = refuse(case)
+        text = refusal if isinstance(refusal, str) else "\n".join(refusal)
         assert text and "Input should" not in text and "Value error" not in text, case
         texts.append(f"{case!r}\n{indent(text.strip(), '  ')}\n")
     is_golden("\n".join(texts), path)

@@ -1,7 +1,7 @@
-"""An interrupt ends a run of several processes in order: each tears down what it has made.
+"""An interrupt ends a run of several processes in order: each removes its own resources.
 
-Ctrl-C at a terminal reaches all of them at once, a signal to the first process only that one;
-xdist tells nobody else, and kills who has not ended 10 s later, which engines and brokers take.
+Ctrl-C at a terminal reaches all processes at once, a signal only the first one. xdist does not
+forward it, and kills processes after 10 s, which is too short for engines and brokers.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ RUN_VARIABLE = "EARSHOT_TEST_RUN"
 
 
 class Once:
-    """Interrupts once; those that follow must not disturb what is being torn down."""
+    """Interrupts once. Later interrupts must not disturb the teardown."""
 
     def __init__(self) -> None:
         self._heard = False
@@ -33,7 +33,7 @@ class Once:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Heed interrupts, and let all that tests start heed them: a job in the background does not."""
+    """Handles interrupts, which a job in the background and its children would ignore."""
     if WORKER in os.environ:
         signal.signal(signal.SIGINT, Once())
         return
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_keyboard_interrupt() -> None:
-    """Tell the processes that share the tests, where this is the first of them."""
+    """Interrupts the other processes of the run, if this is the first one."""
     if WORKER in os.environ:
         return
     for child in psutil.Process().children():
@@ -58,29 +58,28 @@ def pytest_keyboard_interrupt() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """End what is still there when all processes that share the tests have ended.
+    """Kills processes that still run when all processes of the run have ended.
 
-    An update that a test started may go on for a moment after its test was interrupted, and start
-    a broker then, which nobody looks for any more.
+    An update may continue for a moment after its test was interrupted, and then start a broker.
     """
     if WORKER in os.environ or (mark := os.environ.pop(RUN_VARIABLE, None)) is None:
         return
     end = time.monotonic() + GONE_SECONDS
-    while (left := marked(RUN_VARIABLE, mark)) and time.monotonic() < end:
-        for process in left:
+    while (processes := marked(RUN_VARIABLE, mark)) and time.monotonic() < end:
+        for process in processes:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         time.sleep(0.1)
 
 
 def marked(variable: str, value: str) -> list[psutil.Process]:
-    """Living processes that have inherited ``value`` of ``variable``, this one aside."""
-    found = []
+    """Running processes with ``value`` of ``variable`` in their environment, except this one."""
+    processes = []
     for process in psutil.process_iter():
         try:
             inherited = process.environ().get(variable) == value
         except psutil.Error:
             continue
         if inherited and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes

@@ -1,4 +1,4 @@
-"""The error that a call raises, for tests of what it says."""
+"""The error of a call, for tests of its message."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

@@ -1,7 +1,7 @@
-"""`make release-check`: build wheel and sdist, and try out the wheel elsewhere.
+"""`make release-check`: build wheel and sdist, and try the wheel in a separate environment.
 
-The wheel goes into an environment of its own, and its commands run in an empty folder, so that
-nothing in the checkout can help them: first without any extra, then with `deploy`, for which a
+The wheel is installed into an environment of its own, and its commands run in an empty folder, so
+that they use nothing of the checkout: first without any extra, then with `deploy`, for which a
 Pulumi program uses the provider plugin and the policy pack. `twine check` reads the metadata.
 """
 
@@ -29,7 +29,8 @@ PACKAGES = {
     "components/earshot_pulumi/": "components/",
     "policies/earshot_policies/": "policies/",
 }
-"""The wheel's packages: the folder of each in the checkout, and what the wheel leaves out of it."""
+"""The wheel's packages: the folder of each in the checkout, and the part of it that the wheel
+omits."""
 COMMANDS = (
     ("--version",),
     ("rules", "KL011"),
@@ -39,9 +40,9 @@ COMMANDS = (
     ("schema",),
 )
 CLOUD = ("boto3", "docker", "pulumi_aws", "pulumi_docker", "pyspark")
-"""What neither `pip install earshot` nor the extra `deploy` installs."""
+"""Packages that neither `pip install earshot` nor the extra `deploy` installs."""
 EXTRAS = (*CLOUD, "cryptography", "pulumi", "pulumi_policy")
-"""What `pip install earshot` does not install."""
+"""Packages that `pip install earshot` does not install."""
 PUBLIC = "from earshot_pulumi import *; import earshot_policies.pack; from earshot import *"
 WITHOUT_AWS = """
 from pulumi import RunError
@@ -77,7 +78,7 @@ RESOURCES = (
     "LocalCluster",
     "Proof",
 )
-"""What the schema of the installed plugin describes."""
+"""Resources in the schema of the installed plugin."""
 _BUILD = "import sys; from setuptools import build_meta; "
 _BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
 _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input")
@@ -118,7 +119,7 @@ def in_wheel(name: str) -> str:
 
 
 def dated(changelog: str, version: str) -> None:
-    """Raises EarshotError where the changelog has no day for ``version``."""
+    """Raises EarshotError if the changelog has no date for ``version``."""
     if not re.search(
         rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE
     ):
@@ -130,11 +131,11 @@ def dated(changelog: str, version: str) -> None:
 
 
 def complete(archive: Path, names: Iterable[str], tracked: Iterable[str]) -> None:
-    """Raises EarshotError for what git tracks and ``archive`` lacks."""
-    if missing := sorted(set(tracked) - set(names)):
+    """Raises EarshotError for files that git tracks and ``archive`` lacks."""
+    if missing_files := sorted(set(tracked) - set(names)):
         raise EarshotError(
             archive.name,
-            observed=f"lacks {len(missing)} files, {missing[0]} first",
+            observed=f"lacks {len(missing_files)} files, {missing_files[0]} first",
             remedy="name them in pyproject.toml, tool.setuptools",
         )
 
@@ -198,8 +199,12 @@ def _try_pulumi(home: Path, empty: Path) -> None:
     plugin = home / "bin" / "pulumi-resource-earshot"
     text = _run("pulumi", "package", "get-schema", str(plugin), cwd=empty)
     resources = json.loads(text)["resources"]
-    if missing := [name for name in RESOURCES if f"earshot:index:{name}" not in resources]:
-        raise EarshotError("the schema of the wheel's plugin", observed=f"lacks {missing[0]}")
+    if missing_resources := [
+        name for name in RESOURCES if f"earshot:index:{name}" not in resources
+    ]:
+        raise EarshotError(
+            "the schema of the wheel's plugin", observed=f"lacks {missing_resources[0]}"
+        )
     print("  pulumi package get-schema: well")
     state = empty / "state.json"
     state.write_text(json.dumps({"version": 3, "deployment": {}}))
@@ -210,7 +215,7 @@ def _try_pulumi(home: Path, empty: Path) -> None:
 
 
 def _check_metadata(archives: Iterable[Path], folder: Path) -> None:
-    """`twine check` takes a warning for an error. Raises EarshotError."""
+    """`twine check`, with warnings as errors. Raises EarshotError."""
     home = folder / "twine"
     venv.create(home, with_pip=True)
     _run(str(home / "bin" / "python"), *_PIP, "twine", cwd=folder)

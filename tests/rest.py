@@ -84,10 +84,10 @@ def collected() -> dict[str, list[str]]:
     ]
     options = ("--collect-only", "-q", "-m", COMBINATION)
     command = [sys.executable, "-m", "pytest", *options, *map(str, marked)]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if done.returncode not in (0, 5):  # 5: no tests
-        sys.exit(done.stdout)
-    return by_file(done.stdout.splitlines())
+    completed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if completed.returncode not in (0, 5):  # 5: no tests
+        sys.exit(completed.stdout)
+    return by_file(completed.stdout.splitlines())
 
 
 def by_file(lines: Iterable[str]) -> dict[str, list[str]]:
@@ -107,8 +107,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--took", type=float, default=0.0, help="seconds that `make test` took")
     options = parser.parse_args(arguments)
     table = read_table()
-    rest = collected()
-    lengths = {file: seconds(file, tests, table) for file, tests in rest.items()}
+    combinations = collected()
+    lengths = {file: seconds(file, tests, table) for file, tests in combinations.items()}
     shares = groups(lengths, seconds_left(options.took))
     if not shares:
         print(f"No test is marked `{COMBINATION}`.")
@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
         f" make test-share COMMIT={options.commit} TOOK={options.took:g}):"
     )
     for file in files:
-        print(f"  {lengths[file]:5.0f} s  {file} ({len(rest[file])} tests)", flush=True)
+        print(f"  {lengths[file]:5.0f} s  {file} ({len(combinations[file])} tests)", flush=True)
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadscope"]
     os.execv(sys.executable, [*command, "-m", COMBINATION, *files])
 

@@ -21,7 +21,7 @@ def set_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_there", "ci", "outcome"),
+    ("is_installed", "ci", "outcome"),
     [
         (True, "true", None),
         (False, "", pytest.skip.Exception),
@@ -29,9 +29,9 @@ def set_up() -> None:
     ],
 )
 def test_a_missing_tool_skips_with_the_command_and_fails_in_ci(
-    is_there: bool, ci: str, outcome: Any, monkeypatch: pytest.MonkeyPatch
+    is_installed: bool, ci: str, outcome: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(system_packages.Tool, "is_there", lambda tool: is_there)
+    monkeypatch.setattr(system_packages.Tool, "is_installed", lambda tool: is_installed)
     monkeypatch.setenv("CI", ci)
     if outcome is None:
         set_up()

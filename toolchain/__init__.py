@@ -1,1 +1,1 @@
-"""How a bare machine gets what earshot needs: Python packages, the Pulumi CLI, Java, jars."""
+"""Sets up a bare machine for earshot: Python packages, the Pulumi CLI, Java, jars."""

@@ -12,7 +12,7 @@ SUPPORTED = ((3, 11), (3, 12), (3, 13))
 
 
 def switch_interpreter() -> None:
-    """Go on under a supported Python if this one is not; returns only if there is none."""
+    """Run the command under a supported Python instead; returns only if none is installed."""
     for version in reversed(SUPPORTED):
         candidate = shutil.which("python%d.%d" % version)  # noqa: UP031 (old versions read this)
         if candidate is None:
@@ -30,8 +30,8 @@ def main() -> int:
             "Python: %d.%d is running\n"  # noqa: UP031
             "  allowed: 3.11, 3.12 or 3.13\n"
             "  fix: install one (apt-get install python3 python3-venv, brew install"
-            " python@3.13, pyenv install 3.13) and, if it is not found on PATH by itself,"
-            " say where: make setup PYTHON=/path/to/python3.13\n" % sys.version_info[:2]
+            " python@3.13, pyenv install 3.13); if it is not on PATH, give its path:"
+            " make setup PYTHON=/path/to/python3.13\n" % sys.version_info[:2]
         )
         return 2
     from toolchain.command import run

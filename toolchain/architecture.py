@@ -8,13 +8,15 @@ import tomllib
 from toolchain.paths import ROOT
 
 
-def picture() -> str:
-    """A row for each layer, the uppermost first; packages of `earshot` have their own names."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (layers,) = (it["layers"] for it in contracts["contracts"] if it["type"] == "layers")
+def layers_text() -> str:
+    """A row for each layer, the uppermost first; packages of `earshot` without that prefix."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (
+        contract["layers"] for contract in settings["contracts"] if contract["type"] == "layers"
+    )
     rows = ("   ".join(row.replace("earshot.", "").split(" | ")) for row in layers)
     return "\n".join(["```text", *rows, "```", ""])
 
 
 if __name__ == "__main__":
-    print(picture(), end="")
+    print(layers_text(), end="")

@@ -22,8 +22,8 @@ FILE = Path(__file__).parent.parent / "components" / "earshot_pulumi" / "cluster
 CLUSTERS = {name: f"{name.title()}ClusterArgs" for name in PLACEMENTS}
 LEFT_OUT = {"placement"}
 NAMES = {"ListenerSpec": "ClusterListenerArgs", "DockerHost": "DockerHostArgs"}
-"""Names where the model's own says too little, or the component `Listeners` has it."""
-POLICY = "How the gate judges; on top of policies/config of the project, if there is one."
+"""Names of maps whose model has a vague name, or one that the component `Listeners` uses."""
+POLICY = "The configuration of the gate. Its keys override those of the project's policies/config."
 _SCALARS = {str: "str", int: "int", float: "float", bool: "bool"}
 _HEAD = '''"""The inputs of cluster components; `python -m toolchain.cluster_args` writes this file.
 
@@ -46,16 +46,20 @@ def source() -> str:
         args: PLACEMENTS[name].module("earshot.config").MODEL for name, args in CLUSTERS.items()
     }
     maps: dict[type[BaseModel], _Map] = {}
-    kinds = [
-        {key: str(entry.annotation) for key, entry in m.model_fields.items()}
-        for m in models.values()
+    annotations_by_model = [
+        {key: str(field.annotation) for key, field in model.model_fields.items()}
+        for model in models.values()
     ]
-    shared = [key for key in ClusterSpec.model_fields if len({entry[key] for entry in kinds}) == 1]
-    _write(ClusterSpec, "ClusterArgs", maps, "What all clusters are made from.", shared)
+    shared = [
+        key
+        for key in ClusterSpec.model_fields
+        if len({annotations[key] for annotations in annotations_by_model}) == 1
+    ]
+    _write(ClusterSpec, "ClusterArgs", maps, "The inputs of all clusters.", shared)
     for name, model in models.items():
         keys = [key for key in model.model_fields if key not in LEFT_OUT]
         _write(model, name, maps, f"A cluster: {_about(model, lower=True)}", keys)
-    body = "\n\n".join(entry.text for entry in maps.values())
+    body = "\n\n".join(typed_map.text for typed_map in maps.values())
     head = _HEAD if "Any]" in body else _HEAD.replace("import Any, ", "import ")
     return head + "\n" + body
 
@@ -73,7 +77,7 @@ def _write(
     about: str,
     keys: Iterable[str],
 ) -> None:
-    """Adds the map of ``model``, after those that it needs; it inherits the keys of its base's."""
+    """Adds the map of ``model`` after the maps that it uses. It inherits the keys of its base's."""
     texts = descriptions(model)
     base = next((ancestor for ancestor in model.__mro__ if ancestor in maps), None)
     inherited = maps[base].keys if base else frozenset[str]()

@@ -15,7 +15,7 @@ from toolchain.pulumi_cli import installation
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; the result is the exit status; an error is one message."""
+    """Runs one command and returns the exit status. An error is printed as one message."""
     options = _parser().parse_args(arguments)
     end_on_sigterm()
     umask.restrict()
@@ -27,19 +27,19 @@ def run(arguments: Sequence[str]) -> int:
             print(environment.exports(stack_name("".join(options.stack))))
         return 0
 
-    return progress.exit_status(act, "run it again to go on")
+    return progress.exit_status(act, "run it again to continue")
 
 
 def end_on_sigterm() -> None:
-    """Make SIGTERM, and SIGHUP of a terminal that is closed, end what is running as Ctrl-C does:
-    with the commands it has started."""
+    """Lets SIGTERM, and SIGHUP of a closed terminal, end this process and its commands like
+    Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
         signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 def set_up(*, for_tests: bool = False) -> None:
-    """Install everything that this checkout needs; quick where it is installed already."""
+    """Installs everything that this checkout needs. Quick if all is installed."""
 
     def waiting() -> None:
         progress.say("Another set-up of this checkout is running; waiting for it ...")
@@ -48,7 +48,7 @@ def set_up(*, for_tests: bool = False) -> None:
         system_packages.ensure(for_tests=for_tests)
         java = find_java()  # before the long steps
         python_environment.ensure_interpreter()
-        # each takes minutes where nothing is cached, and none needs another's result
+        # each takes minutes if nothing is cached, and neither needs the result of the other
         progress.together({"Python": _packages_and_jars, "Pulumi": installation.ensure})
     cli = installation.recorded()
     progress.say(
@@ -59,7 +59,7 @@ def set_up(*, for_tests: bool = False) -> None:
 
 def _packages_and_jars() -> None:
     python_environment.ensure_packages()
-    # through the project's own Python: PySpark, and its Ivy that fetches jars, are only there
+    # with the Python of .venv: only that has PySpark, whose Ivy fetches jars
     jars = (PYTHON, "-m", "earshot.jvm")
     if subprocess.run([*jars, "check"], cwd=ROOT, stdin=subprocess.DEVNULL).returncode:
         with progress.step("Kafka and Spark: fetching jars"):
@@ -67,7 +67,7 @@ def _packages_and_jars() -> None:
                 [*jars, "jars"],
                 log=LOGS / "jars.log",
                 failure="Kafka's and Spark's jars",
-                remedy="see what the log names, then run it again",
+                remedy="fix the cause in the log, then run it again",
                 cwd=ROOT,
             )
 
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python3 -m toolchain", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     setup = commands.add_parser("setup", help="make .venv and get the tools")
-    setup.add_argument("--tests", action="store_true", help="also look after what tests need")
+    setup.add_argument("--tests", action="store_true", help="also install or list what tests need")
     env = commands.add_parser("env", help="print shell exports for plain pulumi commands")
     env.add_argument("--stack", default="local")
     return parser

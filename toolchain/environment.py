@@ -1,4 +1,4 @@
-"""What ``pulumi`` needs in its environment to work in this checkout."""
+"""The environment variables of ``pulumi`` in this checkout."""
 
 import contextlib
 import json
@@ -25,21 +25,23 @@ _EXTENDS = re.compile(r"""^[^#\n]*\bextends['"]?\s*:\s*['"]?([\w.-]+)""", re.MUL
 def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables to set on top of ``base`` for commands on ``stack``.
 
-    An official CLI with a backend of the user's keeps that backend; otherwise state is in files of
-    this checkout. Raises EarshotError where the set-up has not run.
+    An official CLI uses the backend that the user has configured. Otherwise the state is in files
+    of this checkout. Raises EarshotError if the set-up has not run.
     """
     cli = installation.recorded()
     exported = {"PATH": _path(cli, base.get("PATH", os.defpath))}
     # A run starts six or so Python processes. Many container images switch bytecode off, and then
     # each process compiles all its imports: a preview takes twice the time.
     exported["PYTHONDONTWRITEBYTECODE"] = ""
-    # Pulumi's processes speak to each other by gRPC, which would use the proxy in http_proxy for
-    # addresses of this machine, too.
+    # Pulumi's processes connect to each other by gRPC, which would use the proxy in http_proxy
+    # also for addresses of this machine.
     exported["no_grpc_proxy"] = "127.0.0.1,localhost"
-    # Without this, the engine would download a plugin for every installed Pulumi package, even for
-    # a stack that needs none, and fail where it cannot.
-    kind = PLACEMENTS.get(placement(stack))
-    may_download = cli.origin is not Origin.BUILT and (kind is None or kind.plugin)
+    # Otherwise the engine would download a plugin for every installed Pulumi package, also for a
+    # stack that needs none, and fail without a connection.
+    stack_placement = PLACEMENTS.get(placement(stack))
+    may_download = cli.origin is not Origin.BUILT and (
+        stack_placement is None or stack_placement.plugin
+    )
     exported["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "false" if may_download else "true"
     if not has_own_backend(cli, base):
         STATE.mkdir(parents=True, exist_ok=True)
@@ -53,7 +55,7 @@ def variables(stack: str, base: Mapping[str, str] = os.environ) -> dict[str, str
         if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & base.keys():
             exported["PULUMI_CONFIG_PASSPHRASE"] = DEFAULT_PASSPHRASE
     if cli.origin is Origin.BUILT:
-        # It was built because Pulumi's own sites are out of reach: do not wait for them.
+        # It was built because Pulumi's sites were not reachable: do not wait for them.
         exported["PULUMI_DISABLE_REGISTRY_RESOLVE"] = "true"
     with contextlib.suppress(EarshotError):  # commands that need Java report it
         exported["JAVA_HOME"] = str(find_java().home)
@@ -68,10 +70,10 @@ def exports(stack: str, base: Mapping[str, str] = os.environ) -> str:
 
 
 def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
-    """Whether the user has chosen a backend: by variable, by token, or by ``pulumi login``."""
+    """True if the user has chosen a backend: by variable, by token, or by ``pulumi login``."""
     backend = base.get("PULUMI_BACKEND_URL", "")
     if backend:
-        # One that `make env` of some checkout has set is not the user's choice.
+        # `make env` of a checkout sets such a backend: it is not the user's choice.
         return not backend.endswith(f"/{PRIVATE.name}/{STATE.name}")
     if base.get("PULUMI_ACCESS_TOKEN"):
         return True
@@ -86,10 +88,10 @@ def has_own_backend(cli: Installation, base: Mapping[str, str]) -> bool:
 
 
 def placement(stack: str, folder: Path = STACKS) -> str:
-    """The placement of ``stack`` in its own or its template's file, or in one that this extends;
-    else `local`.
+    """The placement of ``stack``, from its own file or its template's, or from a file that this
+    one extends; `local` if none has it.
 
-    Regular expressions find it: there may be no YAML parser yet.
+    Searches with regular expressions, because no YAML parser may be installed yet.
     """
     path = own_or_templates(stack, folder, "Pulumi.{}.yaml")
     visited: list[Path] = []
@@ -98,13 +100,15 @@ def placement(stack: str, folder: Path = STACKS) -> str:
         text = path.read_text(errors="replace")
         if match := _PLACEMENT.search(text):
             return match[1]
-        base = _EXTENDS.search(text)
-        path = folder / f"Pulumi.{base[1]}.yaml" if base else None
+        extended = _EXTENDS.search(text)
+        path = folder / f"Pulumi.{extended[1]}.yaml" if extended else None
     return "local"
 
 
 def _path(cli: Installation, path: str) -> str:
-    """``path`` with our directories first, each once: the exports may be evaluated repeatedly."""
-    ours = [str(cli.directory), str(VENV / "bin")]
-    rest = [entry for entry in path.split(os.pathsep) if entry and entry not in ours]
-    return os.pathsep.join([*ours, *rest])
+    """``path`` with our folders first, each once: the exports may be evaluated repeatedly."""
+    own_folders = [str(cli.directory), str(VENV / "bin")]
+    other_folders = [
+        folder for folder in path.split(os.pathsep) if folder and folder not in own_folders
+    ]
+    return os.pathsep.join([*own_folders, *other_folders])

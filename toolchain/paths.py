@@ -7,7 +7,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK_FILE = ROOT / "requirements.lock"
 
-# What this checkout keeps for itself, out of version control.
+# Files of this checkout outside version control.
 PRIVATE = ROOT / ".earshot"
 BIN = PRIVATE / "bin"
 STATE = PRIVATE / "state"

@@ -1,6 +1,6 @@
-"""What a placement needs before Pulumi runs, and what `make clean` removes.
+"""Checks before Pulumi runs, repairs before a refresh, and the removal of data by `make clean`.
 
-A placement with steps of its own has them in a module `make` in its folder of components.
+The steps of a placement are in a module `make` in its folder of components.
 """
 
 import importlib
@@ -32,27 +32,28 @@ def check(spec: Spec, environment: Mapping[str, str]) -> None:
 
 
 def repair(spec: Spec, stack: str, state_dir: Path) -> None:
-    """Repair what a refresh of ``stack`` would take for changed. Raises EarshotError."""
+    """Repair resources that a refresh of ``stack`` would report as changed. Raises EarshotError."""
     if module := _module(spec.placement):
         module.repair(spec, stack, state_dir, say)
 
 
 def remove_data(spec: Spec, stack: str, state_dir: Path) -> None:
-    """Remove what a stack keeps outside ``state_dir``. Raises EarshotError."""
+    """Remove data of a stack outside ``state_dir``. Raises EarshotError."""
     if module := _module(spec.placement):
         module.remove_data(spec, stack, state_dir, say)
 
 
 def _module(placement: str) -> Any:
-    """The placement's own module; None where it has none."""
+    """The placement's module `make`, or None."""
     name = f"earshot_pulumi.{placement}.make"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
 def check_plugin(name: str, environment: Mapping[str, str]) -> None:
-    """Check that Pulumi can get its plugin ``name`` (docker, aws). Raises EarshotError.
+    """Check that Pulumi has, or can download, its plugin ``name`` (docker, aws).
 
-    Official CLIs download it; the built one exists where nothing can be downloaded.
+    Official CLIs download it. A CLI was built only if nothing could be downloaded. Raises
+    EarshotError.
     """
     cli = installation.recorded()
     if cli.origin is not Origin.BUILT:
@@ -65,19 +66,19 @@ def check_plugin(name: str, environment: Mapping[str, str]) -> None:
     if (home / "plugins" / f"resource-{name}-v{version}").is_dir():
         return
     pulumi = cli.directory / "pulumi"
-    get = f"PULUMI_HOME={home} {pulumi} plugin install resource {name} {version}"
+    install_command = f"PULUMI_HOME={home} {pulumi} plugin install resource {name} {version}"
     raise EarshotError(
         f"Pulumi's plugin {name} {version}",
-        observed=f"is not in {home / 'plugins'}, and the CLI of this checkout, which was built "
-        "where Pulumi's sites could not be reached, does not download it",
-        remedy=f"where they can be reached now:\n    {get}\n"
-        "  or carry the archive over from elsewhere:\n"
-        f"    {get} --file {program}-v{version}-{_platform()}.tar.gz",
+        observed=f"is not in {home / 'plugins'}, and the CLI of this checkout does not download "
+        "it: it was built here because Pulumi's sites could not be reached",
+        remedy=f"if they can be reached now:\n    {install_command}\n"
+        "  or copy the archive from another machine:\n"
+        f"    {install_command} --file {program}-v{version}-{_platform()}.tar.gz",
     )
 
 
 def _platform() -> str:
-    """This platform, as Pulumi's archives name it."""
+    """The name of this platform in the names of Pulumi's archives."""
     machine = platform.machine().lower()
-    known = {"x86_64": "amd64", "aarch64": "arm64"}
-    return f"{platform.system().lower()}-{known.get(machine, machine)}"
+    architectures = {"x86_64": "amd64", "aarch64": "arm64"}
+    return f"{platform.system().lower()}-{architectures.get(machine, machine)}"

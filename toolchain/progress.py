@@ -29,9 +29,9 @@ STOP_SECONDS = 10
 INTERRUPTED = 130
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPT_SECONDS = 1.0
-"""How long an interrupt of parallel steps may go unnoticed."""
+"""Seconds within which an interrupt of parallel steps is noticed."""
 POLL_SECONDS = 0.2
-"""How long the end of another parallel step may go unnoticed."""
+"""Seconds within which the end of another parallel step is noticed."""
 _label: ContextVar[str] = ContextVar("label", default="")
 """The prefix of this thread's lines."""
 
@@ -41,38 +41,38 @@ def say(text: str) -> None:
     try:
         print(f"{_label.get()}{text}", flush=True)
     except OSError as reason:
-        # what was begun goes on where no reader is left: a terminal that was closed, `| head`
+        # continue without a reader: the terminal was closed, or `| head` has ended
         if reason.errno not in (errno.EIO, errno.EPIPE):
             raise
         _silence(sys.stdout)
 
 
 def exit_status(act: Callable[[], int], again: str, prefix: str = "") -> int:
-    """What ``act`` returns; where it fails or is interrupted, one message, and its status.
+    """The result of ``act``. A failure or an interrupt is printed as one message, with its status.
 
-    ``again`` says after an interrupt how to go on.
+    ``again`` is the hint after an interrupt: how to continue.
     """
     streams.open_closed()
     try:
         return act()
     except EarshotError as error:
-        _complain(f"{prefix}{error}")
+        _print_error(f"{prefix}{error}")
         return error.exit_code
     except OSError as reason:  # a checkout of another user, a full disk, a closed stderr
-        named = f"{reason.filename}: " if reason.filename is not None else ""
+        file_prefix = f"{reason.filename}: " if reason.filename is not None else ""
         try:
             sys.stdout.flush()
         except OSError:
             _silence(sys.stdout)
-        _complain(f"{prefix}{named}{reason.strerror or reason}{_remedy(reason)}")
+        _print_error(f"{prefix}{file_prefix}{reason.strerror or reason}{_remedy(reason)}")
         return EarshotError.exit_code
     except KeyboardInterrupt:
-        _complain(f"\ninterrupted; {again}")
+        _print_error(f"\ninterrupted; {again}")
         return INTERRUPTED
 
 
-def _complain(text: str) -> None:
-    """Print ``text`` on stderr, where that takes it."""
+def _print_error(text: str) -> None:
+    """Print ``text`` on stderr, unless stderr cannot be written."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -80,24 +80,25 @@ def _complain(text: str) -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Python writes at its end what is left of the output, and would say that it cannot."""
+    """Redirect ``stream`` to /dev/null: Python flushes it at exit, and would report the failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _remedy(reason: OSError) -> str:
-    """A line about a limit of this machine, or a cache that cannot be written; empty for the rest.
+    """The fix for a limit of this machine, or for a cache that cannot be written; else empty.
 
-    Where the cache is on a read-only file system, as HOME may be, another place is easier to have.
+    If the cache is on a read-only file system, as HOME may be, another folder is the easier fix.
     """
-    lifted = remedy_of(reason)
-    if lifted and reason.errno != errno.EROFS:
-        return f"\n  fix: {lifted}"
+    remedy = remedy_of(reason)
+    if remedy and reason.errno != errno.EROFS:
+        return f"\n  fix: {remedy}"
     try:
-        folder, failed = cache.root(), Path(reason.filename or "")
-    except EarshotError:  # no home: what it has to do with it is said where it is looked for
+        cache_folder, failed_path = cache.root(), Path(reason.filename or "")
+    except EarshotError:  # there is no home folder, which is reported where the cache is used
         return ""
-    if not (failed.is_relative_to(folder) or folder.is_relative_to(failed)):
-        return f"\n  fix: {lifted}" if lifted else ""
+    is_in_cache = failed_path.is_relative_to(cache_folder)
+    if not is_in_cache and not cache_folder.is_relative_to(failed_path):
+        return f"\n  fix: {remedy}" if remedy else ""
     return "\n  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write"
 
 
@@ -110,17 +111,17 @@ _ending = threading.Event()
 
 
 def together(jobs: Mapping[str, Callable[[], object]]) -> None:
-    """Do all ``jobs``, by the name that their lines begin with, in parallel.
+    """Run all ``jobs`` in parallel. The key of a job is the prefix of its lines.
 
     The first error or an interrupt ends the commands of the others and is raised.
     """
 
-    def do(name: str, job: Callable[[], object]) -> None:
+    def run_job(name: str, job: Callable[[], object]) -> None:
         _label.set(f"[{name}] ")
         job()
 
     with ThreadPoolExecutor(len(jobs)) as pool:
-        waiting = {pool.submit(do, name, job) for name, job in jobs.items()}
+        waiting = {pool.submit(run_job, name, job) for name, job in jobs.items()}
         try:
             while waiting:
                 # an interrupt that arrives just before the main thread sleeps does not wake it up
@@ -138,7 +139,7 @@ def together(jobs: Mapping[str, Callable[[], object]]) -> None:
 
 @contextlib.contextmanager
 def step(text: str) -> Iterator[None]:
-    """Print what begins, and how long it took if that was 2 s or more."""
+    """Print ``text`` at the beginning, and the duration at the end if it was 2 s or more."""
     say(f"{text} ...")
     begin = time.monotonic()
     yield
@@ -155,10 +156,10 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run ``command`` with its output in ``log``, and print its last line now and then.
+    """Run ``command`` with its output in ``log``, and print the last line of it repeatedly.
 
-    The command leads a process group, and an interrupt of this process ends it. Raises EarshotError
-    with ``failure``, the log's last lines and ``remedy``.
+    The command leads a process group. An interrupt of this process ends that group. Raises
+    EarshotError with ``failure``, the log's last lines and ``remedy``.
     """
     if _ending.is_set():
         raise Cancelled
@@ -176,7 +177,7 @@ def run(
                     stderr=subprocess.STDOUT,
                     process_group=0,
                 )
-            code = _shown_to_its_end(child, log)
+            code = _wait_with_progress(child, log)
         except BaseException:
             if child is not None:
                 with _interrupts_held_back():
@@ -192,9 +193,9 @@ def run(
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End ``child`` and what it has started."""
+    """End ``child`` and the processes that it has started."""
     for number, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, None)):
-        # the group is gone (macOS says it the second way)
+        # the group has ended (macOS reports the second error)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -207,9 +208,9 @@ def answer(
     variables: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> str:
-    """What ``command`` prints within ``seconds``, stripped; nothing where it does not run.
+    """The stripped output of ``command`` within ``seconds``; empty if it fails to run.
 
-    It has ``variables`` besides this process's own.
+    Its environment is that of this process with ``variables``.
     """
     try:
         return subprocess.run(
@@ -232,31 +233,31 @@ def _interrupts_held_back() -> Iterator[None]:
     received: list[int] = []
     in_main_thread = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in STOPS}
-    replaced = {
+    replaced_handlers = {
         number: handler
         for number, handler in handlers.items()
         if in_main_thread and callable(handler)
     }
-    for number in replaced:
+    for number in replaced_handlers:
         signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        for number, handler in replaced.items():
+        for number, handler in replaced_handlers.items():
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
 
 
-def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
-    """The exit status of ``child``, of whose log the last line is printed now and then.
+def _wait_with_progress(child: subprocess.Popen[bytes], log: Path) -> int:
+    """The exit status of ``child``, after printing the last line of its ``log`` repeatedly.
 
-    Raises Cancelled where another job's end ends it.
+    Raises Cancelled if another job has failed or was interrupted.
     """
     begin = shown_at = time.monotonic()
     width = 0
     is_shared = bool(_label.get())
-    redrawn = sys.stdout.isatty() and not is_shared
+    is_redrawn = sys.stdout.isatty() and not is_shared
     tick = max(TICK_SECONDS, SHARED_TICK_SECONDS) if is_shared else TICK_SECONDS
     while True:
         try:
@@ -268,9 +269,9 @@ def _shown_to_its_end(child: subprocess.Popen[bytes], log: Path) -> int:
             if (now := time.monotonic()) - shown_at < tick:
                 continue
             shown_at = now
-            last = (_tail(log, 1) or [""])[0]
-            line = f"  {now - begin:.0f} s  {last}"[:100]
-            if redrawn:
+            last_line = (_tail(log, 1) or [""])[0]
+            line = f"  {now - begin:.0f} s  {last_line}"[:100]
+            if is_redrawn:
                 print(f"\r{line:<{width}}", end="", flush=True)
                 width = len(line)
             else:

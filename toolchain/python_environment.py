@@ -1,4 +1,4 @@
-"""Makes the project's ``.venv`` exactly as ``requirements.lock`` says."""
+"""Makes the project's ``.venv`` with exactly the packages of ``requirements.lock``."""
 
 import hashlib
 import importlib.util
@@ -21,7 +21,7 @@ OURS = (ROOT, LANGUAGE_HOST)
 """The distributions of this checkout."""
 PIP_FLAGS = (
     *("--disable-pip-version-check", "--no-input", "--progress-bar", "off"),
-    # whatever a user's pip.conf or PIP_USER and PIP_TARGET say: into .venv and nowhere else
+    # install into .venv only, also with PIP_USER, PIP_TARGET or a user's pip.conf
     *("--no-user", "--target="),
 )
 BREAKING = '"$`\\{}\n'
@@ -30,21 +30,21 @@ RETRY = "check the network and the package index that pip uses, then run it agai
 
 
 def ensure_interpreter() -> None:
-    """Make ``.venv``, empty, if it is missing, unfinished or not what the lock file says.
+    """Make an empty ``.venv`` if it is missing, unfinished or differs from the lock file.
 
     Raises EarshotError.
     """
     if os.pathsep in str(VENV):
         raise EarshotError(
             f"project folder {VENV.parent}",
-            observed=f"has a {os.pathsep} in its path, at which PATH is taken apart",
+            observed=f"has a {os.pathsep} in its path, which separates the folders of PATH",
             remedy="move the project to another path",
         )
     if letters := [letter for letter in BREAKING if letter in str(VENV)]:
         raise EarshotError(
             f"project folder {str(VENV.parent)!r}",
             observed=f"has {' and '.join(map(repr, letters))} in its path, with which pip and "
-            "setuptools make no commands that work",
+            "setuptools make commands that do not start",
             remedy="move the project to another path",
         )
     if _is_complete():
@@ -53,7 +53,7 @@ def ensure_interpreter() -> None:
         raise EarshotError(
             "Python",
             observed=f"{sys.executable} cannot make virtual environments (no ensurepip)",
-            remedy="install that part of Python, on Debian and Ubuntu: apt-get install"
+            remedy="install that package of Python, on Debian and Ubuntu: apt-get install"
             f" python{sys.version_info.major}.{sys.version_info.minor}-venv",
         )
     with progress.step(f"Python {platform.python_version()}: making .venv"):
@@ -70,14 +70,14 @@ def ensure_interpreter() -> None:
 
 
 def ensure_packages() -> None:
-    """Install what the lock file says into the ``.venv`` of `ensure_interpreter`.
+    """Install the packages of the lock file into the ``.venv`` of `ensure_interpreter`.
 
     The stamp is written last, so an interrupted set-up starts over. Raises EarshotError.
     """
     if _is_complete():
         return
     with progress.step("Python packages: installing requirements.lock"):
-        # Build tools come first: isolated builds would fetch others than the locked ones.
+        # Build tools come first: isolated builds would fetch other versions than the locked ones.
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as builders:
             builders.write(locked("setuptools"))
             builders.flush()
@@ -85,14 +85,14 @@ def ensure_packages() -> None:
         # Python compiles modules at their first use; pip would compile all of them now
         _pip("--require-hashes", "--no-build-isolation", "--use-pep517", "--no-compile",
              "-r", str(LOCK_FILE))  # fmt: skip
-        ours = (word for folder in OURS for word in ("-e", str(folder)))
-        _pip("--no-deps", "--no-index", "--no-build-isolation", *ours)
+        own_packages = (word for folder in OURS for word in ("-e", str(folder)))
+        _pip("--no-deps", "--no-index", "--no-build-isolation", *own_packages)
         _find_toolchain()
     cache.write(STAMP, _fingerprint())
 
 
 def _find_toolchain() -> None:
-    """Tests import `toolchain`, which is not installed, from anywhere."""
+    """Make `toolchain`, which is not installed, importable for tests in any folder."""
     for packages in VENV.glob("lib/python*/site-packages"):
         (packages / "earshot-repository.pth").write_text(f"{ROOT}\n")
 
@@ -107,9 +107,7 @@ def locked(name: str, lock_file: Path = LOCK_FILE) -> str:
         rf"^{re.escape(name)}==.*?(?=^\S|\Z)", lock_file.read_text(), re.MULTILINE | re.DOTALL
     )
     if match is None:
-        raise EarshotError(
-            lock_file.name, observed=f"no entry for {name}", remedy="make it again: make lock"
-        )
+        raise EarshotError(lock_file.name, observed=f"no entry for {name}", remedy="run: make lock")
     return match.group()
 
 
@@ -124,12 +122,12 @@ def _pip(*arguments: str) -> None:
 
 
 def _fingerprint() -> str:
-    """A hash of what the environment is made from: lock, project, Python, path."""
-    projects = [tomllib.loads((it / "pyproject.toml").read_text()) for it in OURS]
+    """A hash of all that decides the environment: lock file, projects, Python, path."""
+    projects = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in OURS]
     parts = (
         LOCK_FILE.read_text(),
-        # not the settings of tools: those change nothing that is installed
-        [(it["project"], it["tool"]["setuptools"]) for it in projects],
+        # without the settings of tools, which change no installed file
+        [(project["project"], project["tool"]["setuptools"]) for project in projects],
         platform.python_version(),
         platform.machine(),
         str(VENV),

@@ -1,4 +1,4 @@
-"""What `make up`, `make down` and `make clean` do around plain Pulumi commands."""
+"""`make up`, `make down` and `make clean`: Pulumi commands, with checks before and after them."""
 
 import argparse
 import contextlib
@@ -31,11 +31,11 @@ from toolchain.state_files import recover
 SALT = re.compile(r"^encryptionsalt: .*\n?", re.MULTILINE)
 SECRET = re.compile(r"^\s*secure: ", re.MULTILINE)
 STATE_ROOM = 2**18
-"""Bytes that a state of a few brokers and its copies take."""
+"""Bytes of the state of a few brokers and its copies."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs one command; the result is the exit status, and an error is one message."""
+    """Runs one command and returns the exit status. An error is printed as one message."""
     parser = argparse.ArgumentParser(prog="python -m toolchain.stack", description=__doc__)
     parser.add_argument("command", choices=("up", "down", "clean"))
     parser.add_argument("--stack", default="local", type=str)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         stack = Stack(stack_name("".join(options.stack)))  # argparse makes a list of `--`
         return {"up": stack.up, "down": stack.down, "clean": stack.clean}[options.command]()
 
-    return exit_status(act, "the same command goes on from here", "error: ")
+    return exit_status(act, "the same command continues from here", "error: ")
 
 
 class Stack:
@@ -78,7 +78,7 @@ class Stack:
             if former_steps and len(steps) >= len(former_steps):
                 raise EarshotError(
                     f"stack {self.name}, {steps[0]}",
-                    observed="is still to be made, although the update ended well",
+                    observed="was not made, although the update succeeded",
                     remedy="run the same command again",
                 )
             say(f"Updating stack {self.name}, {steps[0]} ...")
@@ -93,7 +93,7 @@ class Stack:
         if self._exists():
             self._check_needs()
             code = self._pulumi("destroy", "--yes")
-        if code == 0:  # else another command may be at work on the stack, with these very brokers
+        if code == 0:  # else another command may be working on the stack, with the same brokers
             self._stop_left_over()
         return code
 
@@ -118,19 +118,19 @@ class Stack:
         return self._pulumi("up", "--yes", "--skip-preview", "--refresh", "--suppress-outputs")
 
     def _steps_left(self) -> tuple[str, ...]:
-        """What a change that takes several steps still needs, a line per step."""
+        """The remaining steps of the current change, a line per step."""
         if (spec := self._spec()) is None:
             return ()
         state = self.project.state_dir(self.name)
         return Change.of(state, plan_stack(spec, self.name, state).plan).lines
 
     def _check_needs(self) -> None:
-        """Check what the placement needs, before anything is made."""
+        """Check what the placement needs, before any resource is made."""
         if (spec := self._spec()) is not None:
             placements.check(spec, self.environment)
 
     def _spec(self) -> Spec | None:
-        """The spec of the cluster, where the stack has a file."""
+        """The spec of the cluster; None if the stack has no file."""
         return self.project.read_cluster(self.name) if self.file.exists() else None
 
     def _earshot(self, command: str) -> int:
@@ -140,7 +140,7 @@ class Stack:
         return earshot([command, "--stack", self.name])
 
     def _from_template(self) -> None:
-        """Make a missing stack file from the template whose name begins the stack's."""
+        """Copy a missing stack file from the template with which the stack's name begins."""
         words = self.name.split("-")
         for count in range(len(words) - 1, 0, -1):
             template = self.project.stack_file("-".join(words[:count]))
@@ -159,7 +159,7 @@ class Stack:
             )
 
     def _refuse_unwritable_state(self) -> None:
-        """Raises EarshotError where no state fits on the disk: Pulumi tries for half a minute."""
+        """Raises EarshotError if the disk has no room for a state: Pulumi would retry for 30 s."""
         if self.environment.get("PULUMI_BACKEND_URL") != STATE.as_uri():
             return
         try:
@@ -171,12 +171,12 @@ class Stack:
             raise EarshotError(
                 f"Pulumi's state in {STATE}",
                 observed=f"cannot be written ({reason.strerror})",
-                remedy=remedy_of(reason) or "see that this user can write there",
+                remedy=remedy_of(reason) or "let this user write there",
             ) from None
 
     def _exists(self) -> bool:
         recover(self.environment, self.name)
-        done = subprocess.run(
+        process = subprocess.run(
             ["pulumi", "stack", "ls", "--json"],
             cwd=ROOT,
             env=self.environment,
@@ -184,14 +184,14 @@ class Stack:
             text=True,
             check=False,
         )
-        if done.returncode != 0:
+        if process.returncode != 0:
             raise EarshotError(
                 "the stacks of this project",
-                observed=done.stderr.strip() or f"status {done.returncode}",
+                observed=process.stderr.strip() or f"status {process.returncode}",
                 remedy="check PULUMI_BACKEND_URL and `pulumi login`",
             )
-        # not by `stack_name`, which does not take every name that others' stacks may have
-        names = [str(item["name"]).rpartition("/")[2] for item in json.loads(done.stdout)]
+        # without `stack_name`, which refuses names that stacks of other tools may have
+        names = [str(stack["name"]).rpartition("/")[2] for stack in json.loads(process.stdout)]
         return self.name in names
 
     def _run_id(self) -> str:
@@ -207,51 +207,52 @@ class Stack:
         try:
             code = _run(command, self.environment, quiet)
         finally:
-            self._take_salt_out(content)
+            self._remove_salt(content)
         if code < 0:  # a signal ended it
             end_orphans(self.environment, say)
         return code
 
-    def _take_salt_out(self, content: str | None) -> None:
-        """Reverts the salt and the formatting that Pulumi has written to the stack file.
+    def _remove_salt(self, content: str | None) -> None:
+        """Removes the salt from the stack file, and reverts the formatting that Pulumi has changed.
 
-        ``content`` is that of the file before Pulumi ran; None if there was no file, and Pulumi's
-        is removed.
+        ``content`` is that of the file before Pulumi ran. If it is None there was no file, and the
+        one that Pulumi has written is removed.
         """
 
-        def without(written: bytes) -> bytes | None:
-            text = _without_salt(content or "", written.decode())
+        def without_salt(new_content: bytes) -> bytes | None:
+            text = _without_salt(content or "", new_content.decode())
             return None if text is None else text.encode()
 
         if content is not None:
             with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-                cache.rewrite(self.file, without)
+                cache.rewrite(self.file, without_salt)
         elif self.file.exists() and _without_salt("", self.file.read_text(errors="replace")) == "":
             self.file.unlink()
 
     def _stop_left_over(self) -> None:
-        """Stop brokers that an interrupted run has started, and no state knows."""
+        """Stop brokers of an interrupted run that are not in Pulumi's state."""
         from earshot_pulumi.local.process import stop
 
         for directory in sorted(self.project.state_dir(self.name).glob("kafka/node-*")):
             if stop(directory, grace=3.0):
-                say(f"Stopped {directory.name}, which an interrupted run had left ...")
+                say(f"Stopped {directory.name} of an interrupted run ...")
 
 
 def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool = False) -> int:
     """The exit code of ``command``, run in the foreground.
 
-    On Ctrl-C and SIGTERM this waits for its end, and raises KeyboardInterrupt. So it does when the
-    terminal is closed, unless nohup has it ignored.
+    On Ctrl-C and SIGTERM this waits for its end, and raises KeyboardInterrupt. A closed terminal
+    has the same effect, unless nohup ignores SIGHUP.
     """
-    hangs_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    ends_on_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
     child = subprocess.Popen(
         command,
         cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL if quiet else None,
-        # a terminal sends it to the whole group, and it would end Pulumi in mid-update
+        # a terminal sends SIGHUP to the whole group, which would end Pulumi in the middle of an
+        # update
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     interrupted = False
@@ -261,7 +262,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
         interrupted = True
         child.send_signal(signal.SIGINT)
 
-    numbers = (signal.SIGTERM, signal.SIGHUP) if hangs_up else (signal.SIGTERM,)
+    numbers = (signal.SIGTERM, signal.SIGHUP) if ends_on_hangup else (signal.SIGTERM,)
     handlers = {number: signal.signal(number, end) for number in numbers}
     try:
         while True:
@@ -269,7 +270,7 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
                 code = child.wait()
                 break
             except KeyboardInterrupt:
-                # the terminal signals the whole group: the child cleans up and ends
+                # the terminal signals the whole group: the child also gets it, cleans up and ends
                 interrupted = True
     finally:
         for number, handler in handlers.items():
@@ -279,17 +280,17 @@ def _run(command: Sequence[str | Path], environment: dict[str, str], quiet: bool
     return code
 
 
-def _without_salt(before: str, after: str) -> str | None:
-    """``after`` without the salt that Pulumi has added to ``before``; None where it has added none,
-    or the file has a secret that needs the salt.
+def _without_salt(former_text: str, text: str) -> str | None:
+    """``text`` of a stack file without the salt that Pulumi has added to ``former_text``.
 
-    That is ``before`` if Pulumi has changed nothing else but white space. Otherwise the file was
-    edited meanwhile, and only the salt's line is removed.
+    None if Pulumi has added no salt, or if the file has a secret that needs the salt. The result
+    is ``former_text`` if all else differs only in white space. Otherwise the file was edited
+    meanwhile, and only the salt's line is removed.
     """
-    if SALT.search(before) or not SALT.search(after) or SECRET.search(after):
+    if SALT.search(former_text) or not SALT.search(text) or SECRET.search(text):
         return None
-    rest = SALT.sub("", after)
-    return before if rest.split() == before.split() else rest
+    saltless_text = SALT.sub("", text)
+    return former_text if saltless_text.split() == former_text.split() else saltless_text
 
 
 if __name__ == "__main__":

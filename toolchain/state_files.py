@@ -1,9 +1,9 @@
-"""Removes what a killed Pulumi leaves, and what stops the next command.
+"""Cleans up after a killed Pulumi, so that the next command can run.
 
-That is plugins that go on working. In a file backend it is also a lock without a process, and a
-truncated `<file>.attrs` beside a state file: gocloud's fileblob writes it in place, and with a
-truncated one cannot read the state (`EOF`). Pulumi uses none of its values (content type, MD5), and
-can read the state without it.
+Plugins of a killed Pulumi continue to work: they are ended. In a file backend, the lock of a
+process that has ended is removed, and so is a truncated `<file>.attrs` next to a state file.
+gocloud's fileblob writes that file in place, and fails with `EOF` if it is truncated. Pulumi uses
+none of its values (content type, MD5), and reads the state without it.
 """
 
 import json
@@ -22,44 +22,45 @@ FILES = "file://"
 
 
 def recover(environment: Mapping[str, str], stack: str) -> None:
-    """End what is left running, and remove what stops a command on ``stack``.
+    """End plugins of killed runs, and remove files that would stop a command on ``stack``.
 
-    Other backends than files are left alone.
+    Files are removed only in a file backend.
     """
     end_orphans(environment, say)
     backend = environment.get("PULUMI_BACKEND_URL", "")
     if not backend.startswith(FILES):
         return
-    # as Pulumi reads it: `~` is the user's, `.` is where it runs, and options follow a `?`
+    # as Pulumi reads the URL: `~` is the home folder, `.` is relative to the project, and options
+    # follow a `?`
     path = Path(unquote(backend.removeprefix(FILES).partition("?")[0])).expanduser()
     folder = ROOT / path / ".pulumi"
     for path in folder.glob(f"locks/organization/*/{stack}/*.json"):
-        if (pid := _gone(path)) is not None:
-            say(f"Clearing the lock of pulumi process {pid}, which is gone ...")
+        if (pid := _ended_process(path)) is not None:
+            say(f"Removing the lock of pulumi process {pid}, which has ended ...")
             path.unlink()
-    _drop_cut_attributes(folder)
+    _remove_truncated_attributes(folder)
 
 
-def _drop_cut_attributes(folder: Path) -> None:
-    """Remove truncated attributes of all stacks, as Pulumi reads all; not while one is locked."""
+def _remove_truncated_attributes(folder: Path) -> None:
+    """Remove truncated attributes of all stacks, because Pulumi reads all; not of locked stacks."""
     for path in folder.glob("stacks/*/*.attrs"):
         project, stack = path.parent.name, path.name.partition(".json")[0]
         locks = folder.glob(f"locks/organization/{project}/{stack}/*.json")
-        if any(_gone(lock) is None for lock in locks):
+        if any(_ended_process(lock) is None for lock in locks):
             continue
         try:
             json.loads(path.read_bytes())
         except FileNotFoundError:  # removed with its stack meanwhile
             continue
         except ValueError:
-            say(f"Removing {path.name}, which a killed pulumi has cut short ...")
+            say(f"Removing {path.name}, which a killed pulumi has truncated ...")
             path.unlink(missing_ok=True)
 
 
-def _gone(lock: Path) -> int | None:
-    """The pid in ``lock`` if it was made on this machine and the process has ended; else None.
+def _ended_process(lock: Path) -> int | None:
+    """The pid in ``lock`` if that process of this machine has ended; else None.
 
-    None too where the lock cannot be read, as while it is released: Pulumi decides then.
+    Also None if the lock cannot be read, as during its release: Pulumi decides then.
     """
     try:
         holder = json.loads(lock.read_text())

@@ -1,4 +1,4 @@
-"""System packages that tests need: installed as root in CI only, elsewhere named."""
+"""System packages that tests need: installed by root in CI, elsewhere only listed."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Tool:
-    """A command that tests use, the Debian package it comes in, and what it is for.
+    """A command that tests use, its Debian package, and its purpose.
 
-    ``alias`` is what the command is called on other systems.
+    ``alias`` is the name of the command on other systems.
     """
 
     command: str
@@ -28,7 +28,7 @@ class Tool:
     purpose: str
     alias: str = ""
 
-    def is_there(self) -> bool:
+    def is_installed(self) -> bool:
         if self.command == "java":
             try:
                 find_java()
@@ -65,8 +65,8 @@ DOCKER_VARIABLE = "EARSHOT_TEST_DOCKER"
 
 
 def missing() -> list[Tool]:
-    """The tools this machine lacks."""
-    return [tool for tool in TOOLS if not tool.is_there()]
+    """The tools that this machine lacks."""
+    return [tool for tool in TOOLS if not tool.is_installed()]
 
 
 def install_command(tools: list[Tool]) -> str:
@@ -74,40 +74,40 @@ def install_command(tools: list[Tool]) -> str:
 
 
 def may_install(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether packages may be installed unasked: only as root on a CI machine."""
+    """True if packages may be installed without a request: only by root on a CI machine."""
     in_ci = environment.get("CI", "").lower() in ("1", "true")
     return in_ci and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def docker_is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether root asks by a variable for the Docker engine's packages, the only such ones."""
-    wanted = environment.get(DOCKER_VARIABLE) == "1"
-    return wanted and os.geteuid() == 0 and shutil.which("apt-get") is not None
+    """True if root requests the Docker engine's packages by `DOCKER_VARIABLE`."""
+    is_requested = environment.get(DOCKER_VARIABLE) == "1"
+    return is_requested and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def ensure(*, for_tests: bool) -> None:
-    """Install missing tools where that is allowed, else print which tests are skipped.
+    """Install missing tools if that is allowed; otherwise print the command that installs them.
 
-    Without ``for_tests`` that is Java alone. Raises EarshotError where an installation fails.
+    Without ``for_tests`` only Java is installed. Raises EarshotError if an installation fails.
     """
     tools = [tool for tool in missing() if for_tests or tool is JAVA]
     if not tools or (tools == [JAVA] and not may_install()):  # set-up itself fails without Java
         return
-    allowed = [
+    installable_tools = [
         tool for tool in tools if may_install() or (tool.command in DOCKER and docker_is_wanted())
     ]
-    if denied := [tool for tool in tools if tool not in allowed]:
-        names = ", ".join(tool.command for tool in denied)
+    if other_tools := [tool for tool in tools if tool not in installable_tools]:
+        names = ", ".join(tool.command for tool in other_tools)
         progress.say(
-            f"Not on this machine: {names}. Tests that need them are skipped; to have them:"
+            f"Not on this machine: {names}. Tests that need them are skipped. To install them:"
         )
-        progress.say(f"  {install_command(denied)}")
-    if not allowed:
+        progress.say(f"  {install_command(other_tools)}")
+    if not installable_tools:
         return
-    names = ", ".join(tool.command for tool in allowed)
+    names = ", ".join(tool.command for tool in installable_tools)
     with progress.step(f"System packages: installing {names}"):
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in ("apt-get update", install_command(allowed)):
+        for command in ("apt-get update", install_command(installable_tools)):
             _retry(command.split(), environment)
 
 

@@ -63,5 +63,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as fault:
         if not (extra := extra_of(fault)):
             raise
-        missing = f"{name} needs the package {fault.name}, which is not installed"
-        raise ImportError(f"{missing}; fix: {installing(extra)}") from None
+        problem = f"{name} needs the package {fault.name}, which is not installed"
+        raise ImportError(f"{problem}; fix: {installing(extra)}") from None

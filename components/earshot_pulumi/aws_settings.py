@@ -40,14 +40,14 @@ class AwsSettings(Protocol):
 class StackSettings:
     """The `aws:` settings of the program's stack, or of the program's own provider."""
 
-    def __init__(self, own: Inputs | None = None) -> None:
-        """``own`` are the settings of an `aws.Provider`; None means the stack's."""
-        self._own = own
+    def __init__(self, provider_settings: Inputs | None = None) -> None:
+        """``provider_settings`` are those of an `aws.Provider`; None means the stack's."""
+        self._provider_settings = provider_settings
 
     def get(self, key: str) -> Any:
-        if self._own is None:
+        if self._provider_settings is None:
             return pulumi.runtime.get_config(key)
-        return self._own.get(key.removeprefix("aws:"))
+        return self._provider_settings.get(key.removeprefix("aws:"))
 
     def to_props(self) -> Properties:
         """The input `SETTINGS`, a secret; empty if the stack has no such settings."""
@@ -84,8 +84,10 @@ def _key(operation: Operation) -> str:
 def endpoint(config: AwsSettings, service: str) -> str | None:
     """The endpoint of ``service``, if the stack sets one."""
     setting = config.get(ENDPOINTS)
-    entries = json.loads(setting) if isinstance(setting, str) else setting or []
-    urls = [services[service] for services in entries if service in services]
+    endpoint_maps = json.loads(setting) if isinstance(setting, str) else setting or []
+    urls = [
+        urls_by_service[service] for urls_by_service in endpoint_maps if service in urls_by_service
+    ]
     return str(urls[-1]) if urls else None
 
 

@@ -57,8 +57,15 @@ class Brokers(pulumi.ComponentResource):
 
     def gated(self, plan: Any, addresses: Any, **facts: Any) -> None:
         """Creates the gate of ``plan``; ``facts`` are arguments of `AdvertisedListeners`."""
-        own = (self.spec.placement, addresses, self._child)
-        self.gate = AdvertisedListeners(self.stack, plan, *own, policy=self._policy, **facts)
+        self.gate = AdvertisedListeners(
+            self.stack,
+            plan,
+            self.spec.placement,
+            addresses,
+            self._child,
+            policy=self._policy,
+            **facts,
+        )
 
     def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options of a resource that waits for the gate's approval and for ``after``."""
@@ -75,15 +82,23 @@ class Brokers(pulumi.ComponentResource):
         not wait for Kafka, because all voters must start before one of them is ready. Each
         placement implements `node` and `readiness`.
         """
-        last = after
+        last_resource = after
         for node in nodes:
             name = self.child_name(f"{node.roles[0]}-{node.id}")
-            last = self.readiness(name, [node], self.node(name, node, last))
-        self.ready = self.readiness(self.child_name("cluster"), plan.nodes, last, whole=True)
-        if self.certificates is not None and (resource := self.users()) is not None:
-            users, reached = resource
-            own = (self.spec, self.root, self.cluster_id, self.certificates)
-            self.ready = users(self.stack, *own, reached, self.below(self.ready))
+            last_resource = self.readiness(name, [node], self.node(name, node, last_resource))
+        name = self.child_name("cluster")
+        self.ready = self.readiness(name, plan.nodes, last_resource, whole=True)
+        if self.certificates is not None and (users := self.users()) is not None:
+            users_class, access_inputs = users
+            self.ready = users_class(
+                self.stack,
+                self.spec,
+                self.root,
+                self.cluster_id,
+                self.certificates,
+                access_inputs,
+                self.below(self.ready),
+            )
         self.register_outputs({"incarnations": self.incarnations})
 
     def child_name(self, name: str) -> str:
@@ -128,7 +143,7 @@ class Brokers(pulumi.ComponentResource):
         """
         spec = self.spec
         # a contract also has the listeners that a change removes
-        current = spec if isinstance(contract, pulumi.Output) else contract
+        listeners_source = spec if isinstance(contract, pulumi.Output) else contract
         access = client_outputs(spec, security, contract, self.root, self.expires)
         identified = pulumi.Output.all(contract, self.cluster_id).apply(
             lambda values: values[0].identified(values[1]).model_dump(mode="json")
@@ -153,7 +168,7 @@ class Brokers(pulumi.ComponentResource):
         proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
         remember(self.at.options(depends_on=[proof]))
         return {
-            "listeners": tuple(listener.name for listener in current.listeners),
+            "listeners": tuple(listener.name for listener in listeners_source.listeners),
             "cluster_id": self.cluster_id,
             "bootstrap": once_there(
                 self.ready,

@@ -48,8 +48,8 @@ class CertificatesKind(InternalKind):
             return True
         store, target = store_of(news), _target(news, given_to(operation.config))
         store.check(target, issued=bool(olds.get("certificates")))
-        due = super().differs(operation, olds, news) or bool(store.due(target, _now()))
-        return due or not _is_in_state(store, target, olds)
+        is_due = super().differs(operation, olds, news) or bool(store.due(target, _now()))
+        return is_due or not _is_in_state(store, target, olds)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         store = store_of(news)
@@ -77,10 +77,10 @@ class Certificates(InternalResource):
         plan: ClusterPlan | pulumi.Output[ClusterPlan],
         root: Path,
         opts: pulumi.ResourceOptions,
-        **more: Any,
+        **kind_inputs: Any,
     ) -> None:
-        """``root`` is the folder of the stack's cluster on this machine; ``more`` are further
-        inputs of a placement's kind."""
+        """``root`` is the folder of the stack's cluster on this machine; ``kind_inputs`` are
+        further inputs of a placement's kind."""
         files = files_of(spec, root)
         props = {
             "stack": name,
@@ -100,11 +100,13 @@ class Certificates(InternalResource):
             "certificates": None,
             "passwords": None,
             "expires": None,
-            **more,
+            **kind_inputs,
         }
         # a preview with any change knows no output, and would show a restart of all nodes
-        read_kept = with_run_errors(lambda hosts: _kept({**props, "hosts": hosts}))
-        self._kept: Any = applied(props["hosts"], read_kept)
+        read_unchanged = with_run_errors(
+            lambda hosts: _unchanged_versions({**props, "hosts": hosts})
+        )
+        self._unchanged: Any = applied(props["hosts"], read_unchanged)
         super().__init__(name, props, opts)
 
     def of_node(self, id: int) -> pulumi.Output[str]:
@@ -123,26 +125,27 @@ class Certificates(InternalResource):
         self,
         output: pulumi.Output[Mapping[str, str]],
         name: str,
-        part: Callable[[UnchangedVersions], Mapping[str, str]],
+        select: Callable[[UnchangedVersions], Mapping[str, str]],
     ) -> pulumi.Output[str]:
-        issued = output.apply(lambda names: names[name])
-        if isinstance(self._kept, pulumi.Output):
-            return self._kept.apply(lambda current: part(current).get(name) or issued)
-        current = part(self._kept)
-        return known_or(issued, current[name]) if name in current else issued
+        """The value of ``output`` at ``name``; if a preview does not know it, the unchanged one."""
+        version = output.apply(lambda versions: versions[name])
+        if isinstance(self._unchanged, pulumi.Output):
+            return self._unchanged.apply(lambda unchanged: select(unchanged).get(name) or version)
+        versions = select(self._unchanged)
+        return known_or(version, versions[name]) if name in versions else version
 
 
 def hosts(node: Node) -> list[str]:
     """The hosts that clients of ``node`` connect to on listeners with TLS, each once."""
-    secured = (listener for listener in node.listeners if listener.protocol.tls)
+    tls_listeners = (listener for listener in node.listeners if listener.protocol.tls)
     return list(
         dict.fromkeys(
-            host for listener in secured for host in listener.hosts if isinstance(host, str)
+            host for listener in tls_listeners for host in listener.hosts if isinstance(host, str)
         )
     )
 
 
-def _kept(props: Properties) -> UnchangedVersions:
+def _unchanged_versions(props: Properties) -> UnchangedVersions:
     if not is_dry_run():
         return UnchangedVersions({}, {})
     return store_of(props).unchanged(_target(props, given_to()), _now())

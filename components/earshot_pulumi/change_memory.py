@@ -61,7 +61,7 @@ class RecordedChanges:
     covered: tuple[AppliedPlan, ...] = ()
     """Plans that the last proof completed. The last entry is the proved plan."""
     begun: tuple[AppliedPlan, ...] = ()
-    """Plans begun since the last proof. If none was begun, this equals `covered`."""
+    """Plans begun since the last proof. Equal to `covered` if none was begun."""
 
     @classmethod
     def read(cls, resources: Mapping[str, Outputs], name: str) -> RecordedChanges:
@@ -96,9 +96,11 @@ class RecordedChanges:
     def memory(self) -> ChangeMemory:
         if self.proved is None:
             return ChangeMemory()
-        complete = self.proved.plan
-        begun = dict.fromkeys(applied.plan for applied in self.open if applied.plan != complete)
-        return ChangeMemory(complete=complete, begun=tuple(begun), done=self.done)
+        proved_plan = self.proved.plan
+        begun_plans = dict.fromkeys(
+            applied.plan for applied in self.open if applied.plan != proved_plan
+        )
+        return ChangeMemory(complete=proved_plan, begun=tuple(begun_plans), done=self.done)
 
     def with_plans(self, corrected: ChangeMemory) -> RecordedChanges:
         """These records with the plans of ``corrected``, which come from the running nodes."""
@@ -106,8 +108,8 @@ class RecordedChanges:
             return self
         plans = (corrected.complete, *corrected.begun)
         # a plan without a record gets the placement's data of the proved one
-        first, *rest = (self._recorded(plan, self.proved) for plan in plans)
-        return RecordedChanges(corrected.done, (first,), tuple(rest) or (first,))
+        proved, *begun = (self._recorded(plan, self.proved) for plan in plans)
+        return RecordedChanges(corrected.done, (proved,), tuple(begun) or (proved,))
 
     def _recorded(self, plan: ClusterPlan, proved: AppliedPlan) -> AppliedPlan:
         return next(
@@ -139,11 +141,11 @@ def correct_memory(
     Raises EarshotError.
     """
     remembered = memory.recall(folder)
-    changes, note = corrected(remembered, target, observed, has_served)
+    corrected_memory, note = corrected(remembered, target, observed, has_served)
     if note:
         pulumi.log.warn(note)
-        memory.keep(folder, changes)
-    return changes
+        memory.keep(folder, corrected_memory)
+    return corrected_memory
 
 
 def resources() -> Mapping[str, Outputs]:
@@ -217,15 +219,15 @@ def _outputs(stack: str) -> Mapping[str, Outputs]:
                 raise EarshotError(
                     f"stack {stack}",
                     observed=f"its state cannot be read ({reason})",
-                    remedy="see that the backend of `pulumi whoami --verbose` answers, then run "
-                    "again",
+                    remedy="check that the backend of `pulumi whoami --verbose` answers, then run "
+                    "it again",
                 ) from None
         time.sleep(_PAUSE_SECONDS)
-    by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
-    return by_urn
+    resources_by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
+    return resources_by_urn
 
 
-def _last(props: Properties) -> ClusterPlan:
+def _last_plan(props: Properties) -> ClusterPlan:
     """The last begun plan."""
     return AppliedPlan.from_props(props["begun"][-1]).plan
 
@@ -239,7 +241,7 @@ class BegunChangeKind(InternalKind):
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         # the state may be an older copy than the files of this checkout
-        plan, recorded = _last(news), memory.recall(here(news["state_dir"]))
+        plan, recorded = _last_plan(news), memory.recall(here(news["state_dir"]))
         return super().differs(operation, olds, news) or not recorded.has(plan)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
@@ -275,12 +277,12 @@ class ProvedChangeKind(InternalKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         # the state may be older than the files, and the files may be lost; after a rollback the
         # earlier plan is complete
-        expected = ChangeMemory(complete=_last(news), done=int(news["done"]))
+        expected = ChangeMemory(complete=_last_plan(news), done=int(news["done"]))
         is_other = memory.recall(here(news["state_dir"])) != expected
         return super().differs(operation, olds, news) or is_other
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        memory.complete(here(news["state_dir"]), _last(news), int(news["done"]))
+        memory.complete(here(news["state_dir"]), _last_plan(news), int(news["done"]))
         return news
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:

@@ -1,7 +1,7 @@
 """The output `client_properties`: how each user connects to each listener, without secrets.
 
-A state may be encrypted with a well-known passphrase. So the output names the files with passwords
-and keys rather than containing them.
+A state may be encrypted with a well-known passphrase. So the output has the paths of the files with
+passwords and keys, not their contents.
 """
 
 from dataclasses import dataclass, field
@@ -63,11 +63,11 @@ def client_outputs(
 def _by_user(
     cluster: ClusterSpec, spec: SecuritySpec, contract: Contract, folder: Path, trusted: str
 ) -> Properties:
-    """Properties and the password's file, if the listener needs one, by user and listener."""
-    by_user: Properties = {}
+    """Properties by user and listener, with the password's file if the listener needs one."""
+    clients: Properties = {}
     for user in spec.user_names:
-        password = numbered(f"{user}.password", spec.password_numbers.get(user, 1))
-        by_user[user] = {
+        password_file = numbered(f"{user}.password", spec.password_numbers.get(user, 1))
+        clients[user] = {
             listener.name: {
                 "properties": public_properties(
                     folder,
@@ -79,8 +79,8 @@ def _by_user(
                     certified=cluster.asks_for_certificates(listener.name),
                 )
             }
-            | ({"password_file": str(folder / password)} if listener.protocol.sasl else {})
+            | ({"password_file": str(folder / password_file)} if listener.protocol.sasl else {})
             for listener in contract.listeners
             if listener.protocol.tls
         }
-    return by_user
+    return clients

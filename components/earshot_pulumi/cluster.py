@@ -53,17 +53,18 @@ class Cluster(pulumi.ComponentResource):
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
     contract: pulumi.Output[Properties]
-    """What clients of each listener should see: the input of `Proof` and of `earshot doctor`."""
+    """The addresses that clients of each listener should see: an input of `Proof` and of
+    `earshot doctor`."""
     incarnations: pulumi.Output[dict[str, str]]
     """By node id, a value that changes when the node is replaced or restarted."""
     approved: pulumi.Output[str]
     """The digest of the plan that the gate has approved; `off` without a gate."""
     proof: pulumi.Output[str]
-    """The verdict of the last proof: `pass`, or `inconclusive` where a listener cannot be tried."""
+    """The verdict of the last proof: `pass`, or `inconclusive` if a listener cannot be tried."""
     client_properties: pulumi.Output[Properties | None]
-    """With `security`, by user and listener, the client's properties and where its password is."""
+    """With `security`: by user and listener, the client's properties and its password's file."""
     certificates_expire: pulumi.Output[str | None]
-    """With `security`, when the first certificate expires."""
+    """With `security`: the earliest expiry of a certificate."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class Cluster(pulumi.ComponentResource):
         args: Inputs | ClusterSpec,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``args`` are the settings of `earshot:cluster` without `placement`, each of them an
-        Output too; or a cluster as a stack file describes it.
+        """``args`` are the settings of `earshot:cluster` without `placement`, each of which may be
+        an Output; or the cluster of a stack file.
 
         Raises pulumi.RunError with every problem of the inputs.
         """
@@ -81,22 +82,22 @@ class Cluster(pulumi.ComponentResource):
             if (placement := args.pop("placement", self._placement)) != self._placement:
                 raise pulumi.RunError(
                     f"{name}: placement: found {shown(placement)}; allowed: {self._placement}, "
-                    f"which a {type(self).__name__} has"
+                    f"the placement of {type(self).__name__}"
                 )
-        inputs = {} if isinstance(args, ClusterSpec) else _as_kept(args)
+        inputs = {} if isinstance(args, ClusterSpec) else _as_inputs(args)
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
         _check_aliases(name, opts)
-        own = pulumi.ResourceOptions(parent=self)
+        child_options = pulumi.ResourceOptions(parent=self)
         provider = self.get_provider(self._provider_type) if self._provider_type else None
         created: Any
         if isinstance(args, ClusterSpec):
-            created = self._made(args, with_run_errors(ClusterContext.of)(name, own, {}))
+            created = self._made(args, with_run_errors(ClusterContext.of)(name, child_options, {}))
             self.describe(args)
             self._listeners = created["listeners"]
         elif contains_output(args) or provider is not None:
             created = self._made_later(name, args, provider)
         else:
-            created = self._made_now(name, args, own)
+            created = self._made_now(name, args, child_options)
         outputs: dict[str, pulumi.Output[Any]] = {}
         for key in output_names(type(self)):
             outputs[key] = _output(created, key)
@@ -152,10 +153,10 @@ class Cluster(pulumi.ComponentResource):
         of these decides its nodes, listeners or zones, the preview shows no resource of the
         cluster.
         """
-        secret = {key: value for key, value in args.items() if key in SECRET_INPUTS}
+        secret_args = {key: value for key, value in args.items() if key in SECRET_INPUTS}
         later: Any = pulumi.Output.all(
             {key: value for key, value in args.items() if key not in SECRET_INPUTS},
-            pulumi.Output.unsecret(pulumi.Output.from_input(secret)),
+            pulumi.Output.unsecret(pulumi.Output.from_input(secret_args)),
             {} if provider is None else {"provider": settings_of(provider)},
         )
 
@@ -170,15 +171,15 @@ class Cluster(pulumi.ComponentResource):
                 text = f"planned in the update, as {', '.join(markers.shape)} is not known yet"
                 pulumi.log.info(text, self)
                 return {name: unknown() for name in output_names(type(self))}
-            after = sorted(await later.resources(), key=id)
-            changes = [_waiting_for(after)]
+            dependencies = sorted(await later.resources(), key=id)
+            transformations = [_waiting_for(dependencies)]
             if markers.paths:
                 text = f"not known in this preview: {', '.join(markers.paths)}"
                 pulumi.log.info(text, self)
-                changes.append(markers.transformation)
-            waiting = pulumi.ResourceOptions(parent=self, transformations=changes)
+                transformations.append(markers.transformation)
+            options = pulumi.ResourceOptions(parent=self, transformations=transformations)
             own_provider = GivenProvider(provider, settings) if provider else None
-            created = self._made_now(name, markers.placed(inputs), waiting, own_provider)
+            created = self._made_now(name, markers.placed(inputs), options, own_provider)
             return markers.hidden(created) if markers.paths else created
 
         outputs: pulumi.Output[Outputs] = later.apply(make, run_with_unknowns=True)
@@ -195,9 +196,9 @@ class Cluster(pulumi.ComponentResource):
         def address(listener: str) -> pulumi.Output[str]:
             return self.bootstrap.apply(lambda addresses: addresses[listener])
 
-        single = {f"bootstrap_{name}": address(name) for name in self._listeners}
+        addresses = {f"bootstrap_{name}": address(name) for name in self._listeners}
         names = (*self._exported, *(CLIENTS if self._secured else ()))
-        return {**single, **{name: getattr(self, name) for name in names}}
+        return {**addresses, **{name: getattr(self, name) for name in names}}
 
 
 def cluster_class(placement: str) -> type[Cluster]:
@@ -226,14 +227,14 @@ def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransfo
     ) -> pulumi.ResourceTransformationResult | None:
         if isinstance(args.opts.parent, AdvertisedListeners):
             return None
-        after = pulumi.ResourceOptions(depends_on=list(resources))
-        opts = pulumi.ResourceOptions.merge(args.opts, after)
+        dependencies = pulumi.ResourceOptions(depends_on=list(resources))
+        opts = pulumi.ResourceOptions.merge(args.opts, dependencies)
         return pulumi.ResourceTransformationResult(args.props, opts)
 
     return wait
 
 
-def _as_kept(args: Inputs) -> Properties:
+def _as_inputs(args: Inputs) -> Properties:
     """The inputs for Pulumi's state, with extra properties as secrets."""
     return {
         key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value
@@ -246,11 +247,11 @@ def _check_aliases(name: str, opts: pulumi.ResourceOptions | None) -> None:
     name."""
     for alias in (opts and opts.aliases) or ():
         if isinstance(alias, pulumi.Alias):
-            former = alias.name if isinstance(alias.name, str) else name
+            former_name = alias.name if isinstance(alias.name, str) else name
         else:
-            former = alias.rpartition("::")[2] if isinstance(alias, str) else name
-        if former != name:
+            former_name = alias.rpartition("::")[2] if isinstance(alias, str) else name
+        if former_name != name:
             raise pulumi.RunError(
-                f"{name}: aliases: found the name {former}; a cluster keeps its name, which "
-                f"containers, volumes and folders have; fix: call it {former}"
+                f"{name}: aliases: found the name {former_name}; a cluster keeps its name, "
+                f"which containers, volumes and folders have; fix: call it {former_name}"
             )

@@ -98,7 +98,7 @@ class ValidationArgs(TypedDict):
 
 
 class ClusterArgs(TypedDict):
-    """What all clusters are made from."""
+    """The inputs of all clusters."""
 
     brokers: NotRequired[pulumi.Input[int]]
     """The number of brokers. Their ids are 1, 2, 3, and so on."""
@@ -125,7 +125,7 @@ class ClusterArgs(TypedDict):
     validation: NotRequired[pulumi.Input[ValidationArgs]]
     """How the stack validates its listeners after an update."""
     policy: NotRequired[pulumi.Input[PolicyArgs]]
-    """How the gate judges; on top of policies/config of the project, if there is one."""
+    """The configuration of the gate. Its keys override those of the project's policies/config."""
 
 
 class ForwardingPathArgs(TypedDict):

@@ -73,10 +73,10 @@ class ClusterContext:
     @classmethod
     def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Inputs) -> ClusterContext:
         """The context of the cluster that the program calls ``name``. Raises EarshotError."""
-        full = full_name_of(name)
+        full_name = full_name_of(name)
         state_dir = Project.find().state_dir(pulumi.get_stack())
-        folder = state_dir if is_of_stack_file(full) else state_dir / "clusters" / full
-        return cls(full, parent, folder, gate)
+        folder = state_dir if is_of_stack_file(full_name) else state_dir / "clusters" / full_name
+        return cls(full_name, parent, folder, gate)
 
     def options(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child that earlier releases registered without a parent."""
@@ -88,8 +88,8 @@ class ClusterContext:
 
     def changed_by(self, transformation: pulumi.ResourceTransformation) -> ClusterContext:
         """This context with a ``transformation`` of the inputs of every resource."""
-        more = pulumi.ResourceOptions(transformations=[transformation])
-        return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, more))
+        options = pulumi.ResourceOptions(transformations=[transformation])
+        return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, options))
 
     def policy(self, spec: ClusterSpec) -> Inputs | None:
         """The configuration of the gate; None with `gate: off`.

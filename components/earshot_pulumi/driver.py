@@ -18,7 +18,7 @@ BEHIND: Final = "not in sync with all of its replicas"
 POLL: Final = 0.25
 SAY_SECONDS: Final = 5.0
 SHOWN: Final = 3
-"""Maximum number of nodes that one message explains."""
+"""Maximum number of nodes in one message."""
 BEFORE_USERS: Final = "mechanism"
 """Failure of a login at a broker without users yet: the end of this update may create them."""
 NO_USERS: Final = (UNKNOWN_TO_BROKER, BEFORE_USERS)
@@ -98,7 +98,7 @@ class ListeningNode(NodeDriver):
             return ""
         if failure.error != UNKNOWN_TO_BROKER:
             return short(failure)
-        is_answered = True
+        all_answer = True
         for other_failure in self.other_logins(listener):
             if other_failure is None:
                 if not self._has_reset_passwords:
@@ -106,8 +106,8 @@ class ListeningNode(NodeDriver):
                     self.say(f"{self.name} has lost its users: earshot sets their passwords again")
                     self.reset_passwords()
                 return f"refuses a user that other brokers accept ({failure.text})"
-            is_answered = is_answered and other_failure.error in NO_USERS
-        if not is_answered:
+            all_answer = all_answer and other_failure.error in NO_USERS
+        if not all_answer:
             return f"refuses a user, and another broker gives no answer ({failure.text})"
         return ""  # the end of this update may create the users
 
@@ -134,42 +134,43 @@ def wait_for(
     ends, or with the last lines of the logs after ``deadline`` seconds; CatchingUp if all nodes
     that are missing then only lack `BEHIND`.
     """
-    began = shown = time.monotonic()
-    waiting, missing = list(nodes), dict[NodeDriver, str]()
+    began = last_shown = time.monotonic()
+    waiting, reasons = list(nodes), dict[NodeDriver, str]()
     while True:
-        former_reasons, missing = missing, {}
-        ask_all = time.monotonic() - shown > SAY_SECONDS
+        former_reasons, reasons = reasons, {}
+        ask_all = time.monotonic() - last_shown > SAY_SECONDS
         begin_round(waiting)
         for node in nodes:
             node.check_alive()
         for node in waiting:
             # one node that is not ready is enough to wait, and requests slow down starting brokers
-            former_reason = former_reasons.get(node, "") if missing and not ask_all else ""
+            former_reason = former_reasons.get(node, "") if reasons and not ask_all else ""
             if reason := former_reason or node.lacks():
-                missing[node] = reason
-        waiting = list(missing)
+                reasons[node] = reason
+        waiting = list(reasons)
         if not waiting:
             return
         now = time.monotonic()
         if now - began > deadline:
-            raise _late(missing, deadline, remedy)
-        if now - shown > SAY_SECONDS:
-            shown = now
-            reasons = [f"{node.name} ({reason})" for node, reason in missing.items()]
-            more = f" and {len(reasons) - SHOWN} more" if len(reasons) > SHOWN else ""
-            progress(f"waiting for {'; '.join(reasons[:SHOWN])}{more}, {now - began:.0f} s")
+            raise _late(reasons, deadline, remedy)
+        if now - last_shown > SAY_SECONDS:
+            last_shown = now
+            texts = [f"{node.name} ({reason})" for node, reason in reasons.items()]
+            more_text = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+            progress(f"waiting for {'; '.join(texts[:SHOWN])}{more_text}, {now - began:.0f} s")
         time.sleep(poll)
 
 
-def _late(missing: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
+def _late(reasons: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
+    """The error that nodes were not ready in time; ``reasons`` are by node."""
     details = ""
-    for node, reason in list(missing.items())[:SHOWN]:
+    for node, reason in list(reasons.items())[:SHOWN]:
         details += f"\n{node.place or node.name}: {reason}"
         if lines := node.last_lines(5):
             details += f"; the last lines of its log:\n{lines}"
-    names = ", ".join(node.name for node in missing)
+    names = ", ".join(node.name for node in reasons)
     observed = f"not ready after {deadline:.0f} s{details}"
-    if {*missing.values()} == {BEHIND}:
+    if {*reasons.values()} == {BEHIND}:
         again = "wait until it has caught up, then run the same command again"
         return CatchingUp(names, observed=observed, remedy=again)
     return EarshotError(names, observed=observed, remedy=remedy)
@@ -193,28 +194,34 @@ def change_or_restore(change: Callable[[], T], restore: Callable[[], str | None]
 
 
 def start_with_former_settings(
-    start: Callable[[], T], serves: Callable[[T], None], verb: str, more: str = ""
+    start: Callable[[], T], serves: Callable[[T], None], verb: str, addition: str = ""
 ) -> str:
     """Starts a node with its former settings. Returns its state as text, for a message.
 
     ``start`` starts the node, and ``serves`` returns once it serves; both raise EarshotError.
-    ``verb`` names the start in the message, which ends with ``more`` if the node serves.
+    ``verb`` names the start in the message, which ends with ``addition`` if the node serves.
     """
     try:
         node = start()
     except EarshotError as error:
-        return f"it could not be {verb} again as it was: {error.line}"
+        return f"it could not be {verb} again with its former settings: {error.line}"
     try:
         serves(node)
     except EarshotError as error:
-        return f"it was {verb} again as it was, and {error.line}"
-    return f"it was {verb} again as it was and serves; the nodes after it did not change{more}"
+        return f"it was {verb} again with its former settings, and {error.line}"
+    return (
+        f"it was {verb} again with its former settings and serves; the nodes after it did not "
+        f"change{addition}"
+    )
 
 
-def not_stopped(name: str, what: str, others: str, remedy: str) -> EarshotError:
-    """The error for a node that keeps running because ``others`` are down, as ``what`` says."""
+def not_stopped(name: str, state: str, others: str, remedy: str) -> EarshotError:
+    """The error for a node that keeps running because of the ``state`` of ``others``.
+
+    ``state`` is a text such as `down already`.
+    """
     return EarshotError(
         f"{name} was not stopped",
-        observed=f"{what}: {others}; with one more node down, brokers could refuse writes",
+        observed=f"{state}: {others}; with one more node down, brokers could refuse writes",
         remedy=remedy,
     )

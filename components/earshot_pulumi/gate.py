@@ -34,7 +34,7 @@ Containers = Mapping[int, pulumi.Input[Inputs]]
 OFF = "off"
 """`approved` of a cluster without a gate."""
 UNGATED = "gate: off: the advertised listeners were not checked"
-"""The warning for a stack that turns the gate off. The error of `_given` has similar words."""
+"""The warning for a stack that turns the gate off. The error of `_checked_digest` is similar."""
 
 
 class Gate(pulumi.ProviderResource):
@@ -61,14 +61,14 @@ class Gate(pulumi.ProviderResource):
             pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: _are_same(*plans))
         )
         self.digest: pulumi.Output[str] = pulumi.Output.all(
-            self.approved.apply(_given), is_own
+            self.approved.apply(_checked_digest), is_own
         ).apply(lambda values: _of_own_plan(*values))
         """`approved`. Raises pulumi.RunError for a plugin without a gate, and if a transform or
         `ignore_changes` gave the gate another plan."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
-    """Every advertised address of a cluster; the parent of its brokers."""
+    """The advertised addresses of a cluster, and the parent of its brokers."""
 
     approved: pulumi.Input[str]
     """The digest of the approved inputs. A resource with this input is not registered before the
@@ -95,7 +95,9 @@ class AdvertisedListeners(pulumi.ComponentResource):
         `docker.Container`, by node id; ``cloud`` is the network around the nodes' instances on AWS;
         ``certificates`` are those that the stack did not issue, by node id.
         """
-        by_id: Properties = {str(id): container for id, container in (containers or {}).items()}
+        containers_by_id: Properties = {
+            str(id): container for id, container in (containers or {}).items()
+        }
         inputs: Properties = {
             "placement": placement,
             "plan": applied(plan, plan_input),
@@ -105,7 +107,11 @@ class AdvertisedListeners(pulumi.ComponentResource):
                     str(id): list(texts) for id, texts in known_addresses.items()
                 },
             ),
-            "containers": pulumi.Output.all(**by_id).apply(_kept) if by_id else {},
+            "containers": (
+                pulumi.Output.all(**containers_by_id).apply(_with_secret_variables)
+                if containers_by_id
+                else {}
+            ),
         }
         if cloud is not None:
             inputs["cloud"] = applied(cloud, lambda known_cloud: known_cloud.document())
@@ -131,7 +137,7 @@ class AdvertisedListeners(pulumi.ComponentResource):
         self.register_outputs({"placement": placement})
 
 
-def _given(approved: str | None) -> str:
+def _checked_digest(approved: str | None) -> str:
     """``approved``. Raises pulumi.RunError if the plugin has not set it."""
     if not approved:  # another plugin of this name returns the inputs unchanged
         raise pulumi.RunError(
@@ -162,7 +168,7 @@ def _of_own_plan(approved: str, is_own: bool) -> str:
     return approved
 
 
-def _kept(containers: Mapping[str, Inputs]) -> Properties:
+def _with_secret_variables(containers: Mapping[str, Inputs]) -> Properties:
     return {
         id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
         for id, inputs in containers.items()

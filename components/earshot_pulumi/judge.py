@@ -42,7 +42,7 @@ from earshot_pulumi.provider.kind import (
 
 PREVIEW_UNKNOWN = UnknownHost(what="a value of a resource that is still to be made").written
 WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
-"""Inputs without which nothing is checked; parts of them may be unknown, except for `policy`."""
+"""Inputs without which no rule is checked. Parts of them may be unknown, except of `policy`."""
 MAPS = (*(key for key in WHOLE if key != "cloud"), "containers", "declared")
 
 
@@ -55,7 +55,7 @@ def judge(inputs: Properties, show: Show) -> Properties:
     """
     if wrong := dict(_wrong_types(inputs)):
         raise InvalidInputs(wrong)
-    # with a level or a waiver that is not known, it is unknown what stops an update
+    # if a level or a waiver is unknown, so is whether a finding stops an update
     is_whole_unknown = any(isinstance(inputs.get(key), Unknown) for key in WHOLE)
     if is_whole_unknown or has_unknown(inputs.get("policy")):
         return {**inputs, "approved": UNKNOWN}
@@ -163,12 +163,12 @@ def _judged(inputs: Properties, show: Show) -> tuple[ClusterPlan, Iterable[Findi
     config = read_config(inputs.get("policy") or {})
     document = {key: _marked(value, PREVIEW_UNKNOWN) for key, value in inputs.items()}
     gate = GateInputs.read(document, _marked(inputs.get("containers", {}), None))
-    checked = gate.check(config.names)
-    for group in grouped(config.shown(checked)):
+    result = gate.check(config.names)
+    for group in grouped(config.shown(result)):
         show(str(group), group.first.state is FindingState.VIOLATED)
-    for text in checked.remarks:
+    for text in result.remarks:
         show(text, False)
-    return gate.plan, config.refused(checked)
+    return gate.plan, config.refused(result)
 
 
 def _declared(plan: ClusterPlan, reasons: Mapping[str, str]) -> dict[EvidenceKey, Declaration]:
@@ -191,6 +191,8 @@ def _marked(value: Any, unknown: Any) -> Any:
 
 
 def _digest(inputs: Properties) -> str:
-    judged = {key: value for key, value in inputs.items() if key not in ("approved", "version")}
-    text = json.dumps(judged, sort_keys=True, default=str)
+    checked_inputs = {
+        key: value for key, value in inputs.items() if key not in ("approved", "version")
+    }
+    text = json.dumps(checked_inputs, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Listeners of running nodes that a plan removes, and their connected clients."""
+"""Finds listeners of running nodes that a plan removes, and reports their connected clients."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from earshot.listeners.model import ClusterPlan
 from earshot_pulumi.rolling import Links
 
 SHOWN = 5
-"""Maximum number of origins that one message names."""
+"""Maximum number of origins in one message."""
 
 
 def matters(remove: str) -> bool:
@@ -24,11 +24,11 @@ def leaving(values: Mapping[str, str], plan: ClusterPlan, id: int) -> dict[int, 
     ``values`` are the Kafka settings that the node was started with.
     """
     protocols = Links.of_settings(values).protocols
-    staying = {listener.name: listener.protocol for listener in plan.node(id).listeners}
+    planned_protocols = {listener.name: listener.protocol for listener in plan.node(id).listeners}
     return {
         address.port: name
         for name, address in parse_entries(values.get("listeners", ""))
-        if staying.get(name) != protocols.get(name)
+        if planned_protocols.get(name) != protocols.get(name)
     }
 
 
@@ -36,12 +36,13 @@ def problems(used: Mapping[str, Counter[str]]) -> Iterator[str]:
     """A message for each listener in ``used``, which counts connections by origin."""
     for name, origins in used.items():
         total = sum(origins.values())
-        listed = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
+        counts = [f"{count} from {origin}" for origin, count in origins.most_common(SHOWN)]
         if len(origins) > SHOWN:
-            listed.append(f"{len(origins) - SHOWN} more origins")
+            counts.append(f"{len(origins) - SHOWN} more origins")
         yield (
-            f"listener {name} would go, and has {total} connection{'s' * (total > 1)} of clients: "
-            f"{', '.join(listed)}. Let them use another listener (the contract marks {name} as "
+            f"listener {name} would be removed, and has {total} connection{'s' * (total > 1)} of "
+            f"clients: {', '.join(counts)}. Let them use another listener (the contract marks "
+            f"{name} as "
             "leaving), then run the same command again; or set `remove: anyway` in the stack's "
-            "file, or a date from which on it goes"
+            "file, or a date from which it may be removed"
         )

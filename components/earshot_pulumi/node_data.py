@@ -22,10 +22,10 @@ _FILES = ("bootstrap.checkpoint", f"{METADATA_TOPIC}-0/*.checkpoint", f"{METADAT
 
 def replicas(names: Iterable[str]) -> list[str]:
     """The ``names`` of folders that are `topic-partition`, without the metadata log, sorted."""
-    parted = ((name, *name.rpartition("-")) for name in names)
+    parts = ((name, *name.rpartition("-")) for name in names)
     return sorted(
         name
-        for name, topic, _, number in parted
+        for name, topic, _, number in parts
         if topic and number.isdigit() and topic != METADATA_TOPIC
     )
 

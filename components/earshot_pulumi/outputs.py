@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 
 def applied(value: Any, act: Callable[[Any], Any]) -> Any:
-    """``act(value)``, as an Output if ``value`` is one.
+    """``act(value)``; an Output if ``value`` is one.
 
-    `Output.from_input` would search the whole value for more outputs.
+    `Output.from_input` would search the whole value for further outputs.
     """
     return value.apply(act) if isinstance(value, pulumi.Output) else act(value)
 
 
-def known_or(output: pulumi.Output[T], otherwise: T) -> pulumi.Output[T]:
-    """The value of ``output``, or ``otherwise`` in a preview that cannot know it."""
+def known_or(output: pulumi.Output[T], default: T) -> pulumi.Output[T]:
+    """The value of ``output``, or ``default`` in a preview that cannot know it."""
     return output.apply(
-        lambda value: otherwise if pulumi.contains_unknowns(value) else value,
+        lambda value: default if pulumi.contains_unknowns(value) else value,
         run_with_unknowns=True,
     )
 
@@ -61,7 +61,7 @@ def by_urn(resource: pulumi.Resource) -> pulumi.Output[pulumi.Resource]:
     """``resource`` as an entry of `depends_on`; not for a component.
 
     The engine gets the same dependency. Pulumi's SDK, which searches every chain of dependencies
-    for cycles, ends its search here: a chain of 300 nodes would take it the square of 300.
+    for cycles, ends its search here: for a chain of 300 nodes it would take 300 squared steps.
     """
     return without_dependencies(resource.urn.apply(DependencyResource))
 
@@ -104,27 +104,29 @@ def with_text_keys(value: Any, name: str, path: str = "") -> Any:
     """
     place = f"{name}: {path}: " if path else f"{name}: "
     if isinstance(value, Mapping):
-        texts: Properties = {}
-        for key, part in value.items():
+        inputs: Properties = {}
+        for key, entry in value.items():
             text = str(key)
-            if text in texts:
+            if text in inputs:
                 keys = ", ".join(map(repr, value))
                 raise pulumi.RunError(f"{place}found the keys {keys}; allowed: each key once")
             if not _is_sent(text):
-                problem = f"found the key {shown(text)}; allowed: text that UTF-8 has"
+                problem = f"found the key {shown(text)}; allowed: text that UTF-8 can encode"
                 raise pulumi.RunError(f"{place}{problem}")
-            texts[text] = with_text_keys(part, name, f"{path}.{text}" if path else text)
-        return texts
+            inputs[text] = with_text_keys(entry, name, f"{path}.{text}" if path else text)
+        return inputs
     if isinstance(value, list | tuple):
-        return [with_text_keys(part, name, f"{path}[{i}]") for i, part in enumerate(value)]
+        return [
+            with_text_keys(element, name, f"{path}[{index}]") for index, element in enumerate(value)
+        ]
     if not _is_sent(value):
-        allowed = "text that UTF-8 has, or a number up to 1.7e308"
+        allowed = "text that UTF-8 can encode, or a number up to 1.7e308"
         raise pulumi.RunError(f"{place}found {shown(value)}; allowed: {allowed}")
     return value
 
 
 def _is_sent(value: object) -> bool:
-    """Whether Pulumi's protocol, which has numbers as floats and text as UTF-8, has ``value``."""
+    """True if Pulumi's protocol, with numbers as floats and text as UTF-8, can send ``value``."""
     try:
         if isinstance(value, str):
             value.encode()
@@ -150,11 +152,11 @@ def unknown() -> pulumi.Output[Any]:
 def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
     """The paths of unknown parts of ``value``, e.g. `hosts[0].external`."""
     if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from unknown_paths(part, f"{path}.{key}" if path else str(key))
+        for key, entry in value.items():
+            yield from unknown_paths(entry, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list | tuple):
-        for index, part in enumerate(value):
-            yield from unknown_paths(part, f"{path}[{index}]")
+        for index, element in enumerate(value):
+            yield from unknown_paths(element, f"{path}[{index}]")
     elif pulumi.contains_unknowns(value):
         yield path or "all inputs"
 
@@ -173,7 +175,7 @@ def made_from(
     """
     create = with_run_errors(make)
     if not contains_output(args):
-        return create(args)  # each output is separate, as a preview knows only some
+        return create(args)  # separate outputs, because a preview may know only some of them
 
     def planned(values: Sequence[Inputs]) -> Outputs:
         if paths := sorted(unknown_paths(values[0])):

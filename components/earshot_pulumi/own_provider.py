@@ -43,6 +43,6 @@ def refuse(kind: str, settings: Settings, names: tuple[str, ...], allowed: str) 
         raise EarshotError(
             "provider",
             observed=f"found {', '.join(unsupported)} in the {kind}, which earshot's own calls "
-            "lack",
+            "do not support",
             allowed=allowed,
         )

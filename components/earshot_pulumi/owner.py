@@ -19,7 +19,7 @@ _watching = False
 
 
 def exit_with_parent() -> None:
-    """Starts a thread that ends this process when its engine is gone."""
+    """Starts a thread that ends this process when its engine has ended."""
     global _watching
     with _lock:
         if _watching:
@@ -45,19 +45,19 @@ def end(code: int) -> NoReturn:
 
 
 def _engine() -> psutil.Process | None:
-    # the plugin's direct parent may be a shell; the engine is further up then
+    # the plugin's direct parent may be a shell, whose parent is the engine
     parents = psutil.Process().parents()
     engines = (process for process in parents if process.name() == "pulumi")
     return next(engines, parents[0] if parents else None)
 
 
 def _watch(engine: psutil.Process | None) -> None:
-    while engine is not None and _alive(engine):
+    while engine is not None and _is_alive(engine):
         time.sleep(POLL_SECONDS)
     end(1)
 
 
-def _alive(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

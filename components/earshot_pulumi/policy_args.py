@@ -8,28 +8,28 @@ import pulumi
 from earshot.errors import SpecError
 from earshot.listeners.problems import shown
 
-PARTS = ("names", "levels")
+KEYS = ("names", "levels")
 
 
 class NameArgs(TypedDict):
-    """How advertised names are looked up."""
+    """The lookup of advertised names."""
 
     resolvers: NotRequired[dict[str, list[str]]]
     """DNS servers (`ip` or `ip:port`) by scope, or `system` for this machine's own lookup."""
     timeout: NotRequired[float]
     """Seconds for all lookups. Default: 5."""
     retry: NotRequired[float]
-    """Seconds for which a name that does not resolve is looked up again. Default: 0."""
+    """Seconds during which a name that does not resolve is looked up again. Default: 0."""
     waived: NotRequired[dict[str, Any]]  # Pulumi's analyzer of annotations has no unions
     """Names that need not resolve, each with the reason, or with a map of `reason` and `until`, the
     last day of the waiver, such as 2027-01-31."""
 
 
 class PolicyArgs(TypedDict):
-    """How the gate judges."""
+    """The configuration of the gate."""
 
     names: NotRequired[NameArgs]
-    """How advertised names are looked up."""
+    """The lookup of advertised names."""
     levels: NotRequired[dict[str, str]]
     """By rule id, such as KL011, or `all`: mandatory, advisory or disabled. Default: errors are
     mandatory, warnings advisory."""
@@ -37,15 +37,15 @@ class PolicyArgs(TypedDict):
 
 def _problems(policy: object) -> Iterator[str]:
     if not isinstance(policy, Mapping):
-        yield f"found {shown(policy)}; allowed: a map with {' and '.join(PARTS)}"
+        yield f"found {shown(policy)}; allowed: a map with {' and '.join(KEYS)}"
         return
-    for key, part in policy.items():
-        if key not in PARTS:
-            yield f"{key}: is no key that earshot knows; allowed: {', '.join(PARTS)}"
-        elif isinstance(part, pulumi.Output):
+    for key, value in policy.items():
+        if key not in KEYS:
+            yield f"{key}: is no key that earshot knows; allowed: {', '.join(KEYS)}"
+        elif isinstance(value, pulumi.Output):
             yield f"{key}: found an output; allowed: a map, whose values may be outputs"
-        elif part is not None and not isinstance(part, Mapping):
-            yield f"{key}: found {shown(part)}; allowed: a map"
+        elif value is not None and not isinstance(value, Mapping):
+            yield f"{key}: found {shown(value)}; allowed: a map"
 
 
 def policy_document(args: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -39,9 +39,9 @@ class Links:
     def of_settings(cls, values: Mapping[str, str]) -> Self:
         """The links of a node that was started with the Kafka settings ``values``."""
         pairs = (
-            entry.strip().partition(":")
-            for entry in values.get("listener.security.protocol.map", "").split(",")
-            if entry.strip()
+            pair.strip().partition(":")
+            for pair in values.get("listener.security.protocol.map", "").split(",")
+            if pair.strip()
         )
         return cls(
             values.get("inter.broker.listener.name", "").strip().upper(),
@@ -49,7 +49,7 @@ class Links:
             {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs},
         )
 
-    def meets_brokers_of(self, links: Links) -> bool:
+    def connects_brokers_with(self, links: Links) -> bool:
         """True if brokers with these links and brokers with ``links`` reach each other."""
         if not self.inter_broker or not links.inter_broker:
             return True
@@ -72,7 +72,7 @@ def unrollable(running: Mapping[int, Links], target: Links, remedy: str) -> list
     """
     to_brokers = target.through(target.inter_broker)
     to_controllers = target.through(target.controller)
-    brokers = [links for links in running.values() if not links.meets_brokers_of(target)]
+    brokers = [links for links in running.values() if not links.connects_brokers_with(target)]
     nodes = [
         links for links in running.values() if links.through(links.controller) != to_controllers
     ]
@@ -82,8 +82,8 @@ def unrollable(running: Mapping[int, Links], target: Links, remedy: str) -> list
     if len(nodes) > 1:
         changes.append(("controllers", nodes[0].through(nodes[0].controller), to_controllers))
     return [
-        f"the listener through which nodes reach the {role} would change from {old} to {new} while "
-        "they run: the node that is restarted first would find no other that speaks as it does, "
-        f"and never get in sync. {remedy}"
-        for role, old, new in changes
+        f"the listener through which nodes reach the {role} would change from {former} to "
+        f"{planned} while they run: the first restarted node could not connect to the others, and "
+        f"would never get in sync. {remedy}"
+        for role, former, planned in changes
     ]

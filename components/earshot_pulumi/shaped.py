@@ -13,31 +13,35 @@ from earshot_pulumi.provider.resource import output_names, snake_case, type_toke
 
 
 class ShapedComponent(pulumi.ComponentResource):
-    """A component of the schema; a preview that does not know its inputs shows no children."""
+    """A component of the schema. A preview that does not know its inputs shows no children."""
 
     _module = ""
     """The module in `earshot_pulumi` with its resources, which needs extras."""
     _late: tuple[str, ...] = ()
-    """Inputs that a preview need not know, as they decide no resource."""
+    """Inputs that decide no resource, so that a preview need not know them."""
     _partly_known: tuple[str, ...] = ()
     """Outputs of which a preview knows only parts."""
 
     def __init__(self, name: str, args: Inputs, opts: pulumi.ResourceOptions | None = None) -> None:
         """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
         inputs = {snake_case(key): value for key, value in read_inputs(args, name).items()}
-        late = {key: value for key, value in inputs.items() if key in self._late}
-        shape = {key: value for key, value in inputs.items() if key not in late}
-        if not contains_output(shape):
+        late_inputs = {key: value for key, value in inputs.items() if key in self._late}
+        shaping_inputs = {key: value for key, value in inputs.items() if key not in late_inputs}
+        if not contains_output(shaping_inputs):
             with_run_errors(self._read)(name, inputs)
         module = with_run_errors(self._imported)()
         super().__init__(type_token(type(self).__name__), name, inputs, opts)
         names = output_names(type(self))
         outputs = made_from(
-            self, shape, lambda values: self._made(module, name, {**values, **late}), names
+            self,
+            shaping_inputs,
+            lambda values: self._made(module, name, {**values, **late_inputs}),
+            names,
         )
         for key in names:
-            whole = key not in self._partly_known
-            setattr(self, key, pulumi.Output.from_input(outputs[key]) if whole else outputs[key])
+            is_partly_known = key in self._partly_known
+            output = outputs[key] if is_partly_known else pulumi.Output.from_input(outputs[key])
+            setattr(self, key, output)
         self.register_outputs({key: getattr(self, key) for key in names})
 
     def _read(self, name: str, args: Inputs) -> Any:

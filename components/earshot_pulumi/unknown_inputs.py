@@ -2,7 +2,8 @@
 
 Each such input is replaced with a marker, a text that the cluster's model accepts. In the inputs of
 resources the marker is replaced again: with an unknown value for other providers, with an unknown
-host for the gate. Earshot's own resources show the marker. An update knows all inputs.
+host for the gate. The inputs of earshot's own resources keep the marker. An update knows all
+inputs.
 """
 
 import copy
@@ -58,9 +59,9 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, int], str]]]] = (
     (r"volumes\.\d+", _id("vol")),
     (r"(controller_?)?[iI]nstance\.ami", _id("ami")),
 )
-"""Patterns of input paths, and how to make the marker.
+"""Patterns of input paths, each with the function that makes the marker.
 
-Unknown inputs at other paths decide the shape of a cluster, which then cannot be planned.
+Inputs at other paths decide the shape of a cluster: if one is unknown, it cannot be planned.
 """
 
 
@@ -69,35 +70,39 @@ class Markers:
 
     def __init__(self, paths: Iterable[str]) -> None:
         """``paths`` are the paths of the unknown inputs, e.g. `hosts[0].external`."""
-        self._made: dict[str, str] = {}
+        self._paths_by_marker: dict[str, str] = {}
         self.shape: list[str] = []
         """Inputs without which the cluster cannot be planned."""
         for number, path in enumerate(paths, start=1):
-            form = next((make for pattern, make in _FORMS if re.fullmatch(pattern, path)), None)
-            if form is None:
+            make_marker = next(
+                (make for pattern, make in _FORMS if re.fullmatch(pattern, path)), None
+            )
+            if make_marker is None:
                 self.shape.append(path)
             else:
-                self._made[form(path, number)] = path
-        self._any = re.compile("|".join(map(re.escape, self._made)) or r"(?!)")
+                self._paths_by_marker[make_marker(path, number)] = path
+        self._pattern = re.compile("|".join(map(re.escape, self._paths_by_marker)) or r"(?!)")
 
     @property
     def paths(self) -> list[str]:
         """The paths of inputs that have a marker."""
-        return list(self._made.values())
+        return list(self._paths_by_marker.values())
 
     def text(self, path: str) -> str:
         """The marker of the input at ``path``, one of `paths`."""
-        return next(text for text, marked_path in self._made.items() if marked_path == path)
+        return next(
+            marker for marker, marked_path in self._paths_by_marker.items() if marked_path == path
+        )
 
     def placed(self, value: Any, path: str = "") -> Any:
         """``value`` with its unknown parts replaced with markers."""
         if isinstance(value, Mapping):
             return {
-                key: self.placed(part, f"{path}.{key}" if path else str(key))
-                for key, part in value.items()
+                key: self.placed(entry, f"{path}.{key}" if path else str(key))
+                for key, entry in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self.placed(part, f"{path}[{index}]") for index, part in enumerate(value)]
+            return [self.placed(element, f"{path}[{index}]") for index, element in enumerate(value)]
         if pulumi.contains_unknowns(value):
             return self.text(path)
         return value
@@ -106,7 +111,7 @@ class Markers:
         """``value`` with each text that contains a marker replaced with an unknown output."""
         return self._walked(value, lambda mapping: mapping)
 
-    def judged(self, props: Inputs) -> Properties:
+    def gate_inputs(self, props: Inputs) -> Properties:
         """The gate's inputs: a plan with unknown hosts, and without unknown extra properties."""
         inputs = {
             **props,
@@ -122,7 +127,7 @@ class Markers:
     ) -> pulumi.ResourceTransformationResult | None:
         """Changes the inputs of every resource of the cluster."""
         if args.type_ in (GATE_TYPE, PROVIDER_TYPE):
-            props: Any = self.judged(args.props)
+            props: Any = self.gate_inputs(args.props)
         elif args.type_.startswith(f"{PACKAGE}:"):
             return None
         else:
@@ -131,23 +136,23 @@ class Markers:
 
     def _host(self, value: Inputs) -> Inputs:
         """``value``, a map in a plan, with a marked host in the form that the gate reads."""
-        if isinstance(host := value.get("host"), str) and (marker := self._any.search(host)):
-            return {**value, "host": UnknownHost(self._made[marker[0]]).written}
+        if isinstance(host := value.get("host"), str) and (match := self._pattern.search(host)):
+            return {**value, "host": UnknownHost(self._paths_by_marker[match[0]]).written}
         return value
 
     def _is_extra(self, pair: Any) -> bool:
         """True if ``pair`` is an extra property of a plan with an unknown value."""
         is_pair = isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[1], str)
-        return is_pair and self._made.get(pair[1], "").startswith("extra.")
+        return is_pair and self._paths_by_marker.get(pair[1], "").startswith("extra.")
 
     def _walked(self, value: Any, change: Callable[[Inputs], Inputs]) -> Any:
         def walk(value: Any) -> Any:
             if isinstance(value, str):
-                return unknown() if self._any.search(value) else value
+                return unknown() if self._pattern.search(value) else value
             if isinstance(value, Mapping):
-                return {key: walk(part) for key, part in change(value).items()}
+                return {key: walk(entry) for key, entry in change(value).items()}
             if isinstance(value, list | tuple):
-                return [walk(part) for part in value if not self._is_extra(part)]
+                return [walk(element) for element in value if not self._is_extra(element)]
             if isinstance(value, pulumi.Output):
                 return value.apply(
                     lambda known_value: (
@@ -157,7 +162,7 @@ class Markers:
                 )
             if is_input_type(type(value)):
                 duplicate = copy.copy(value)
-                vars(duplicate).update({key: walk(part) for key, part in vars(value).items()})
+                vars(duplicate).update({key: walk(field) for key, field in vars(value).items()})
                 return duplicate
             return value
 

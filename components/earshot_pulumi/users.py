@@ -27,8 +27,8 @@ from earshot_pulumi.provider.kind import Inputs, Operation, Properties
 from earshot_pulumi.writing import writing
 
 MADE = "users.json"
-"""File in the stack's folder of keys: prefixes of all users that its cluster may have, by name."""
-LOST = "users that brokers do not know any more get their passwords again"
+"""File in the stack's folder of keys: the prefixes of each user that its cluster may have."""
+LOST = "users that brokers have lost get their passwords again"
 NOT_RESTARTED = (
     "all brokers accept the users; no broker was restarted since, so this update does not prove "
     "that they accept them after a restart"
@@ -43,8 +43,8 @@ class UsersKind(InternalKind):
     ID = "users"
     DECISIVE = ("cluster_id", "users", "mechanism", "passwords", "logins")
     interrupted = (
-        "interrupted while users and permissions were made: some may be missing; the next "
-        "`pulumi up` makes them all"
+        "interrupted while users and permissions were created: some may be missing; the next "
+        "`pulumi up` creates them all"
     )
 
     def access(self, props: Properties) -> Mapping[str, str]:
@@ -95,11 +95,11 @@ class Users(InternalResource):
         root: Path,
         cluster_id: pulumi.Output[str],
         certificates: Certificates,
-        reached: Inputs,
+        access_inputs: Inputs,
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """``reached`` has `brokers` (addresses by id), `logins` (see `logins`) and further inputs
-        of the placement's kind. Its addresses are those that the kind connects to."""
+        """``access_inputs`` has `brokers` (addresses by id), `logins` (see `logins`) and further
+        inputs of the placement's kind. The kind connects to these addresses."""
         assert spec.security is not None
         props = {
             "root": str(root),
@@ -107,7 +107,7 @@ class Users(InternalResource):
             "users": {user.name: list(user.prefixes) for user in spec.security.users},
             "mechanism": ",".join(spec.mechanisms(spec.security)),
             "passwords": certificates.passwords,
-            **reached,
+            **access_inputs,
         }
         super().__init__(name, props, opts)
 
@@ -129,11 +129,11 @@ def remember(store: Store, users: UserPrefixes) -> None:
         cache.write(store.folder / MADE, json.dumps(users, indent=2) + "\n", 0o600)
 
 
-def merged(first: UserPrefixes, second: UserPrefixes) -> UserPrefixes:
-    """The union of both users' maps, each user with all of its prefixes."""
+def merged(users: UserPrefixes, more_users: UserPrefixes) -> UserPrefixes:
+    """The union of both maps, each user with all of its prefixes."""
     return {
-        name: list(dict.fromkeys((*first.get(name, ()), *second.get(name, ()))))
-        for name in (*first, *second)
+        name: list(dict.fromkeys((*users.get(name, ()), *more_users.get(name, ()))))
+        for name in (*users, *more_users)
     }
 
 
@@ -151,12 +151,12 @@ def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Pr
                 broker=node.id,
                 listener=listener.name,
                 address=reach(node, listener),
-                mechanism=kind,
+                mechanism=mechanism,
             )
         )
         for node in plan.brokers
         for listener in node.listeners
-        for kind in security.mechanisms(listener)
+        for mechanism in security.mechanisms(listener)
     ]
 
 
@@ -186,28 +186,28 @@ def changes(
     target: UserPrefixes,
     may_exist: UserPrefixes,
     mechanisms: Sequence[Mechanism],
-    earlier: Sequence[Mechanism],
+    former_mechanisms: Sequence[Mechanism],
     logs_in: bool,
 ) -> Properties:
     """The parts of a `UsersOrder` that lead to ``target`` from any part of ``may_exist``.
 
-    ``earlier`` are mechanisms of existing passwords; ``logs_in`` is true if a listener requires
-    passwords. All passwords are set again, as the cluster may be new.
+    ``former_mechanisms`` are those of existing passwords. ``logs_in`` is true if a listener
+    requires passwords. All passwords are set again, because the cluster may be new.
     """
-    old, new = grants(may_exist), grants(target)
+    former_grants, target_grants = grants(may_exist), grants(target)
     permissions = {
-        "forbidden": tuple(grant for grant in old if grant not in new),
-        "allowed": tuple(new),
+        "forbidden": tuple(grant for grant in former_grants if grant not in target_grants),
+        "allowed": tuple(target_grants),
         "mechanisms": tuple(mechanisms),
     }
     if not logs_in:
         return permissions
     passwords = {user: store.password(user) for user in (VALIDATOR, *target)}
     removed = tuple(
-        (user, kind)
-        for kind in dict.fromkeys((*earlier, *mechanisms))
+        (user, mechanism)
+        for mechanism in dict.fromkeys((*former_mechanisms, *mechanisms))
         for user in dict.fromkeys((VALIDATOR, *may_exist))
-        if kind not in mechanisms or user not in passwords
+        if mechanism not in mechanisms or user not in passwords
     )
     return {**permissions, "passwords": passwords, "gone": removed}
 
@@ -217,12 +217,14 @@ def _order(
 ) -> UsersOrder:
     """The order that leads from ``olds`` to ``news``; the cluster may have ``may_exist`` users."""
     store, mechanisms = store_of(news), read_mechanisms(news["mechanism"])
-    earlier = read_mechanisms(olds.get("mechanism") or news["mechanism"])
-    ways = tuple(map(Login.model_validate, news["logins"]))
+    former_mechanisms = read_mechanisms(olds.get("mechanism") or news["mechanism"])
+    node_logins = tuple(map(Login.model_validate, news["logins"]))
     return UsersOrder(
         bootstrap=",".join(news["brokers"].values()),
         access=dict(access),
-        **changes(store, news["users"], may_exist, mechanisms, earlier, bool(ways)),
-        logins=ways,
-        client=client_of(store, mechanisms[0]) if ways else {},
+        **changes(
+            store, news["users"], may_exist, mechanisms, former_mechanisms, bool(node_logins)
+        ),
+        logins=node_logins,
+        client=client_of(store, mechanisms[0]) if node_logins else {},
     )

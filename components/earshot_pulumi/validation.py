@@ -1,4 +1,4 @@
-"""The validation as a resource of the stack: an update passes, or fails with the cell that failed.
+"""The validation as a resource of the stack. If a cell fails, the update fails and shows it.
 
 It runs `earshot validate` as a child process with a deadline, when it is created and whenever the
 contract or an incarnation changes. Cells that a standpoint leaves out make the report inconclusive;
@@ -41,7 +41,7 @@ CONTRACT, REPORT = "contract.json", "report.json"
 FAILED = "fail"
 """`verdict`, in a state alone, of a resource whose last run did not pass."""
 GRACE = 30.0
-"""Seconds after the validation's own deadline until its process is stopped."""
+"""Seconds from the validation's own deadline until its process is stopped."""
 IMAGE_SECONDS = 1800.0
 """Additional seconds to build the image for vantages in containers once."""
 
@@ -105,8 +105,8 @@ class ValidationKind(AwsKind):
         report = state / REPORT
         if code == 0:
             return {**news, "verdict": "pass"}
-        if code == 3 and report.exists() and (missing := _missing_vantages(report, vantages)):
-            operation.log(missing)
+        if code == 3 and report.exists() and (skipped := _skipped_cells(report, vantages)):
+            operation.log(skipped)
             return {**news, "verdict": "inconclusive"}
         raise EarshotError(unproved(report, code, errors))
 
@@ -138,20 +138,20 @@ def validate(
 ) -> tuple[int, str]:
     """The exit code and last lines of `earshot validate`, which writes its report into ``folder``.
 
-    ``inputs`` has the `records`, and the `deadline` in seconds; ``patience`` is the time that the
-    run may take in addition. Raises Interrupted.
+    ``inputs`` has the number of `records`, and the `deadline` in seconds, to which ``patience`` is
+    added. Raises Interrupted.
     """
     cache.write(folder / CONTRACT, contract.to_json())
     report = folder / REPORT
-    report.unlink(missing_ok=True)  # an earlier run's report says nothing about this run
+    report.unlink(missing_ok=True)  # the report of an earlier run proves nothing about this run
     command = [sys.executable, "-m", "earshot.cli.ends_with_stdin", "validate"]
     command += ["--contract", str(folder / CONTRACT), "--output", str(report)]
     command += ["--records", str(int(inputs["records"]))]
     command += ["--deadline", f"{inputs['deadline']:.15g}", "--format", "json", *options]
-    end = inputs["deadline"] + GRACE + patience
-    ended = run_child(command, end, variables, operation.log, operation.cancelled.is_set)
+    deadline = inputs["deadline"] + GRACE + patience
+    result = run_child(command, deadline, variables, operation.log, operation.cancelled.is_set)
     operation.wait(0)
-    return ended
+    return result
 
 
 def run_child(
@@ -206,34 +206,38 @@ def _show(stream: IO[str], lines: list[str], show: Callable[[str], None]) -> Non
 def _end(child: subprocess.Popen[str]) -> None:
     assert child.stdin is not None
     child.stdin.close()
-    for send, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
-        child.send_signal(send)  # no signal if the child has ended
+    for number, patience in ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)):
+        child.send_signal(number)  # does nothing if the child has ended
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience)
 
 
-def _missing_vantages(file: Path, vantages: Sequence[Standpoint]) -> str:
+def _skipped_cells(file: Path, vantages: Sequence[Standpoint]) -> str:
     """The cells that standpoints leave out, with reasons; empty if anything else did not pass."""
     from earshot.validation.result import Report
     from earshot.validation.terms import Verdict
 
     report = Report.model_validate_json(file.read_text())
     standpoints = {vantage.name: vantage for vantage in vantages}
-    reasons: dict[str, set[str]] = {}
+    places_by_reason: dict[str, set[str]] = {}
     for cell in report.cells:
         if cell.verdict is not Verdict.PASS:
             standpoint = standpoints.get(cell.vantage)
             reason = standpoint.leaves_out(cell.listener) if standpoint else ""
             if not reason or cell.verdict is not Verdict.SKIP:
                 return ""
-            reasons.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
-    passed = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
-    rest = [vantage.verdict for vantage in report.vantages if vantage.name in passed]
-    rest += [delivery.verdict for delivery in report.delivery]
-    rest += [replication.verdict for replication in report.replication]
-    if any(verdict is not Verdict.PASS for verdict in rest):
+            places_by_reason.setdefault(reason, set()).add(f"{cell.listener} ({cell.vantage})")
+    passed_vantages = {cell.vantage for cell in report.cells if cell.verdict is Verdict.PASS}
+    other_verdicts = [
+        vantage.verdict for vantage in report.vantages if vantage.name in passed_vantages
+    ]
+    other_verdicts += [delivery.verdict for delivery in report.delivery]
+    other_verdicts += [replication.verdict for replication in report.replication]
+    if any(verdict is not Verdict.PASS for verdict in other_verdicts):
         return ""
-    return "\n".join(f"{', '.join(sorted(who))}: {why}" for why, who in reasons.items())
+    return "\n".join(
+        f"{', '.join(sorted(places))}: {reason}" for reason, places in places_by_reason.items()
+    )
 
 
 def unproved(report: Path, code: int, errors: str) -> str:
@@ -254,4 +258,4 @@ class Validation(InternalResource):
     """
 
     verdict: pulumi.Output[str]
-    """`pass`, or `inconclusive` where a vantage leaves something out."""
+    """`pass`, or `inconclusive` if a vantage leaves cells out."""

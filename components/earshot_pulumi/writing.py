@@ -9,23 +9,23 @@ from pathlib import Path
 
 from earshot.errors import EarshotError, remedy_of
 
-_IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
+_PATH_IS_TAKEN = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR)
 
 
 @contextlib.contextmanager
-def writing(what: str, path: Path) -> Iterator[None]:
+def writing(subject: str, path: Path) -> Iterator[None]:
     """Turns an OSError into an EarshotError about its file, or about ``path`` if it names none.
 
-    ``what`` names the object that the files belong to, e.g. `node 1`.
+    ``subject`` is the object to which the files belong, e.g. `node 1`.
     """
     try:
         yield
     except OSError as reason:
-        failed = Path(reason.filename or path)
+        failed_path = Path(reason.filename or path)
         raise EarshotError(
-            f"{what}: {failed}",
+            f"{subject}: {failed_path}",
             observed=f"cannot be written ({reason.strerror})",
-            remedy=remedy(reason, failed),
+            remedy=remedy(reason, failed_path),
         ) from None
 
 
@@ -38,18 +38,18 @@ def existing(path: Path) -> Path:
 
 def user() -> str:
     """The user of this process."""
-    return _named(os.geteuid())
+    return _user_name(os.geteuid())
 
 
 def owner(path: Path) -> str:
     """The owner of ``path``."""
     try:
-        return _named(path.stat().st_uid)
+        return _user_name(path.stat().st_uid)
     except OSError:
         return "unknown"
 
 
-def _named(uid: int) -> str:
+def _user_name(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -57,18 +57,18 @@ def _named(uid: int) -> str:
 
 
 def remedy(reason: OSError, path: Path) -> str:
-    """How to fix that ``path`` cannot be written or removed for ``reason``."""
-    if reason.errno in _IN_THE_WAY:
-        return "move the file whose path is needed for a directory"
+    """The fix if ``path`` cannot be written or removed for ``reason``."""
+    if reason.errno in _PATH_IS_TAKEN:
+        return "move this file away: its path is needed for a directory"
     return remedy_of(reason) or right_to_write(existing(path))
 
 
 def right_to_write(path: Path) -> str:
-    """How to get permission to write to the existing ``path``."""
+    """The fix for a missing permission to write to the existing ``path``."""
     if os.geteuid() == 0:
         return (
-            "see what forbids it to root: an immutable file (`lsattr -d`), a network file system "
-            "that trusts no root, or the sandbox that this runs in"
+            "find out what keeps root from writing: an immutable file (`lsattr -d`), a network "
+            "file system that squashes root, or a sandbox around this process"
         )
     return f"run the command as {owner(path)}, or give this user the right to write"
 

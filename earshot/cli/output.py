@@ -43,7 +43,7 @@ READER_SECONDS = 5.0
 """Seconds to wait for a reader of a named pipe."""
 MOST_LINKS = 40
 """The maximum number of symbolic links that Linux follows in a path."""
-REPORT = re.compile(
+REPORT_START = re.compile(
     rb"""
     \A(?:\#\ \S+\ )?earshot\ (?:validation|doctor|lint):    # text and Markdown
     | \A<\?xml[^>]*>\s*<testsuites\ name="earshot\                 # JUnit
@@ -121,7 +121,7 @@ def _is_report(file: Path) -> bool:
     with suppress(OSError), open_regular(file) as stream:
         start = stream.read(READ_BYTES)
         stream.seek(max(stream.seek(0, os.SEEK_END) - READ_BYTES, 0))
-        return bool(REPORT.search(start) or LAST_LINE.search(stream.read()))
+        return bool(REPORT_START.search(start) or LAST_LINE.search(stream.read()))
     return False
 
 

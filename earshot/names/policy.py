@@ -105,7 +105,7 @@ class ResolverPolicy(Frozen):
                 )
             for text in servers:
                 if text != SYSTEM:
-                    _check_entry(scope, parse_server, text)
+                    _checked(parse_server, text, f"{scope}: ")
         return value
 
     @field_validator("waived", mode="before")
@@ -129,7 +129,7 @@ class ResolverPolicy(Frozen):
     @classmethod
     def _names(cls, value: dict[str, WaivedName]) -> dict[str, WaivedName]:
         for name in value:
-            _check_entry("waived", check_host, name)
+            _checked(check_host, name)
         if len({name.lower() for name in value}) < len(value):
             raise ValueError(f"found {', '.join(value)}; allowed: each name once, in any case")
         return {name.lower(): waiver for name, waiver in value.items()}
@@ -219,8 +219,9 @@ class SystemResolvers:
         return DnsResolver(servers)
 
 
-def _check_entry(key: str, check: Any, text: str) -> None:
+def _checked(check: Any, text: str, prefix: str = "") -> None:
+    """Raises ValueError, with ``prefix`` before its message, if ``check`` refuses ``text``."""
     try:
         check(text)
     except AddressError as error:
-        raise ValueError(f"{key}: {error.line}") from None
+        raise ValueError(f"{prefix}{error.line}") from None

@@ -1,7 +1,7 @@
-"""The pack's configuration as Pulumi hands it over.
+"""The pack's configuration, as the pack gets it from Pulumi.
 
-Pulumi checks the properties of each policy, but passes on a level for a name that no policy has.
-This is the one file that knows how `pulumi_policy` receives both.
+Pulumi checks the properties of each policy, but accepts a level for a name that no policy has.
+Only this file depends on how `pulumi_policy` receives both.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Configuration:
         self._levels: dict[str, EnforcementLevel] = {}
 
     def level(self, name: str, default: EnforcementLevel) -> EnforcementLevel:
-        """The level of the policy ``name``, whose own one is ``default``."""
+        """The configured level of the policy ``name``, else ``default``."""
         return self._levels.get(name, default)
 
     def check(self, keys: Iterable[str]) -> str:
@@ -42,23 +42,23 @@ class Configuration:
         return "; ".join(problems)
 
     def install(self) -> None:
-        """Let the pack that this process serves next report its configuration here."""
+        """Make the next pack of this process pass its configuration to this object."""
         configuration = self
 
         class Servicer(_Servicer):  # type: ignore[misc]
             def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802 - as the SDK calls it
-                given = request.policyConfig
-                if problem := configuration.check(given):
+                configs = request.policyConfig
+                if problem := configuration.check(configs):
                     context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack: {problem}")
-                for key in [key for key in given if key != key.lower()]:
-                    given[key.lower()].CopyFrom(given.pop(key))
+                for key in [key for key in configs if key != key.lower()]:
+                    configs[key.lower()].CopyFrom(configs.pop(key))
                 # `all` disables `names`, too, whose resolvers and waivers other policies need
-                if given["names"].enforcementLevel == proto.DISABLED:
-                    given["names"].enforcementLevel = proto.MANDATORY
+                if configs["names"].enforcementLevel == proto.DISABLED:
+                    configs["names"].enforcementLevel = proto.MANDATORY
                 result = super().Configure(request, context)
                 configuration._levels = {
-                    key: self._convert_enforcement_level(item.enforcementLevel)
-                    for key, item in given.items()
+                    key: self._convert_enforcement_level(config.enforcementLevel)
+                    for key, config in configs.items()
                 }
                 return result
 

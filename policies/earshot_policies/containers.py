@@ -1,4 +1,4 @@
-"""Evaluates containers of any program: each as it is registered, and all of them at the end."""
+"""Evaluates containers of any program: each when it is registered, and all at the end."""
 
 import os
 from collections.abc import Iterable
@@ -34,15 +34,17 @@ class Containers:
         policy: ResolverPolicy,
         built: Iterable[str] = (),
     ) -> Evaluation:
-        """The evaluation of the container in ``args`` by itself; ``built`` are the names of images
-        that the stack has built so far."""
-        where = _engine(args.provider)
+        """The evaluation of the single container in ``args``.
+
+        ``built`` are the names of images that the stack has built so far.
+        """
+        engine_id = _engine_id(args.provider)
         service = read_service(inputs, args.name)
         service = replace(service, is_built=is_one_of(service.container.image, built))
         result = self._run.register(
-            RegisteredContainer(args.urn, service, where, f"{GATE_TYPE}$" in args.urn),
+            RegisteredContainer(args.urn, service, engine_id, f"{GATE_TYPE}$" in args.urn),
             policy,
-            self._here if engine.is_here(where) else (),
+            self._own_addresses if engine.is_here(engine_id) else (),
         )
         return Evaluation(result.findings, result.remarks)
 
@@ -52,7 +54,7 @@ class Containers:
         return self._run.brokers
 
     @cached_property
-    def _here(self) -> tuple[str, ...]:
+    def _own_addresses(self) -> tuple[str, ...]:
         """The addresses of this machine."""
         return own_addresses()
 
@@ -61,10 +63,10 @@ class Containers:
         return self._run.evaluate_stack(stack)
 
 
-def _engine(provider: PolicyProviderResource | None) -> str:
-    """What identifies a provider's engine: its context or address."""
+def _engine_id(provider: PolicyProviderResource | None) -> str:
+    """The identity of a provider's engine: its context or address; the URN if that is unknown."""
     props = plain(provider.props, None) if provider is not None else {}
     if provider is not None and None in (props.get("context", ""), props.get("host", "")):
-        return provider.urn  # not known yet
-    given = props.get("context") or props.get("host")
-    return str(given or os.environ.get(engine.VARIABLE) or engine.DEFAULT)
+        return provider.urn
+    configured_id = props.get("context") or props.get("host")
+    return str(configured_id or os.environ.get(engine.VARIABLE) or engine.DEFAULT)

@@ -1,4 +1,4 @@
-"""The rules' result for one resource, and how to read the engine's inputs."""
+"""The rules' result for one resource, and a reader of the engine's inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ class Evaluation:
     findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
     plan: ClusterPlan | None = None
-    """A gate's plan, to compare with what starts behind the gate."""
+    """A gate's plan, to compare with the brokers behind the gate."""
     disagreements: tuple[str, ...] = ()
-    """Where what starts behind a gate has other listeners than the gate's plan."""
+    """The differences between the listeners of a broker behind a gate and the gate's plan."""
 
 
 def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
-    """``value`` without the engine's proxies; what a preview cannot know becomes ``unknown``.
+    """``value`` without the engine's proxies. A value that a preview does not know is ``unknown``.
 
     A key without a value is left out, so that None can mean an unknown value.
     """
     if isinstance(value, Mapping) or hasattr(value, "items"):
-        parts = {str(key): _item(value, key, unknown) for key in list(value)}
-        return {key: part for key, part in parts.items() if part is not _MISSING}
+        values = {str(key): _value_at(value, key, unknown) for key in list(value)}
+        return {key: value for key, value in values.items() if value is not _MISSING}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        items = [_item(value, index, unknown) for index in range(len(value))]
-        return [item for item in items if item is not _MISSING]
+        elements = [_value_at(value, index, unknown) for index in range(len(value))]
+        return [element for element in elements if element is not _MISSING]
     return value
 
 
@@ -53,25 +53,25 @@ def registered(resource: PolicyResource, inputs: Document | None) -> RegisteredR
     )
 
 
-def part(holder: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:
-    """The value at ``key``, as `plain` reads it; an empty map without it."""
-    value = _item(holder, key, unknown)
+def property_of(resource: Any, key: str, unknown: Any = PREVIEW_UNKNOWN) -> Any:
+    """The value of ``resource`` at ``key``, as `plain` reads it; an empty map if it is missing."""
+    value = _value_at(resource, key, unknown)
     return {} if value is _MISSING else value
 
 
-def has(holder: Any, key: str) -> bool:
-    """True if ``holder`` has ``key``, also with an unknown value, for which `in` would fail."""
-    return key in list(holder)
+def has(resource: Any, key: str) -> bool:
+    """True if ``resource`` has ``key``, also with an unknown value, for which `in` would fail."""
+    return key in list(resource)
 
 
 _MISSING = object()
 
 
-def _item(holder: Any, key: Any, unknown: Any) -> Any:
+def _value_at(container: Any, key: Any, unknown: Any) -> Any:
     from pulumi_policy.proxy import UnknownValueError  # the proxy's own module
 
     try:
-        value = holder[key]
+        value = container[key]
     except UnknownValueError:
         return unknown
     except KeyError:

@@ -1,4 +1,4 @@
-"""One evaluation per resource and run: every policy of the pack reports its part of it."""
+"""One evaluation per resource and run. Every policy of the pack reports a part of it."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ GATES = frozenset({GATE_TYPE, PROVIDER_TYPE})
 EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, TASK_DEFINITION, *TEMPLATES})
 """Types of resources that the rules evaluate."""
 TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - GATES)
-"""Types of which something may be asked at the end."""
+"""Types of resources that are needed at the end."""
 
 
 class Evaluations:
@@ -45,14 +45,15 @@ class Evaluations:
         self._outcome: StackEvaluation | None = None
         self._unread: dict[str, bool] = {}
         """By URN of a resource that no check reads, whether it sets a broker's listeners."""
-        self._holders: dict[object, dict[str, Finding]] = {}
+        self._findings_by_cause: dict[object, dict[str, Finding]] = {}
 
     def configure(self, urn: str, policy: ResolverPolicy) -> None:
         """Set the resolvers for the resource ``urn``, before its evaluation."""
         self._policies[urn] = policy
 
     def evaluation(self, args: ResourceValidationArgs) -> Evaluation:
-        """The evaluation of the resource in ``args``, made once; an empty one for other types."""
+        """The evaluation of the resource in ``args``, made once; empty for types that are not
+        `EVALUATED`."""
         if workloads.is_workload(args.resource_type):
             provider = args.provider.urn if args.provider is not None else ""
             self._workloads.register(args.urn, plain(args.props, workloads.HIDDEN), provider)
@@ -93,20 +94,23 @@ class Evaluations:
         """The URNs of containers and instances that run a broker or a controller."""
         return (*self._containers.brokers, *self._instances.brokers)
 
-    def first_holder(self, urn: str, finding: Finding) -> str:
-        """The URN of the resource at which the cause of ``finding`` showed first in this run."""
-        holders = self._holders.setdefault(cause(finding), {})
-        holders.setdefault(urn, finding)
-        return next(iter(holders))
+    def first_urn(self, urn: str, finding: Finding) -> str:
+        """The URN of the first resource of this run with the cause of ``finding``.
+
+        That may be ``urn``, the resource of ``finding``.
+        """
+        findings = self._findings_by_cause.setdefault(cause(finding), {})
+        findings.setdefault(urn, finding)
+        return next(iter(findings))
 
     def repeated(self) -> Iterator[tuple[Finding, list[str]]]:
-        """Each cause that showed at several resources, by its first finding, and their URNs."""
-        for holders in self._holders.values():
-            if len(holders) > 1:
-                yield next(iter(holders.values())), list(holders)
+        """For each cause that affects several resources: its first finding, and all URNs."""
+        for findings in self._findings_by_cause.values():
+            if len(findings) > 1:
+                yield next(iter(findings.values())), list(findings)
 
     def place(self, urn: str, finding: Finding) -> str:
-        """The path of the property of the resource ``urn`` that ``finding`` is about, or ""."""
+        """The path of the property of the resource ``urn`` that ``finding`` reports, or ""."""
         inputs = self._inputs.get(urn, {})
         type = urn.split("::")[2].rpartition("$")[2]
         if workloads.is_workload(type):

@@ -13,19 +13,19 @@ from earshot.rules.registry import Finding, FindingState, Severity
 
 VARIABLE = "EARSHOT_FINDINGS"
 _PROJECT_FILE = "Pulumi.yaml"
-"""Formats name a file for each finding; resources have none, so their URN is in the text."""
+"""The file of all findings in reports. Resources have no file, so their URN is in the text."""
 
 
 @dataclass
 class FindingsFiles:
-    """The files that `VARIABLE` names, complete after every finding: a run may end at any."""
+    """The files in `VARIABLE`, complete after every finding, because a run may end at any one."""
 
     formats: Mapping[Path, LintFormat] = field(default_factory=dict)
     _mistakes: dict[tuple[str, Finding], Mistake] = field(default_factory=dict)
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> "FindingsFiles":
-        """As `VARIABLE` says, files without findings. Raises EarshotError."""
+        """The files in `VARIABLE`, written without findings. Raises EarshotError."""
         texts = environment.get(VARIABLE, "").split(os.pathsep)
         files = cls(dict(map(_target, filter(None, texts))))
         files._write()
@@ -35,15 +35,15 @@ class FindingsFiles:
         """Writes ``finding`` about the resource ``urn``, at the level of its policy."""
         if not self.formats:
             return
-        placed = replace(finding, resource=urn)
+        reported = replace(finding, resource=urn)
         if finding.state is FindingState.VIOLATED:
-            placed = replace(placed, severity=Severity.ERROR if stops else Severity.WARNING)
-        self._mistakes[urn, finding] = Mistake(placed, Place(_PROJECT_FILE))
+            reported = replace(reported, severity=Severity.ERROR if stops else Severity.WARNING)
+        self._mistakes[urn, finding] = Mistake(reported, Place(_PROJECT_FILE))
         self._write()
 
     def _write(self) -> None:
-        linted = FileReport(_PROJECT_FILE, "Pulumi program", tuple(self._mistakes.values()))
-        outcome = Outcome((linted,), (), Path(), lambda _: ())
+        report = FileReport(_PROJECT_FILE, "Pulumi program", tuple(self._mistakes.values()))
+        outcome = Outcome((report,), (), Path(), lambda _: ())
         for path, format in self.formats.items():
             try:
                 cache.write(path, render(outcome, format), 0o644)
@@ -54,10 +54,10 @@ class FindingsFiles:
 
 def _target(text: str) -> tuple[Path, LintFormat]:
     """The file and format of `FORMAT=PATH` or `PATH`."""
-    first, separator, rest = text.partition("=")
-    is_named = bool(separator) and first in list(LintFormat)
-    path = Path(rest if is_named else text)
-    format = LintFormat(first) if is_named else SUFFIXES.get(path.suffix)
+    prefix, separator, suffix = text.partition("=")
+    has_format = bool(separator) and prefix in list(LintFormat)
+    path = Path(suffix if has_format else text)
+    format = LintFormat(prefix) if has_format else SUFFIXES.get(path.suffix)
     if format is None or not path.is_absolute():
         observed = "is not an absolute path" if format else "its suffix names no format"
         raise EarshotError(

@@ -1,4 +1,4 @@
-"""The gate: a whole cluster's plan, evaluated before any of its brokers is touched."""
+"""Evaluates the gate: the plan of a whole cluster, before any of its brokers changes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from earshot.errors import EarshotError
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import FindingState
-from earshot_policies.evaluation import Evaluation, part, plain
+from earshot_policies.evaluation import Evaluation, plain, property_of
 
 _NOT_KNOWN = kl002_kafka.RULE.finding(
     "the plan: not known yet",
@@ -24,12 +24,12 @@ _UNREADABLE = kl002_kafka.RULE.finding(
 
 
 def evaluate_gate(props: Any, policy: ResolverPolicy) -> Evaluation:
-    """The gate with the inputs ``props``."""
-    if part(props, "plan", None) is None:
+    """The evaluation of the gate with the inputs ``props``."""
+    if property_of(props, "plan", None) is None:
         return Evaluation((_NOT_KNOWN,))
     try:
-        gate = GateInputs.read(plain(props), part(props, "containers", None))
+        gate = GateInputs.read(plain(props), property_of(props, "containers", None))
     except (EarshotError, ValueError):
-        return Evaluation((_UNREADABLE,))  # the reason has the values, secrets among them
-    checked = gate.check(policy)
-    return Evaluation(checked.findings, checked.remarks, plan=gate.plan)
+        return Evaluation((_UNREADABLE,))  # the reason contains the values, which may be secrets
+    result = gate.check(policy)
+    return Evaluation(result.findings, result.remarks, plan=gate.plan)

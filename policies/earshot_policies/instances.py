@@ -1,4 +1,4 @@
-"""Evaluates brokers on EC2 instances of any program, as they are registered and at the end."""
+"""Evaluates brokers on EC2 instances of any program, when they are registered and at the end."""
 
 from collections.abc import Collection, Mapping
 
@@ -42,7 +42,7 @@ class Instances:
     ) -> Evaluation:
         """The evaluation of the instance ``urn``; empty unless its user data set up a broker.
 
-        ``plan`` is that of the gate whose child the instance is.
+        ``plan`` is that of the instance's gate, or None without a gate.
         """
         try:
             text = user_data(inputs)
@@ -51,28 +51,26 @@ class Instances:
         behind_gate = _is_behind_gate(urn)
         if text is None:
             return Evaluation(() if behind_gate else (_not_known(),))
-        written = broker_files(text)
-        findings = self._run.evaluate(urn, written, policy)
+        files = broker_files(text)
+        findings = self._run.evaluate(urn, files, policy)
         if behind_gate:  # the gate has reported the advice already
-            differences = (
-                [disagreements(plan, item) for item in written] if plan is not None else []
-            )
+            differences = [disagreements(plan, file) for file in files] if plan is not None else []
             return Evaluation(
-                tuple(item for item in findings if item.is_certain_error),
-                disagreements=tuple(text for listed in differences for text in listed),
+                tuple(finding for finding in findings if finding.is_certain_error),
+                disagreements=tuple(text for texts in differences for text in texts),
             )
-        return Evaluation(findings, tuple(_remarks(text, written)))
+        return Evaluation(findings, tuple(_remarks(text, files)))
 
     @property
     def brokers(self) -> tuple[str, ...]:
         """The URNs of the instances whose user data sets up a broker or a controller."""
-        return tuple(dict.fromkeys(item.holder for item in self._run.brokers))
+        return tuple(dict.fromkeys(broker.holder for broker in self._run.brokers))
 
     def evaluate_stack(
         self, stack: RegisteredStack, policies: Mapping[str, ResolverPolicy]
     ) -> StackEvaluation:
         """The evaluation of all instances without a gate, with the resources that they use."""
-        brokers = [item for item in self._run.brokers if not _is_behind_gate(item.holder)]
+        brokers = [broker for broker in self._run.brokers if not _is_behind_gate(broker.holder)]
         if not brokers:
             return StackEvaluation()
         return evaluate_stack(brokers, stack, policies, self._run.asked)

@@ -33,17 +33,17 @@ def evaluate_template(type: str, inputs: Mapping[str, object]) -> Evaluation:
     except ValueError as reason:
         return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
     if text is None:
-        return Evaluation((_not_known("userData"),) if _speaks_of_kafka(inputs) else ())
+        return Evaluation((_not_known("userData"),) if _is_named_after_kafka(inputs) else ())
     written = broker_files(text)
     remarks = [f"{why}; not checked" for why in open_in_user_data(written)]
     return Evaluation(mistakes_in_user_data(written), (*unread(text, written), *remarks))
 
 
 def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
-    """What Kafka or its image refuses in the containers of a task."""
+    """The settings in the containers of a task that Kafka or its image refuses."""
     text = inputs.get(_DEFINITIONS, "[]")
     if text is None:
-        return Evaluation((_not_known(_DEFINITIONS),) if _speaks_of_kafka(inputs) else ())
+        return Evaluation((_not_known(_DEFINITIONS),) if _is_named_after_kafka(inputs) else ())
     try:
         containers = read_task(str(text))
     except ValueError as reason:
@@ -54,18 +54,18 @@ def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
 
 
 def place_in_task(inputs: Mapping[str, object], finding: Finding) -> str:
-    """The path of the property that ``finding`` is about."""
+    """The path of the property that ``finding`` reports."""
     text = inputs.get(_DEFINITIONS)
-    for item in read_task(text) if isinstance(text, str) else ():
-        if item.service.name == finding.container:
-            return item.place(finding.inputs)
+    for container in read_task(text) if isinstance(text, str) else ():
+        if container.service.name == finding.container:
+            return container.place(finding.inputs)
     return _DEFINITIONS
 
 
-def _speaks_of_kafka(inputs: Mapping[str, object]) -> bool:
-    """Whether its name says what it is for: most that is not known yet is nothing of Kafka."""
-    named = (inputs.get(key) for key in ("name", "namePrefix", "family"))
-    return any("kafka" in str(name).lower() for name in named)
+def _is_named_after_kafka(inputs: Mapping[str, object]) -> bool:
+    """True if the resource's name contains `kafka`. Most unknown values do not concern Kafka."""
+    names = (inputs.get(key) for key in ("name", "namePrefix", "family"))
+    return any("kafka" in str(name).lower() for name in names)
 
 
 def _not_known(path: str) -> Finding:

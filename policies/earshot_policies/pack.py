@@ -1,4 +1,4 @@
-"""The policies of the pack: one per rule that resources can break, and what they share.
+"""The policies of the pack: one per rule that resources can break, and a few more.
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container`,
 `aws.ec2.Instance`, `aws.ecs.TaskDefinition` or template of instances that runs a broker or a
@@ -38,21 +38,21 @@ LEVELS = {Severity.ERROR: EnforcementLevel.MANDATORY, Severity.WARNING: Enforcem
 _TOGETHER = {AppliedAt.CONTAINERS, AppliedAt.INSTANCES}
 _SINGLE = {AppliedAt.PLAN, AppliedAt.CONTAINER, AppliedAt.INSTANCE}
 STACK_RULES = tuple(rule for rule in RULES if _TOGETHER & {*rule.applied_at})
-"""What is checked at the end of a run."""
+"""The rules that are checked at the end of a run."""
 SINGLE_RULES = tuple(rule for rule in RULES if _SINGLE & {*rule.applied_at})
-"""What one resource may break by itself."""
+"""The rules that a single resource can break."""
 
 NAMES_SCHEMA = PolicyConfigSchema(
     {
         "resolvers": {
             "type": "object",
             "description": "By scope (internal, host, external, controller): DNS servers as ip, "
-            "ip:port or [ipv6]:port, or the one word system.",
+            "ip:port or [ipv6]:port, or only the word system.",
         },
         "timeout": {"type": "number", "description": "Seconds for all lookups together."},
         "retry": {
             "type": "number",
-            "description": "Seconds for which a name is asked again while its record spreads.",
+            "description": "Seconds during which a lookup is repeated until the record has spread.",
         },
         "waived": {
             "type": "object",
@@ -67,7 +67,7 @@ def policies() -> list[Policy]:
     """All policies of the pack, in the order in which they must run."""
     evaluations, configuration = Evaluations(), Configuration()
     configuration.install()
-    advice, advisory = "Accepted, and better known.", EnforcementLevel.ADVISORY
+    advice, advisory = "Accepted, with a remark.", EnforcementLevel.ADVISORY
     single = partial(_single, evaluations, configuration)
     whole = partial(_whole, evaluations, configuration)
     return [
@@ -78,17 +78,18 @@ def policies() -> list[Policy]:
         ),
         single(
             "as-approved",
-            "An instance behind the gate boots with the listeners that the gate was checked for.",
+            "An instance behind the gate boots with the listeners that the gate has approved.",
             EnforcementLevel.MANDATORY,
-            texts=lambda it: [
-                f"{text}\n  fix: render the user data from the plan" for text in it.disagreements
+            texts=lambda evaluation: [
+                f"{text}\n  fix: render the user data from the plan"
+                for text in evaluation.disagreements
             ],
         ),
-        single("advice", advice, advisory, _is_mild, texts=lambda it: it.remarks),
+        single("advice", advice, advisory, _is_mild, texts=lambda evaluation: evaluation.remarks),
         single(
             "not-known-yet",
-            "A value that is not known yet is checked when it is, and taken for nothing until "
-            "then.",
+            "A value that is not known yet is neither right nor wrong. It is checked once it is "
+            "known.",
             advisory,
             _is_unknown,
         ),
@@ -99,7 +100,7 @@ def policies() -> list[Policy]:
         whole("advice-stack", advice, advisory, _is_advice_at_the_end, remarks=True),
         whole(
             "not-known-yet-stack",
-            "A value that is not known is taken for nothing.",
+            "A value that is not known is neither right nor wrong.",
             advisory,
             _is_unknown,
         ),
@@ -119,7 +120,7 @@ def _names(evaluations: Evaluations) -> Policy:
 
     return ResourceValidationPolicy(
         "names",
-        "Names are looked up with the resolvers that the pack's configuration gives.",
+        "Names are looked up with the resolvers in the pack's configuration.",
         validate,
         EnforcementLevel.MANDATORY,
         NAMES_SCHEMA,
@@ -140,11 +141,14 @@ def _repeated(evaluations: Evaluations) -> Policy:
     def validate(_: StackValidationArgs, report: ReportViolation) -> None:
         for finding, urns in evaluations.repeated():
             places = _at(evaluations, ((urn, finding) for urn in urns[1:]))
-            report(f"{finding.subject} [{finding.rule}]: the same shows elsewhere{places}", urns[0])
+            report(
+                f"{finding.subject} [{finding.rule}]: other resources have the same cause{places}",
+                urns[0],
+            )
 
     return StackValidationPolicy(
         "repeated",
-        "A cause is reported in full once; this lists the other resources at which it shows.",
+        "A cause is reported in full once. This policy lists the other resources that have it.",
         validate,
         EnforcementLevel.ADVISORY,
     )
@@ -171,7 +175,7 @@ def _single(
     level: EnforcementLevel,
     is_reported: Callable[[Finding], bool] = lambda _: False,
     texts: Callable[[Evaluation], Sequence[str]] = lambda _: (),
-    **more: Any,
+    **description_args: Any,
 ) -> Policy:
     """A policy on a resource: its findings that ``is_reported`` accepts, by group, then ``texts``.
 
@@ -181,21 +185,21 @@ def _single(
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         evaluation = evaluations.evaluation(args)
         stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
-        # the inputs of a gate are computed: its findings name brokers and listeners
-        is_written = args.resource_type not in GATES
+        # the inputs of a gate are computed, so its findings have no path
+        has_paths = args.resource_type not in GATES
         for group in grouped(filter(is_reported, evaluation.findings)):
             for finding in group.findings:
                 configuration.files.add(args.urn, finding, stops=stops)
-            first = evaluations.first_holder(args.urn, group.first) if is_written else args.urn
-            places = [(args.urn, finding) for finding in group.findings if is_written]
-            if first == args.urn:
+            first_urn = evaluations.first_urn(args.urn, group.first) if has_paths else args.urn
+            places = [(args.urn, finding) for finding in group.findings if has_paths]
+            if first_urn == args.urn:
                 report(f"{group}{_at(evaluations, places)}", None)
             elif stops and not pulumi.runtime.is_dry_run():
-                report(f"{group.subject} [{group.first.rule}]: the same as at {first}", None)
+                report(f"{group.subject} [{group.first.rule}]: the same as at {first_urn}", None)
         for text in texts(evaluation):
             report(text, None)
 
-    return ResourceValidationPolicy(name, description, validate, level, **more)
+    return ResourceValidationPolicy(name, description, validate, level, **description_args)
 
 
 def _whole(
@@ -207,21 +211,23 @@ def _whole(
     is_reported: Callable[[Finding], bool],
     *,
     remarks: bool = False,
-    **more: Any,
+    **description_args: Any,
 ) -> Policy:
     """A policy on the stack: each group of findings that ``is_reported`` accepts, once.
 
-    The report is about the first of the resources.
+    The report has the URN of the first resource.
     """
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         outcome = evaluations.outcome(args)
         stops = configuration.level(name, level) is EnforcementLevel.MANDATORY
-        holders: dict[Finding, list[str]] = {}
+        urns_by_finding: dict[Finding, list[str]] = {}
         for urn, finding in outcome.findings:
-            holders.setdefault(finding, []).append(urn)
-        for group in grouped(filter(is_reported, holders)):
-            places = [(urn, finding) for finding in group.findings for urn in holders[finding]]
+            urns_by_finding.setdefault(finding, []).append(urn)
+        for group in grouped(filter(is_reported, urns_by_finding)):
+            places = [
+                (urn, finding) for finding in group.findings for urn in urns_by_finding[finding]
+            ]
             for urn, finding in places:
                 configuration.files.add(urn, finding, stops=stops)
             urns = list(dict.fromkeys(urn for urn, _ in places))
@@ -231,19 +237,19 @@ def _whole(
         for urn, remark in outcome.remarks if remarks else ():
             report(remark, urn)
 
-    return StackValidationPolicy(name, description, validate, level, **more)
+    return StackValidationPolicy(name, description, validate, level, **description_args)
 
 
 def _at(evaluations: Evaluations, places: Iterable[tuple[str, Finding]]) -> str:
-    """The lines that say where findings are: the resource's URN, and the path in it."""
+    """The lines with the places of findings: the resource's URN, and the path in it."""
     texts = [
         ", ".join(filter(None, (urn, evaluations.place(urn, finding)))) for urn, finding in places
     ]
     unique_texts = list(dict.fromkeys(texts))
-    more = [f"  at: {len(unique_texts) - SHOWN} more"] if len(unique_texts) > SHOWN else []
-    return "".join(
-        f"\n{line}" for line in (*(f"  at: {text}" for text in unique_texts[:SHOWN]), *more)
-    )
+    lines = [f"  at: {text}" for text in unique_texts[:SHOWN]]
+    if len(unique_texts) > SHOWN:
+        lines.append(f"  at: {len(unique_texts) - SHOWN} more")
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _violating(rule: Rule) -> Callable[[Finding], bool]:
@@ -259,12 +265,12 @@ def _is_unknown(finding: Finding) -> bool:
 
 
 def _is_mild(finding: Finding) -> bool:
-    """Whether it is a violation less severe than its rule's."""
+    """True for a violation that is less severe than its rule."""
     return finding.state is FindingState.VIOLATED and finding.severity is not _severity_of(finding)
 
 
 def _is_advice_at_the_end(finding: Finding) -> bool:
-    """Whether it is mild, or of a rule that warns and has no policy of its own for the whole."""
+    """True for a mild finding, and for a warning of a rule without a policy on the whole stack."""
     rules = [rule.id for rule in STACK_RULES]
     return _is_mild(finding) or (_stops(finding) and finding.rule not in rules)
 

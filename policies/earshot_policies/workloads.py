@@ -1,4 +1,4 @@
-"""Evaluates the workloads of Kubernetes that a program declares, with its Services, at the end."""
+"""Evaluates the Kubernetes workloads and Services of a program, at the end."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,29 +19,29 @@ HIDDEN = "${not known yet}"
 
 
 def is_workload(type: str) -> bool:
-    """Whether a resource of this type is read: a workload, a Service or a ConfigMap."""
+    """True for a type of resource that is read: a workload, a Service or a ConfigMap."""
     return type.startswith(_PREFIX) and type.rpartition(":")[2] in KINDS
 
 
 class Workloads:
-    """The resources of one run, by provider: each is a cluster of its own."""
+    """The resources of one run, by provider: each provider is a Kubernetes cluster."""
 
     def __init__(self) -> None:
         self._clusters: dict[str, dict[str, Document]] = {}
         self._places: dict[tuple[str, Finding], str] = {}
 
     def register(self, urn: str, inputs: Document, provider: str) -> None:
-        """Keep a resource; ``inputs`` hold `HIDDEN` for what is not known yet."""
+        """Store a resource; ``inputs`` have `HIDDEN` in place of values that are not known yet."""
         self._clusters.setdefault(provider, {})[urn] = _texts(inputs)
 
     def evaluate_stack(self) -> StackEvaluation:
-        """What the check of a file of manifests finds in all of a cluster's resources."""
+        """The findings in each cluster's resources, checked like one file of manifests."""
         findings: list[tuple[str, Finding]] = []
         remarks: list[tuple[str, str]] = []
         for resources in self._clusters.values():
             urns = sorted(resources)
             manifest = read_manifest([resources[urn] for urn in urns])
-            containers = {item.name: item for item in manifest.containers}
+            containers = {container.name: container for container in manifest.containers}
             for finding in kubernetes.mistakes(manifest):
                 container = containers[finding.container]
                 urn = urns[int(container.path[0])]
@@ -53,7 +53,7 @@ class Workloads:
         return StackEvaluation(tuple(findings), tuple(remarks))
 
     def place(self, urn: str, finding: Finding) -> str:
-        """The path of the property that a finding of `at_the_end` is about."""
+        """The path of the property that a finding of `evaluate_stack` reports."""
         return self._places.get((urn, finding), "")
 
 
@@ -67,16 +67,17 @@ def _open_listeners(manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _texts(value: Any) -> Any:
     """``value`` with every scalar as a text, as files are read: 9092.0 is `9092`."""
     if isinstance(value, Mapping):
-        return {key: _texts(item) for key, item in value.items()}
+        return {key: _texts(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_texts(item) for item in value]
+        return [_texts(element) for element in value]
     if isinstance(value, bool):
         return str(value).lower()
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _keys(container: PodContainer, finding: Finding) -> Keys:
-    """Of the variable that is named, where this resource sets it; else of the container."""
+    """The keys of the first variable in the finding that this resource sets; else of the
+    container."""
     variables = {variable for name in finding.inputs for variable in spellings(name)}
     for variable in sorted(variables & set(container.variables)):
         path = container.variables[variable]

@@ -148,8 +148,8 @@ def test_what_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) ->
         patch.delenv("AWS_ACCESS_KEY_ID")
         assert refusal(PLACE) == unusable("Unable to locate credentials", CREDENTIALS)
     with monkeypatch.context() as patch:
-        patch.setenv("AWS_PROFILE", "nobody's")
-        reason = "The config profile (nobody's) could not be found"
+        patch.setenv("AWS_PROFILE", "no-such-profile")
+        reason = "The config profile (no-such-profile) could not be found"
         assert refusal(PLACE) == unusable(reason, CREDENTIALS)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "boto3", None)

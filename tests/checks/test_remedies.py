@@ -211,14 +211,16 @@ def test_a_client_begins_with_each_broker_at_that_brokers_port() -> None:
 
 def test_a_client_begins_with_a_broker_and_not_with_a_controller() -> None:
     lines = ["ui: KAFKA_BROKERS: kafka:9092"]
-    assert reported(SEPARATE, client("nobody:9092")) == [("bootstrap ui to PLAINTEXT", lines, True)]
+    assert reported(SEPARATE, client("no-such-host:9092")) == [
+        ("bootstrap ui to PLAINTEXT", lines, True)
+    ]
 
 
 def test_a_broker_with_unknown_listeners_gets_no_lines() -> None:
     kafka = (
         "  kafka: {image: apache/kafka:4.1.1, env_file: a.env, environment: {KAFKA_NODE_ID: 1}}\n"
     )
-    assert reported(kafka, client("nobody:9092")) == [(TO_WORKING_LISTENER, [], False)]
+    assert reported(kafka, client("no-such-host:9092")) == [(TO_WORKING_LISTENER, [], False)]
 
 
 def test_of_two_clusters_the_one_a_client_means_is_unknown() -> None:
@@ -226,7 +228,7 @@ def test_of_two_clusters_the_one_a_client_means_is_unknown() -> None:
     for name in ("controller", "kafka"):
         other = other.replace(f"  {name}:", f"  {name}2:").replace(f"@{name}:", f"@{name}2:")
     other = other.replace("//kafka:", "//kafka2:")
-    remedies_shown = reported(SEPARATE, other, client("nobody:9092"))
+    remedies_shown = reported(SEPARATE, other, client("no-such-host:9092"))
     assert remedies_shown == [(TO_WORKING_LISTENER, [], False)]
 
 

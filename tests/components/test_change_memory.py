@@ -174,7 +174,7 @@ def test_a_state_without_a_backend_stops_the_update(state: State, reads: list[st
     reads.append("no backend")
     assert str(raised(EarshotError, recorded_changes, state.folder, NAME)) == (
         "stack organization/project/stack: its state cannot be read (no backend)\n"
-        "  fix: see that the backend of `pulumi whoami --verbose` answers, then run again"
+        "  fix: check that the backend of `pulumi whoami --verbose` answers, then run it again"
     )
 
 

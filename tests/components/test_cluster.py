@@ -54,7 +54,9 @@ def kinds(engine: Engine) -> Counter[str]:
 
 def test_the_placement_of_another_cluster_is_refused() -> None:
     args: Any = {"placement": "docker"}
-    with pytest.raises(pulumi.RunError, match="placement: found 'docker'; allowed: local, which"):
+    with pytest.raises(
+        pulumi.RunError, match="placement: found 'docker'; allowed: local, the placement"
+    ):
         LocalCluster("kafka", args)
 
 

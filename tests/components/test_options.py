@@ -174,7 +174,7 @@ def test_settings_of_a_provider_that_earshot_has_not_are_refused() -> None:
 def test_a_provider_of_another_region_is_refused_before_anything_is_registered(kind: Any) -> None:
     program = with_aws_provider(kind, region="us-east-1")
     error = raised(pulumi.RunError, run, program, Everywhere(region="us-east-1"))
-    assert f"region: {REGION}: the AWS provider works in us-east-1" in str(error)
+    assert f"region: {REGION}: the region of the AWS provider is us-east-1" in str(error)
 
 
 @pytest.mark.parametrize(

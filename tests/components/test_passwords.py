@@ -60,7 +60,7 @@ def test_a_preview_knows_that_a_given_password_is_another_one(
     Called(CertificatesKind()).create(props)
     monkeypatch.setattr(certificates, "is_dry_run", lambda: True)
     config.set_all_config({KEY: '{"app": "given-by-hand"}'}, [KEY])
-    assert certificates._kept(props).passwords.keys() == {"validator"}
+    assert certificates._unchanged_versions(props).passwords.keys() == {"validator"}
     assert given_to() == {"app": "given-by-hand"}
 
 

@@ -20,8 +20,8 @@ def test_a_renamed_inter_broker_listener_is_refused() -> None:
     (problem,) = problems([OLD, OLD, OLD], RENAMED)
     assert problem == (
         "the listener through which nodes reach the brokers would change from INTERNAL (PLAINTEXT) "
-        "to BROKERS (PLAINTEXT) while they run: the node that is restarted first would find no "
-        "other that speaks as it does, and never get in sync. Stop them first"
+        "to BROKERS (PLAINTEXT) while they run: the first restarted node could not "
+        "connect to the others, and would never get in sync. Stop them first"
     )
 
 

@@ -29,7 +29,7 @@ def test_whoever_has_no_name_is_told_by_number(
     ("number", "remedy"),
     [
         (errno.ENOSPC, "free space on that disk, then run the same command again"),
-        (errno.ENOTDIR, "move the file whose path is needed for a directory"),
+        (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
         (
             errno.EROFS,
             (
@@ -54,8 +54,8 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
             errno.EDQUOT,
             "free space within this user's quota on that disk, then run the same command again",
         ),
-        (errno.EEXIST, "move the file whose path is needed for a directory"),
-        (errno.EISDIR, "move the file whose path is needed for a directory"),
+        (errno.EEXIST, "move this file away: its path is needed for a directory"),
+        (errno.EISDIR, "move this file away: its path is needed for a directory"),
         (errno.EACCES, "run the command as bob, or give this user the right to write"),
     ],
 )
@@ -83,5 +83,7 @@ def test_root_is_not_told_to_run_as_root(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
         raise PermissionError(errno.EPERM, "Operation not permitted")
-    assert "see what forbids it to root: an immutable file (`lsattr -d`)" in str(caught.value)
+    assert "find out what keeps root from writing: an immutable file (`lsattr -d`)" in str(
+        caught.value
+    )
     assert "run the command as" not in str(caught.value)

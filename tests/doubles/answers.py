@@ -1,4 +1,4 @@
-"""Doubles of clusters and of what they answer, written down as texts."""
+"""Doubles of clusters and of their answers, written as texts."""
 
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
@@ -7,7 +7,7 @@ from earshot.validation.metadata import MetadataAnswer
 
 
 def address(text: str) -> Address:
-    """`host:port`, unchecked: Kafka advertises what earshot would refuse."""
+    """`host:port`, unchecked, because Kafka advertises addresses that earshot would refuse."""
     host, _, port = text.rpartition(":")
     return Address(host, int(port))
 
@@ -17,8 +17,8 @@ def contract(**listeners: list[str]) -> Contract:
     count = max(map(len, listeners.values()))
 
     def advertised(index: int) -> dict[str, Advertised]:
-        held = {name: items[index] for name, items in listeners.items() if items[index]}
-        split = {name: text.rpartition(":") for name, text in held.items()}
+        present_items = {name: items[index] for name, items in listeners.items() if items[index]}
+        split = {name: text.rpartition(":") for name, text in present_items.items()}
         return {
             name: Advertised(host=host, port=int(port)) for name, (host, _, port) in split.items()
         }
@@ -41,7 +41,7 @@ def contract(**listeners: list[str]) -> Contract:
     )
 
 
-def answer(asked: str, *brokers: str, cluster: str = "C") -> MetadataAnswer:
-    """What `asked` answers: the address of broker 1, of broker 2, …; an empty text is none."""
-    listed = {id: address(text) for id, text in enumerate(brokers, 1) if text}
-    return MetadataAnswer(address(asked), cluster, listed, 0.01)
+def answer(endpoint: str, *brokers: str, cluster: str = "C") -> MetadataAnswer:
+    """``endpoint``'s answer: the address of broker 1, of broker 2, …; an empty text is none."""
+    addresses = {id: address(text) for id, text in enumerate(brokers, 1) if text}
+    return MetadataAnswer(address(endpoint), cluster, addresses, 0.01)

@@ -39,8 +39,8 @@ POLICY = json.dumps(
 )
 
 
-class Thing:
-    """One resource: its id, and what is known of it."""
+class AwsResource:
+    """One resource: its id and its state."""
 
     def __init__(self, world: World, kind: AwsKind, inputs: Plain) -> None:
         self.world, self.kind, self.inputs = world, kind, inputs
@@ -53,10 +53,10 @@ class Thing:
         return self.kind.read(self.world.cloud, self.id, self.state)
 
     def refresh(self) -> list[str]:
-        """Takes what is there now; the inputs that differ from it."""
-        found = self.read()
-        assert found is not None, f"{self.id} is gone"
-        self.state = found
+        """Reads the current state. Returns the inputs that differ from it."""
+        state = self.read()
+        assert state is not None, f"{self.id} is gone"
+        self.state = state
         return changed(self.kind, self.state, self.inputs)
 
     def update(self, **inputs: Any) -> None:
@@ -70,91 +70,91 @@ class Thing:
 
 
 class World:
-    """Makes things by the name of their class; what many need is made once, when asked for."""
+    """Creates resources by the name of their class; common ones are created at the first use."""
 
     def __init__(self, moto: Moto, cloud: Cloud) -> None:
         self.moto, self.cloud = moto, cloud
         self.zone = f"{REGION}a"
         self.mark = uuid.uuid4().hex[:8]
-        """Part of every name that must be one of its kind: worlds of one moto are many."""
+        """Part of every name that must be unique, because one moto has many worlds."""
 
-    def make(self, what: str, **inputs: Any) -> Thing:
-        """With the tags that a provider without tags of its own would add: none but these."""
-        kind = BY_NAME[what]
+    def make(self, type_name: str, **inputs: Any) -> AwsResource:
+        """Creates a resource with its own tags only, as a provider without default tags does."""
+        kind = BY_NAME[type_name]
         if "tags" in inputs:
             inputs["tagsAll"] = inputs["tags"]
-        return Thing(self, kind, inputs)
+        return AwsResource(self, kind, inputs)
 
     def ec2(self) -> Any:
         return self.cloud.client("ec2")
 
     def image(self, architecture: str = "arm64") -> str:
         name = IMAGE.format(architecture=architecture)
-        found = self.cloud.client("ssm").get_parameter(Name=name)
-        return str(found["Parameter"]["Value"])
+        answer = self.cloud.client("ssm").get_parameter(Name=name)
+        return str(answer["Parameter"]["Value"])
 
     @functools.cached_property
-    def vpc(self) -> Thing:
+    def vpc(self) -> AwsResource:
         return self.make("Vpc", cidrBlock="10.0.0.0/16", enableDnsHostnames=True)
 
     @functools.cached_property
-    def gateway(self) -> Thing:
+    def gateway(self) -> AwsResource:
         return self.make("InternetGateway", vpcId=self.vpc.id)
 
     @functools.cached_property
-    def subnet(self) -> Thing:
+    def subnet(self) -> AwsResource:
         return self.make(
             "Subnet", vpcId=self.vpc.id, cidrBlock="10.0.0.0/24", availabilityZone=self.zone
         )
 
     @functools.cached_property
-    def group(self) -> Thing:
+    def group(self) -> AwsResource:
         return self.make("SecurityGroup", name="brokers", vpcId=self.vpc.id)
 
     @functools.cached_property
-    def targets(self) -> Thing:
+    def targets(self) -> AwsResource:
         return self.make(
             "TargetGroup", vpcId=self.vpc.id, protocol="TCP", port=9092, targetType="ip"
         )
 
     @functools.cached_property
-    def table(self) -> Thing:
+    def table(self) -> AwsResource:
         return self.make("RouteTable", vpcId=self.vpc.id)
 
     @functools.cached_property
-    def role(self) -> Thing:
+    def role(self) -> AwsResource:
         return self.make("Role", name=f"broker-{self.mark}", assumeRolePolicy=TRUST)
 
     @functools.cached_property
-    def private_zone(self) -> Thing:
+    def private_zone(self) -> AwsResource:
         return self.make("Zone", name="kafka.internal", vpcs=[{"vpcId": self.vpc.id}])
 
     @functools.cached_property
-    def bucket(self) -> Thing:
+    def bucket(self) -> AwsResource:
         return self.make("Bucket", bucket=f"reports-{self.mark}")
 
-    def interface(self, **inputs: Any) -> Thing:
+    def interface(self, **inputs: Any) -> AwsResource:
         return self.make("NetworkInterface", subnetId=self.subnet.id, **inputs)
 
-    def instance(self, **inputs: Any) -> Thing:
-        wanted = {"ami": self.image(), "instanceType": "t4g.small"} | inputs
-        if "primaryNetworkInterface" not in wanted:
-            wanted = {"subnetId": self.subnet.id} | wanted
-        return self.make("Instance", **wanted)
+    def instance(self, **inputs: Any) -> AwsResource:
+        instance_inputs = {"ami": self.image(), "instanceType": "t4g.small"} | inputs
+        if "primaryNetworkInterface" not in instance_inputs:
+            instance_inputs = {"subnetId": self.subnet.id} | instance_inputs
+        return self.make("Instance", **instance_inputs)
 
-    def on(self, interface: Thing, **inputs: Any) -> Thing:
-        """An instance on an interface that is there."""
+    def on(self, interface: AwsResource, **inputs: Any) -> AwsResource:
+        """An instance on an existing interface."""
         return self.instance(primaryNetworkInterface={"networkInterfaceId": interface.id}, **inputs)
 
-    def address(self, **inputs: Any) -> Thing:
-        """An Elastic IP, in a VPC that has its way out."""
+    def address(self, **inputs: Any) -> AwsResource:
+        """An Elastic IP, in a VPC with an internet gateway."""
         assert self.gateway.id
         return self.make("Eip", domain="vpc", **inputs)
 
 
 @contextmanager
 def aws_worlds() -> Iterator[Callable[[], World]]:
-    """Worlds one after the other: each begins with what moto brings along."""
+    """Worlds one after the other, each with moto's own resources only."""
     with moto_in_process() as moto:
         cloud = Cloud({"region": REGION, "endpoints": moto.endpoints()})
 

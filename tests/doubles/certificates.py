@@ -1,4 +1,4 @@
-"""Certificates for tests, made on the spot."""
+"""Certificates that tests create."""
 
 import subprocess
 from pathlib import Path
@@ -10,6 +10,6 @@ def self_signed(folder: Path, names: str, days: int = 10) -> Path:
     command += f" -days {days} -subj /CN=broker -addext subjectAltName={names}"
     command += " -keyout key.pem -out cert.pem"
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
-    whole = folder / "both.pem"
-    whole.write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
-    return whole
+    combined = folder / "both.pem"
+    combined.write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
+    return combined

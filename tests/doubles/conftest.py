@@ -1,4 +1,4 @@
-"""One moto for the tests of the AWS double, and for each of them a world of its own."""
+"""One moto for the tests of the AWS double, and a world for each of them."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,8 +9,8 @@ from tests.doubles.aws_world import World, aws_worlds
 
 @pytest.fixture(scope="module")
 def worlds() -> Iterator[Callable[[], World]]:
-    with aws_worlds() as made:
-        yield made
+    with aws_worlds() as worlds:
+        yield worlds
 
 
 @pytest.fixture

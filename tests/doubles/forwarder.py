@@ -14,23 +14,23 @@ _CHECK_SECONDS = 0.2
 
 @dataclass
 class Forwarder:
-    """What is forwarded where; a test may change it while it runs."""
+    """The forwarded ports and their targets. A test may change them while it runs."""
 
     host: str = "127.0.0.1"
     by_port: dict[int, list[Target]] = field(default_factory=dict)
     """By port, the targets; several are taken in turn."""
     idle_seconds: float = 600.0
     connections: int = 0
-    """How many it has forwarded."""
+    """The number of forwarded connections."""
     dropped: int = 0
-    """How many it has ended, for nothing was sent in `idle_seconds`."""
+    """The number of connections that it ended because nothing was sent in `idle_seconds`."""
     healthy: dict[Target, bool] = field(default_factory=dict)
     """The results of health checks."""
     _turn: int = 0
 
     async def _checks(self) -> None:
         while True:
-            for target in {it for targets in self.by_port.values() for it in targets}:
+            for target in {target for targets in self.by_port.values() for target in targets}:
                 self.healthy[target] = await _answers(target)
             await asyncio.sleep(_CHECK_SECONDS)
 
@@ -40,34 +40,35 @@ class Forwarder:
         with contextlib.closing(writer), contextlib.suppress(OSError, TimeoutError):
             targets = self.by_port[port]
             # a balancer without a healthy target does not forward
-            healthy = [it for it in targets if self.healthy.get(it, True)]
+            healthy = [target for target in targets if self.healthy.get(target, True)]
             if not healthy:
                 return
             self._turn += 1
-            there, back = await asyncio.open_connection(*healthy[self._turn % len(healthy)])
+            target = healthy[self._turn % len(healthy)]
+            target_reader, target_writer = await asyncio.open_connection(*target)
             self.connections += 1
-            with contextlib.closing(back):
-                await self._piped((reader, back), (there, writer))
+            with contextlib.closing(target_writer):
+                await self._piped((reader, target_writer), (target_reader, writer))
 
     async def _piped(self, *ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
         loop = asyncio.get_running_loop()
-        last = loop.time()
+        last_traffic = loop.time()
 
         async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal last
+            nonlocal last_traffic
             while data := await reader.read(65_536):
-                last = loop.time()
+                last_traffic = loop.time()
                 writer.write(data)
                 await writer.drain()
 
         tasks = [asyncio.create_task(pipe(*way)) for way in ways]
         while True:
-            left = last + self.idle_seconds - loop.time()
-            done, _ = await asyncio.wait(
-                tasks, timeout=max(0.01, left), return_when=asyncio.FIRST_COMPLETED
+            remaining_seconds = last_traffic + self.idle_seconds - loop.time()
+            finished, _ = await asyncio.wait(
+                tasks, timeout=max(0.01, remaining_seconds), return_when=asyncio.FIRST_COMPLETED
             )
-            if done or loop.time() >= last + self.idle_seconds:
-                self.dropped += not done
+            if finished or loop.time() >= last_traffic + self.idle_seconds:
+                self.dropped += not finished
                 break
         for task in tasks:
             task.cancel()
@@ -76,7 +77,7 @@ class Forwarder:
 
 @contextlib.contextmanager
 def forwarding(forwarder: Forwarder) -> Iterator[Forwarder]:
-    """Listens at its ports; closed at the end."""
+    """Listens at its ports until the block ends."""
     started = threading.Event()
     ends: list[Callable[[], object]] = []
 
@@ -118,4 +119,4 @@ async def _answers(target: Target) -> bool:
 
 def ports_of(bases: Mapping[int, Target], base: int) -> dict[int, list[Target]]:
     """A port per broker, and ``base`` for all of them; ``bases`` are the brokers by their ids."""
-    return {base: [*bases.values()], **{base + id: [it] for id, it in bases.items()}}
+    return {base: [*bases.values()], **{base + id: [target] for id, target in bases.items()}}

@@ -1,4 +1,4 @@
-"""Doubles of Kafka's command-line tools: each answers from a file, or fails where it has none."""
+"""Doubles of Kafka's command-line tools: each answers from a file, or fails without one."""
 
 from pathlib import Path
 

@@ -12,9 +12,9 @@ from typing import BinaryIO
 
 
 class MavenRepositoryDouble:
-    """Serves what ``add`` has put there; ``requests`` holds the paths asked for.
+    """Serves the modules of ``add``; ``requests`` has the requested paths.
 
-    The first ``failures`` requests are answered as by a gateway whose server is down.
+    The first ``failures`` requests are answered like those to a gateway without its server.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,14 +50,14 @@ class MavenRepositoryDouble:
         self._server.server_close()
 
     def add(self, coordinate: str, *needs: str) -> Path:
-        """Publish a jar with its POM; returns the jar's path, for a test to spoil."""
+        """Publish a jar with its POM. Returns the path of the jar, which a test may damage."""
         group, artifact, version = coordinate.split(":")
         folder = self.folder / group.replace(".", "/") / artifact / version
         folder.mkdir(parents=True)
         dependencies = "".join(
-            f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId>"
-            f"<version>{v}</version></dependency>"
-            for g, a, v in (need.split(":") for need in needs)
+            "<dependency><groupId>{}</groupId><artifactId>{}</artifactId>"
+            "<version>{}</version></dependency>".format(*need.split(":"))
+            for need in needs
         )
         pom = (
             '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'

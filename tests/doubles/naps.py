@@ -1,4 +1,4 @@
-"""A double of `time.sleep`: no time passes, and a wait without end fails."""
+"""A double of `time.sleep`: no time passes, and an endless wait fails."""
 
 from collections.abc import Callable
 

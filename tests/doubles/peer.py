@@ -1,7 +1,7 @@
-"""Doubles of what may answer at an address: a broker that says anything, and other programs.
+"""Doubles of programs that may answer at an address: brokers with any answer, and others.
 
-A double counts the connections that it takes. It speaks the versions that earshot's own exchange
-asks for; librdkafka gets no answer from it.
+A double counts its connections. It implements the versions that earshot's own exchange uses;
+librdkafka gets no answer from it.
 """
 
 import contextlib
@@ -15,28 +15,29 @@ from dataclasses import dataclass, field
 from earshot.listeners.address import Address
 
 Reply = Callable[[socket.socket, bytes], None]
-"""What is done with a connection and the request on it, without its length."""
+"""The answer to the request on a connection, without its length."""
 
 
 @dataclass
 class Peer:
-    """A listening double, and what has been seen of its clients."""
+    """A listening double, and the requests of its clients."""
 
     address: Address
     connections: int = 0
-    """How many connections were accepted."""
+    """The number of accepted connections."""
     keys: list[int] = field(default_factory=list)
     """The requests that were sent."""
 
 
 Serve = Callable[[socket.socket, Peer, int], None]
-"""What serves a connection: its socket, the peer and the connection's number, from 0. The number
-is given in the order of accepting, as the threads of two connections may begin in any order."""
+"""The function that serves a connection: its socket, the peer, and the connection's number from 0.
+Numbers are assigned in the order of accepting, because the threads of two connections may begin in
+any order."""
 
 
 @contextlib.contextmanager
 def listening(serve: Serve) -> Iterator[Peer]:
-    """Yields a peer of which ``serve`` serves each connection, in a thread of its own."""
+    """Yields a peer. ``serve`` serves each of its connections in a thread."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -67,7 +68,7 @@ def listening(serve: Serve) -> Iterator[Peer]:
 
 
 def received(connection: socket.socket, count: int) -> bytes:
-    """The next ``count`` bytes; raises OSError where the client is gone."""
+    """The next ``count`` bytes. Raises OSError if the client has disconnected."""
     data = b""
     while len(data) < count:
         chunk = connection.recv(count - len(data))
@@ -78,7 +79,7 @@ def received(connection: socket.socket, count: int) -> bytes:
 
 
 def kafka(replies: Mapping[int, Reply]) -> Serve:
-    """Answers requests by their key; one without an entry ends the connection, as Kafka does."""
+    """Answers requests by their key. One without an entry ends the connection, like Kafka."""
 
     def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         while True:
@@ -104,7 +105,7 @@ def reply(content: bytes) -> Reply:
 
 
 def raw(content: bytes) -> Reply:
-    """``content``, be it an answer or not."""
+    """``content``, which may be no valid answer."""
     return lambda connection, request: connection.sendall(content)
 
 
@@ -120,37 +121,37 @@ def metadata(
 ) -> bytes:
     """The answer to a metadata request, of version 2, for no topics."""
     pairs = list(brokers.items()) if isinstance(brokers, Mapping) else list(brokers)
-    listed = b"".join(
+    brokers_part = b"".join(
         struct.pack(">i", id) + text(host) + struct.pack(">i", port) + text(None)
         for id, (host, port) in pairs
     )
-    return struct.pack(">i", len(pairs)) + listed + text(cluster) + struct.pack(">ii", 1, 0)
+    return struct.pack(">i", len(pairs)) + brokers_part + text(cluster) + struct.pack(">ii", 1, 0)
 
 
 def own_configuration(id: int) -> Reply:
-    """What broker ``id`` answers to whoever asks for a broker's configuration."""
+    """Broker ``id``'s answer to a request for the configuration of a broker."""
 
     def send(connection: socket.socket, request: bytes) -> None:
         # client id, count of resources, type of the first, its name
         at = 10 + struct.unpack_from(">h", request, 8)[0] + 5
         length = struct.unpack_from(">h", request, at)[0]
-        asked = request[at + 2 : at + 2 + length].decode()
-        message = f"Unexpected broker id, expected {id} or empty string, but received {asked}"
-        error = (0, None) if asked == str(id) else (42, message)
-        result = struct.pack(">h", error[0]) + text(error[1]) + b"\x04" + text(asked)
+        topic_name = request[at + 2 : at + 2 + length].decode()
+        message = f"Unexpected broker id, expected {id} or empty string, but received {topic_name}"
+        error = (0, None) if topic_name == str(id) else (42, message)
+        result = struct.pack(">h", error[0]) + text(error[1]) + b"\x04" + text(topic_name)
         reply(struct.pack(">ii", 0, 1) + result + struct.pack(">i", 0))(connection, request)
 
     return send
 
 
 def broker(id: int, brokers: Mapping[int, Address], cluster: str = "C") -> dict[int, Reply]:
-    """The replies of an honest broker, as far as the doctor asks without records."""
+    """The correct replies of a broker to the doctor's requests without records."""
     return {3: reply(metadata(brokers, cluster)), 32: own_configuration(id)}
 
 
 @contextlib.contextmanager
 def forwarder(*targets: Address) -> Iterator[Peer]:
-    """A TCP forwarder that takes each connection to the next of ``targets``, in turn."""
+    """A TCP forwarder that connects to each of ``targets`` in turn."""
 
     def serve(connection: socket.socket, peer: Peer, number: int) -> None:
         target = targets[number % len(targets)]
@@ -171,8 +172,10 @@ Swallows = Callable[[int | None, int], bool]
 
 @contextlib.contextmanager
 def swallowing(target: Address, swallows: Swallows) -> Iterator[Peer]:
-    """A forwarder of Kafka's messages to ``target``. After one that it swallows, the connection
-    stays open and carries nothing more."""
+    """A forwarder of Kafka's messages to ``target``.
+
+    After a lost message the connection stays open and forwards nothing more.
+    """
     over = threading.Event()
 
     def carry(source: socket.socket, sink: socket.socket, is_request: bool) -> None:

@@ -29,8 +29,8 @@ def registry(
     address: tuple[str, int] = ("127.0.0.1", 0),
     certificate: Path | None = None,
 ) -> Iterator[str]:
-    """The address of a registry that has `REPOSITORY` with ``tag``, for the user `AWS` with the
-    ``password``; empty: for everybody. ``certificate`` is a PEM file with its key."""
+    """The address of a registry with `REPOSITORY` and ``tag``, for the user `AWS` with the
+    ``password``; without a password, for all users. ``certificate`` is a PEM file with its key."""
     answers = dict(_answers(tag))
     login = f"Basic {base64.b64encode(f'AWS:{password}'.encode()).decode()}"
 
@@ -76,7 +76,7 @@ def registry(
 
 
 def _answers(tag: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    """By path, the media type and content of everything that the registry has."""
+    """The media type and content of each file of the registry, by path."""
     files = io.BytesIO()
     with tarfile.open(fileobj=files, mode="w") as layer:
         member = tarfile.TarInfo("hello")

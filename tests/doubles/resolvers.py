@@ -1,4 +1,4 @@
-"""Doubles of resolvers: they answer from a table and count what they are asked."""
+"""Doubles of resolvers: they answer from a table and count the lookups."""
 
 import threading
 from collections import Counter
@@ -34,22 +34,22 @@ class TableResolver:
 
 
 class SeveralResolvers:
-    """Puts together what some tables say, as `DnsResolver` does with servers."""
+    """Combines the answers of some tables, as `DnsResolver` does with servers."""
 
     def __init__(self, resolvers: Sequence[TableResolver]) -> None:
         self._resolvers = resolvers
 
     @property
     def label(self) -> str:
-        return ", ".join(item.label for item in self._resolvers)
+        return ", ".join(resolver.label for resolver in self._resolvers)
 
     def resolve(self, name: str, seconds: float) -> Lookup:
-        each = [item.resolve(name, seconds) for item in self._resolvers]
-        return combined(name, self.label, each)
+        answers = [resolver.resolve(name, seconds) for resolver in self._resolvers]
+        return combined(name, self.label, answers)
 
 
 class SilentResolver:
-    """Never returns by itself, as getaddrinfo may; `release` lets its threads go."""
+    """Does not return by itself, like a hanging getaddrinfo; `release` ends its threads."""
 
     def __init__(self, label: str = "silence") -> None:
         self._label = label

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.doubles.aws_world import Thing, World
+from tests.doubles.aws_world import AwsResource, World
 from tests.doubles.plugin.kind import ProviderError
 
 OWN = "arn:aws:iam::123456789012:root"
 
 
-def service(world: World, **inputs: Any) -> Thing:
+def service(world: World, **inputs: Any) -> AwsResource:
     """An endpoint service with a balancer in the world's subnet."""
     balancer = world.make(
         "LoadBalancer",
@@ -23,7 +23,7 @@ def service(world: World, **inputs: Any) -> Thing:
     return world.make("VpcEndpointService", networkLoadBalancerArns=[balancer.id], **given)
 
 
-def endpoint(world: World, name: str, **inputs: Any) -> Thing:
+def endpoint(world: World, name: str, **inputs: Any) -> AwsResource:
     own = {"vpcId": world.vpc.id, "subnetIds": [world.subnet.id], **inputs}
     return world.make("VpcEndpoint", serviceName=name, vpcEndpointType="Interface", **own)
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.doubles.aws.addresses import POOL_VARIABLE
-from tests.doubles.aws_world import Thing, World
+from tests.doubles.aws_world import AwsResource, World
 from tests.doubles.plugin.kind import ProviderError
 
 
@@ -155,7 +155,9 @@ def test_a_protected_instance_stays_unless_it_is_forced(world: World) -> None:
     assert broker.read() is None
 
 
-def attached(world: World, volume: Thing, instance: Thing, **inputs: Any) -> Thing:
+def attached(
+    world: World, volume: AwsResource, instance: AwsResource, **inputs: Any
+) -> AwsResource:
     wanted = {"deviceName": "/dev/sdf"} | inputs
     return world.make("VolumeAttachment", volumeId=volume.id, instanceId=instance.id, **wanted)
 

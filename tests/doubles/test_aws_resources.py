@@ -8,13 +8,13 @@ import pytest
 from earshot.aws.roles import over_tls
 from tests.doubles.aws import official
 from tests.doubles.aws.provider import KINDS
-from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, Thing, World
+from tests.doubles.aws_world import BY_NAME, POLICY, TRUST, AwsResource, World
 from tests.doubles.plugin.kind import not_implemented
 
 TAGS = {"tags": {"Name": "mine"}}
 
 
-def _reachable(world: World) -> Thing:
+def _reachable(world: World) -> AwsResource:
     """An interface in a VPC that has its way out."""
     assert world.gateway.id
     return world.interface()

@@ -1,4 +1,4 @@
-"""As much of a Docker engine as a client with a certificate asks before it goes on."""
+"""The part of a Docker engine that a client with a certificate needs at first."""
 
 import json
 import ssl
@@ -17,7 +17,7 @@ ANSWERS: Mapping[str, Any] = {
     "version": {"ApiVersion": "1.44", "Version": ABOUT["ServerVersion"]},
     "info": ABOUT,
 }
-"""What it answers, by the last part of the path."""
+"""The answers, by the last part of the path."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -39,14 +39,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *arguments: Any) -> None:
-        """A client that is refused is no error of the engine's."""
+        """A refused client is no error of the engine."""
 
 
 @contextmanager
 def tls_engine(
     folder: Path, authority: str, pair: str, port: int = 0, answers: Mapping[str, Any] = ANSWERS
 ) -> Iterator[int]:
-    """The port of an engine that lets in clients of ``authority``; ``pair`` is its own key and
+    """The port of an engine that accepts clients of ``authority``. ``pair`` is its own key and
     certificate."""
 
     class Handler(_Handler):

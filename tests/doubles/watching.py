@@ -1,4 +1,4 @@
-"""Work that is done again and again beside a test."""
+"""Repeated work during a test."""
 
 import contextlib
 import threading

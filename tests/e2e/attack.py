@@ -36,10 +36,10 @@ class Attack:
         network: int = 0,
     ) -> None:
         sockets = open_sockets(psutil.Process(), *nodes, network=network)
-        now = {socket.port: socket for socket in sockets}
-        new = now.keys() - self.sockets.keys()
-        self.sockets |= now
-        self.answers += [answer for _, _, answer in stranger.answers(sorted(new)) if answer]
+        current_sockets = {socket.port: socket for socket in sockets}
+        new_ports = current_sockets.keys() - self.sockets.keys()
+        self.sockets |= current_sockets
+        self.answers += [answer for _, _, answer in stranger.answers(sorted(new_ports)) if answer]
         readable, holders = stranger.readable(folder, secrets.values())
         self.readable.update(readable)
         self.holders.update(holders)
@@ -76,8 +76,8 @@ def attacked(
 
 def processes(pids: Iterable[int]) -> list[psutil.Process]:
     """The processes that are still there."""
-    found = []
+    running_processes = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            found.append(psutil.Process(pid))
-    return found
+            running_processes.append(psutil.Process(pid))
+    return running_processes

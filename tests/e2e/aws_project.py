@@ -21,11 +21,11 @@ class Project(project.Project):
     server: MotoServer
     seconds: float = 180
     """What one command may take."""
-    stands: Callable[..., Sequence[str]] = field(default=lambda *words: words)
+    wrap: Callable[..., Sequence[str]] = field(default=lambda *words: words)
     """Makes of a command one that runs somewhere else."""
 
     def command(self, *words: str) -> Sequence[str]:
-        return self.stands(*words)
+        return self.wrap(*words)
 
     def pulumi(self, *arguments: str, timeout: float = 0) -> subprocess.CompletedProcess[str]:
         return super().pulumi(*arguments, timeout=timeout or self.seconds)
@@ -34,19 +34,19 @@ class Project(project.Project):
         """Settings of the provider `aws` in the stack's file, beside those that lead to moto."""
         path = self.folder / f"Pulumi.{project.STACK}.yaml"
         document = yaml.safe_load(path.read_text())
-        wanted = aws_settings(self.server) | settings
-        document["config"] = {f"aws:{name}": value for name, value in wanted.items()}
+        provider_settings = aws_settings(self.server) | settings
+        document["config"] = {f"aws:{name}": value for name, value in provider_settings.items()}
         path.write_text(yaml.safe_dump(document))
 
     def state(self) -> list[dict[str, Any]]:
         """What the stack's state holds of AWS."""
         state = json.loads(self.runs("stack", "export"))
-        found = state["deployment"].get("resources", [])
-        return [item for item in found if item["type"].startswith("aws:")]
+        resources = state["deployment"].get("resources", [])
+        return [resource for resource in resources if resource["type"].startswith("aws:")]
 
     def types(self) -> list[str]:
         """The resource types of the stack's state, as often as they are in it."""
-        return sorted(item["type"] for item in self.state())
+        return sorted(resource["type"] for resource in self.state())
 
 
 def aws_settings(server: MotoServer) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def aws_project(
     plain = project.prepared(folder, {}, name)
     plain = {name: value for name, value in plain.items() if not name.startswith("AWS_")}
     install_aws_double(folder / "home")
-    made = Project(folder, HEADER, plain | dict(environment or {}), server)
-    made.runs("stack", "init", project.STACK)
-    made.configure()
-    return made
+    new_project = Project(folder, HEADER, plain | dict(environment or {}), server)
+    new_project.runs("stack", "init", project.STACK)
+    new_project.configure()
+    return new_project

@@ -50,24 +50,24 @@ class Stack:
         """Those that run, by name."""
         ec2 = self.server.client("ec2")
         running = [{"Name": "instance-state-name", "Values": ["running"]}]
-        found = ec2.describe_instances(Filters=running)["Reservations"]
+        reservations = ec2.describe_instances(Filters=running)["Reservations"]
         return {
             next(tag["Value"] for tag in instance["Tags"] if tag["Key"] == "Name"): instance
-            for reservation in found
+            for reservation in reservations
             for instance in reservation["Instances"]
         }
 
     def advertised(self) -> dict[str, str]:
         """The listeners in the user data of each instance, by its name."""
-        ec2, found = self.server.client("ec2"), {}
-        for name, item in self.instances().items():
-            asked = {"InstanceId": item["InstanceId"], "Attribute": "userData"}
-            given = ec2.describe_instance_attribute(**asked)["UserData"]["Value"]
-            lines = properties_in(base64.b64decode(given).decode()).splitlines()
-            found[name] = next(
+        ec2, listeners = self.server.client("ec2"), {}
+        for name, instance in self.instances().items():
+            attribute = {"InstanceId": instance["InstanceId"], "Attribute": "userData"}
+            user_data = ec2.describe_instance_attribute(**attribute)["UserData"]["Value"]
+            lines = properties_in(base64.b64decode(user_data).decode()).splitlines()
+            listeners[name] = next(
                 line.partition("=")[2] for line in lines if line.startswith("advertised.list")
             )
-        return found
+        return listeners
 
     def volumes(self) -> dict[str, str]:
         """By name, the volumes that hold data."""

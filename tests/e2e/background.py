@@ -13,8 +13,8 @@ class Background:
         self.over = threading.Event()
         self._patience = patience
         self._threads = [
-            threading.Thread(target=item, name=f"{name} {number}")
-            for number, item in enumerate(work)
+            threading.Thread(target=function, name=f"{name} {number}")
+            for number, function in enumerate(work)
         ]
 
     def __enter__(self) -> Self:

@@ -24,8 +24,8 @@ def aws_of(deployment: Deployment, log: Path) -> Iterator[Callable[[str], Any]]:
         }
 
         def client(service: str) -> Any:
-            given = {"region_name": REGION, "endpoint_url": aws.url, **credentials}
-            return clients.enter_context(closing(boto3.client(service, **given)))
+            settings = {"region_name": REGION, "endpoint_url": aws.url, **credentials}
+            return clients.enter_context(closing(boto3.client(service, **settings)))
 
         yield client
 

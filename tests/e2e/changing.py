@@ -58,18 +58,22 @@ class Traffic:
         self.group.has_read_once("transactions", list(self.transactional.committed))
         once = [body for place, body in self.group.by_now().items() if place[0] == TOPICS[0]]
         assert len(once) == len(set(once)), "and none was written twice"
-        waited = longest_wait_of_a_partition(it for it in acknowledged if it.when >= since)
+        waited = longest_wait_of_a_partition(
+            acknowledgement for acknowledgement in acknowledged if acknowledgement.when >= since
+        )
         return f"longest time of a partition without an acknowledgement {waited:.1f} s"
 
     def _has_read_unplaced(self, producer: SteadyProducer) -> None:
         """Waits for the records of which no broker said where they are."""
-        missing = {record(it.sequence)[1] for it in unplaced(producer)}
+        missing_bodies = {
+            record(acknowledgement.sequence)[1] for acknowledgement in unplaced(producer)
+        }
         end = time.monotonic() + PATIENCE
-        while missing and time.monotonic() < end:
+        while missing_bodies and time.monotonic() < end:
             read = self.group.by_now().items()
-            missing -= {body for place, body in read if place[0] == producer.topic}
+            missing_bodies -= {body for place, body in read if place[0] == producer.topic}
             time.sleep(0.2)
-        assert not missing
+        assert not missing_bodies
 
 
 @contextlib.contextmanager
@@ -86,17 +90,23 @@ def traffic_of(stack: Deployment) -> Iterator[Traffic]:
 
 def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
     """What was acknowledged by now, by place, where one was told."""
-    found: list[Acknowledged] = list(producer.acknowledged)
+    acknowledgements: list[Acknowledged] = list(producer.acknowledged)
     return {
-        (producer.topic, it.partition, it.offset): record(it.sequence)[1]
-        for it in found
-        if it.offset is not None
+        (producer.topic, acknowledgement.partition, acknowledgement.offset): record(
+            acknowledgement.sequence
+        )[1]
+        for acknowledgement in acknowledgements
+        if acknowledgement.offset is not None
     }
 
 
 def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
     """What was acknowledged by now without a place."""
-    return [it for it in list(producer.acknowledged) if it.offset is None]
+    return [
+        acknowledgement
+        for acknowledgement in list(producer.acknowledged)
+        if acknowledgement.offset is None
+    ]
 
 
 def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
@@ -142,9 +152,9 @@ def bootstrap(stack: Deployment, name: str) -> str:
     return str(stack.outputs()[f"bootstrap_{name}"])
 
 
-def restarted(before: dict[int, int], stack: Deployment) -> list[int]:
-    """The ids of running brokers whose process is not the one of ``before``."""
-    return [id for id, pid in sorted(stack.pids().items()) if before.get(id) != pid]
+def restarted(old_pids: dict[int, int], stack: Deployment) -> list[int]:
+    """The ids of running brokers whose process is not that of ``old_pids``."""
+    return [id for id, pid in sorted(stack.pids().items()) if old_pids.get(id) != pid]
 
 
 @contextlib.contextmanager
@@ -171,8 +181,8 @@ def kill_engine(stack: Deployment, child: subprocess.Popen[str]) -> None:
     below = psutil.Process(child.pid).children(recursive=True)
     child.send_signal(signal.SIGKILL)
     child.wait(PATIENCE)
-    gone = [it for it in below if "kafka.Kafka" not in _arguments(it)]
-    psutil.wait_procs(gone, PATIENCE)
+    pulumi_processes = [process for process in below if "kafka.Kafka" not in _arguments(process)]
+    psutil.wait_procs(pulumi_processes, PATIENCE)
     assert stack.pulumi("cancel", "--yes").returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""Clients where they stand: kcat and the doctor on this machine, or in containers on a network."""
+"""Clients: kcat and the doctor on this machine, or in containers on a network."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ KCAT = ("timeout", str(SECONDS), "kcat", "-X", "broker.address.family=v4")
 
 @dataclass(frozen=True)
 class Client:
-    """A place from which brokers are asked, by way of the commands that stand there."""
+    """The commands with which brokers are asked from one place."""
 
     kcat_command: tuple[str, ...] = KCAT
     earshot_command: tuple[str, ...] = (sys.executable, "-m", "earshot")
@@ -67,8 +67,8 @@ class Client:
         patience = f"message.timeout.ms={seconds * 1000}"
         return self._kcat(["-b", bootstrap, "-P", "-t", topic, "-X", patience], record)
 
-    def _kcat(self, arguments: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
-        return _run(self.kcat_command, arguments, given)
+    def _kcat(self, arguments: Sequence[str], record: str = "") -> subprocess.CompletedProcess[str]:
+        return _run(self.kcat_command, arguments, record)
 
 
 HERE = Client()
@@ -88,6 +88,6 @@ def client_on(
 
 
 def _run(
-    command: Sequence[str], arguments: Sequence[str], given: str = ""
+    command: Sequence[str], arguments: Sequence[str], record: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*command, *arguments], input=given, capture_output=True, text=True)
+    return subprocess.run([*command, *arguments], input=record, capture_output=True, text=True)

@@ -76,8 +76,8 @@ def local_plan(
             "placement": "local",
             "brokers": brokers,
             "listeners": [
-                {"port": block[0], "bind": "127.0.0.1"} | dict(item)
-                for item, block in zip(listeners, blocks, strict=False)
+                {"port": block[0], "bind": "127.0.0.1"} | dict(listener)
+                for listener, block in zip(listeners, blocks, strict=False)
             ],
             "controllers": {"port": blocks[-1][0]} | settings.pop("controllers", {}),
             "extra": extra,
@@ -214,8 +214,10 @@ class Cluster:
         end = time.monotonic() + READY
         while not (log.exists() and "Kafka Server started" in log.read_text(errors="replace")):
             if running(directory) is None:
-                seen = f"{read_record(directory)}, {process_of(directory)}"
-                raise AssertionError(f"node {id} ended ({seen})\n{last_log_lines(directory)}")
+                process_state = f"{read_record(directory)}, {process_of(directory)}"
+                raise AssertionError(
+                    f"node {id} ended ({process_state})\n{last_log_lines(directory)}"
+                )
             assert time.monotonic() < end, f"node {id} is not ready\n{last_log_lines(directory)}"
             time.sleep(0.1)
 
@@ -233,6 +235,6 @@ def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
         yield cluster
     finally:
         with ThreadPoolExecutor(len(planned.nodes)) as pool:
-            # nobody waits for a hand-over of leadership that is about to end
+            # no client waits for a hand-over of leadership
             list(pool.map(lambda node: stop(cluster.node_directory(node.id), 0.5), planned.nodes))
         shutil.rmtree(directory, ignore_errors=True)

@@ -18,8 +18,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
     """A moto server in the place of AWS, for the tests of one file."""
     from tests.doubles.aws.server import moto_server
 
-    with moto_server(tmp_path_factory.mktemp("moto")) as made:
-        yield made
+    with moto_server(tmp_path_factory.mktemp("moto")) as moto:
+        yield moto
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def box(
     """A cloud in a box with nothing in it, of which the engine has nothing at the end."""
     from tests.e2e.box.cloud_box import cloud_box
 
-    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as made:
-        yield made
+    with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as new_box:
+        yield new_box
     for kind in (("ps", "--all"), ("network", "ls")):
-        assert docker_engine.run(*kind, "--quiet", "--filter", f"name={made.mark}") == ""
+        assert docker_engine.run(*kind, "--quiet", "--filter", f"name={new_box.mark}") == ""

@@ -56,11 +56,11 @@ class Depot:
         return ("curl", "--silent", "--show-error", "--fail", f"{self.url}/report", "--data")
 
     def await_report(
-        self, node: int, *states: NodeState, seconds: float, alive: Callable[[], object] = bool
+        self, node: int, *states: NodeState, seconds: float, describe: Callable[[], object] = bool
     ) -> NodeReport:
         """The next report of ``node`` with one of ``states``; those before it are forgotten.
 
-        Fails after ``seconds``, with what ``alive`` says.
+        Fails after ``seconds``, with what ``describe`` returns.
         """
         end = time.monotonic() + seconds
         with self._arrived:
@@ -68,9 +68,11 @@ class Depot:
                 while (report := self._oldest_of(node)) is not None:
                     if report.state in states:
                         return report
-                left = end - time.monotonic()
-                assert left > 0, f"node {node} has not reported {', '.join(states)}\n{alive()}"
-                self._arrived.wait(left)
+                remaining_seconds = end - time.monotonic()
+                assert remaining_seconds > 0, (
+                    f"node {node} has not reported {', '.join(states)}\n{describe()}"
+                )
+                self._arrived.wait(remaining_seconds)
 
     def _oldest_of(self, node: int) -> NodeReport | None:
         """Taken out of what was kept."""

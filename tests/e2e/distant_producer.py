@@ -1,4 +1,4 @@
-"""The steady producer as a program of its own, so that it can stand where its clients would.
+"""The steady producer as a program of its own, which can run in the place of a client.
 
     with DistantProducer(place.command, client, "topic") as producer:
         ...
@@ -39,13 +39,13 @@ class DistantProducer:
     sent: int
     known_brokers: dict[int, str]
     """Where it believed the brokers to be at the end, by id."""
-    found: dict[tuple[int, int], bytes]
+    records: dict[tuple[int, int], bytes]
     """What a consumer there read at the end, by partition and offset."""
 
-    def __init__(self, stands: Callable[..., Sequence[str]], client: Path, topic: str) -> None:
-        """``stands`` makes of a command one that is run where the producer is to stand; ``client``
-        is a file of librdkafka's settings as JSON."""
-        self._command = stands(sys.executable, "-m", __name__, str(client), topic)
+    def __init__(self, wrap: Callable[..., Sequence[str]], client: Path, topic: str) -> None:
+        """``wrap`` makes of a command one that runs in the place of the producer. ``client`` is a
+        file of librdkafka's settings as JSON."""
+        self._command = wrap(sys.executable, "-m", __name__, str(client), topic)
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -68,12 +68,15 @@ class DistantProducer:
             self._read(reported)
 
     def _read(self, reported: str) -> None:
-        found = json.loads(reported)
-        self.acknowledged = [Acknowledged(**item) for item in found["acknowledged"]]
-        self.failed, self.sent = found["failed"], found["sent"]
-        self.known_brokers = {int(id): address for id, address in found["known_brokers"].items()}
-        self.found = {
-            (part, offset): body.encode("latin-1") for part, offset, body in found["found"]
+        results = json.loads(reported)
+        self.acknowledged = [
+            Acknowledged(**acknowledgement) for acknowledgement in results["acknowledged"]
+        ]
+        self.failed, self.sent = results["failed"], results["sent"]
+        self.known_brokers = {int(id): address for id, address in results["known_brokers"].items()}
+        self.records = {
+            (partition, offset): body.encode("latin-1")
+            for partition, offset, body in results["found"]
         }
 
 
@@ -86,18 +89,18 @@ def main(file: str, topic: str) -> None:
             time.sleep(0.1)
         print(WRITES, flush=True)
         sys.stdin.read()
-        before = producer.sent
-        while producer.sent < before + 2:  # one of them since it was told to end
+        sent_before = producer.sent
+        while producer.sent < sent_before + 2:  # one of them since it was told to end
             time.sleep(0.1)
-        known = producer.known_brokers()
+        known_brokers = producer.known_brokers()
     # by what it has learned: the addresses that it began with may be gone
-    found = read_all(",".join(known.values()), topic, len(REPLICAS), client)
+    records = read_all(",".join(known_brokers.values()), topic, len(REPLICAS), client)
     reported = {
-        "acknowledged": [asdict(item) for item in producer.acknowledged],
+        "acknowledged": [asdict(acknowledgement) for acknowledgement in producer.acknowledged],
         "failed": producer.failed,
         "sent": producer.sent,
-        "known_brokers": known,
-        "found": [(*place, body.decode("latin-1")) for place, body in found.items()],
+        "known_brokers": known_brokers,
+        "found": [(*place, body.decode("latin-1")) for place, body in records.items()],
     }
     print(json.dumps(reported))
 

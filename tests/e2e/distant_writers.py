@@ -25,18 +25,22 @@ def written(settings: Mapping[str, Any], topic: str) -> str:
     def end(error: KafkaError | None, _message: object) -> None:
         ended[0] = "written" if error is None else failure_of(error).error
 
-    given = {"log_level": 0, "message.timeout.ms": SECONDS * 1000, "error_cb": errors}
-    producer = Producer({**settings, **given})
+    settings_of_producer = {
+        "log_level": 0,
+        "message.timeout.ms": SECONDS * 1000,
+        "error_cb": errors,
+    }
+    producer = Producer({**settings, **settings_of_producer})
     producer.produce(topic, b"a record", on_delivery=end)
     producer.flush(SECONDS + 5)
-    first = errors.first()
-    return first.error if first is not None and ended[0] == "timeout" else ended[0]
+    first_error = errors.first()
+    return first_error.error if first_error is not None and ended[0] == "timeout" else ended[0]
 
 
 def main() -> None:
     clients = json.loads(Path(sys.argv[1]).read_text())
     with ThreadPoolExecutor() as pool:  # some of them get no answer
-        json.dump(list(pool.map(lambda it: written(*it), clients)), sys.stdout)
+        json.dump(list(pool.map(lambda client: written(*client), clients)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A Docker engine for tests: the one that answers, or one of our own that ends with them.
+"""A Docker engine for tests: a running one, or an own one that ends with the tests.
 
-Ours runs as root beside nothing else: own directories, own socket, stopped by pid, and what it
-left in the kernel (bridge, packet rules, forwarding, mounts) is put back. Two engines in one
+The own engine runs as root with its own directories and socket and is stopped by pid. Its changes
+in the kernel (bridge, packet rules, forwarding, mounts) are undone. Two engines in one
 network namespace erase each other's packet rules, so only one session of a machine starts one
 there; more hosts come from `tests/e2e/docker_hosts.py`, each in a namespace of its own.
 """
@@ -63,7 +63,7 @@ class Engine:
 
     address: str
     started: bool = False
-    """By us; else it was there, and what else runs on it is not ours."""
+    """Whether the tests started it. Otherwise other users may have containers on it."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -75,11 +75,13 @@ class Engine:
         return docker.DockerClient(base_url=self.address, timeout=CLIENT_SECONDS)
 
     def run(self, *arguments: str) -> str:
-        """Docker's command line; its output. Fails with what it said."""
+        """Runs Docker's command line and returns its output. A failure has its error output."""
         command = ["docker", "--host", self.address, *arguments]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
-        return done.stdout
+        completed = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        assert completed.returncode == 0, f"{' '.join(command)}: {completed.stderr.strip()}"
+        return completed.stdout
 
 
 @dataclass
@@ -136,8 +138,8 @@ class Daemon:
             )
         end = time.monotonic() + READY_SECONDS
         while not answers(self.address):
-            alive = child.poll() is None and time.monotonic() < end
-            assert alive, f"dockerd does not answer; its log ends:\n{self._last_words()}"
+            may_answer = child.poll() is None and time.monotonic() < end
+            assert may_answer, f"dockerd does not answer; its log ends:\n{self._last_words()}"
             time.sleep(0.1)
 
     def process(self) -> psutil.Process | None:
@@ -149,12 +151,12 @@ class Daemon:
             return None
 
     def halt(self) -> None:
-        """Stop it as when its machine stops: containers end, data stays."""
+        """Stop it as when its machine stops: containers end, data is kept."""
         process = self.process()
         if process is not None:
             process.send_signal(signal.SIGTERM)
-            _, alive = psutil.wait_procs([process], STOP_SECONDS)
-            for still in alive:
+            _, processes = psutil.wait_procs([process], STOP_SECONDS)
+            for still in processes:
                 still.kill()
                 still.wait(STOP_SECONDS)
         if self._child is not None:
@@ -162,7 +164,7 @@ class Daemon:
             self._child = None
 
     def stop(self) -> None:
-        """Stop it with all that runs on it, and remove what it kept. Safe to call twice."""
+        """Stop it with its containers, and remove its data. Safe to call twice."""
         if self.process() is not None:
             with contextlib.suppress(docker.errors.DockerException, OSError):
                 self._empty()
@@ -170,11 +172,11 @@ class Daemon:
         for folder in (self.run, self.data):
             unmount_below(folder)
             shutil.rmtree(folder, ignore_errors=True)
-        left = [folder for folder in (self.run, self.data) if folder.exists()]
-        assert not left, f"left of a Docker engine: {left}"
+        remaining_folders = [folder for folder in (self.run, self.data) if folder.exists()]
+        assert not remaining_folders, f"left of a Docker engine: {remaining_folders}"
 
     def _empty(self) -> None:
-        """Containers first, so that nothing is waited for, then the networks' bridges."""
+        """Removes containers first, then the bridges of networks, so that no removal waits."""
         with contextlib.closing(Engine(self.address).client()) as client:
             for container in client.containers.list(all=True, ignore_removed=True):
                 with contextlib.suppress(docker.errors.APIError):
@@ -189,12 +191,14 @@ def unmount_below(folder: Path) -> None:
     """Undo every mount under ``folder``, the deepest first."""
     lines = Path("/proc/mounts").read_text().splitlines()
     targets = [line.split()[1].replace("\\040", " ") for line in lines]
-    for target in sorted((t for t in targets if Path(t).is_relative_to(folder)), reverse=True):
+    for target in sorted(
+        (path for path in targets if Path(path).is_relative_to(folder)), reverse=True
+    ):
         subprocess.run(["umount", "--lazy", target], check=True)
 
 
 def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Why no engine of our own may be started here, or None."""
+    """Why no own engine can be started here, or None."""
     in_ci = environment.get("CI", "").lower() in ("1", "true")
     if not in_ci and environment.get(WANTED) != "1":
         return (
@@ -205,15 +209,16 @@ def refusal(environment: Mapping[str, str] = os.environ) -> str | None:
         return (
             f"no Docker engine answers at {named_address(environment)}, and only root can start one"
         )
-    missing = [tool for tool in ("dockerd", "ip", "iptables") if shutil.which(tool) is None]
-    if missing:
-        return f"not on this machine: {', '.join(missing)}; to have it: apt-get install docker.io"
+    missing_tools = [tool for tool in ("dockerd", "ip", "iptables") if shutil.which(tool) is None]
+    if missing_tools:
+        names = ", ".join(missing_tools)
+        return f"not on this machine: {names}; to have it: apt-get install docker.io"
     return None
 
 
 @contextlib.contextmanager
 def own_engine() -> Iterator[Engine]:
-    """An engine in the machine's own network namespace, gone without a trace at the end."""
+    """An engine in the machine's own network namespace. It is removed completely at the end."""
     with _only_one() as record:
         daemon = Daemon.fresh()
         record(daemon)
@@ -227,23 +232,23 @@ def own_engine() -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def _only_one() -> Iterator[Any]:
-    """Hold the machine-wide record; what a killed session left running is stopped first."""
+    """Lock the machine-wide record. The engine of a killed session is stopped first."""
     RECORD.parent.mkdir(parents=True, exist_ok=True)
     with RECORD.open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            other = _recorded(file.read())
-            where = f"{VARIABLE}={other.address}" if other else VARIABLE
+            other_daemon = _recorded(file.read())
+            advice = f"{VARIABLE}={other_daemon.address}" if other_daemon else VARIABLE
             pytest.fail(
                 "another test session runs a Docker engine on this machine, and two would erase"
-                f" each other's packet rules; wait for it, or share it: {where}",
+                f" each other's packet rules; wait for it, or share it: {advice}",
                 pytrace=False,
             )
         file.seek(0)
-        if (left := _recorded(file.read())) is not None:
-            left.stop()
+        if (old_daemon := _recorded(file.read())) is not None:
+            old_daemon.stop()
 
         def record(daemon: Daemon) -> None:
             file.seek(0)
@@ -258,21 +263,21 @@ def _only_one() -> Iterator[Any]:
 
 def _recorded(text: str) -> Daemon | None:
     try:
-        found = json.loads(text)
-        return Daemon(Path(found["run"]), Path(found["data"]))
+        paths = json.loads(text)
+        return Daemon(Path(paths["run"]), Path(paths["data"]))
     except (ValueError, KeyError, TypeError):
         return None
 
 
 @contextlib.contextmanager
 def engine_for_tests() -> Iterator[Engine]:
-    """The engine that answers, used as it is; else ours; else the test is skipped, in CI failed."""
+    """A running engine, or an own one. Otherwise the test is skipped, in CI failed."""
     if (shared := os.environ.get(shared_engine.ADDRESS)) is not None:
         yield Engine(shared, started=True)
         return
-    where = named_address()
-    if answers(where):
-        yield Engine(where)
+    address = named_address()
+    if answers(address):
+        yield Engine(address)
         return
     if (reason := refusal()) is not None:
         lacking(reason)

@@ -27,7 +27,7 @@ from tests.skips import lacking
 
 NAMESPACES = Path("/run/netns")
 TLS_PORT = 2376
-# For measuring network devices (RFC 2544): nobody routes it, and Docker does not choose from it.
+# For measuring network devices (RFC 2544): it is not routed, and Docker does not choose from it.
 # The other half of 198.18 is the outside of clouds in a box, and `outside` has 198.19.
 POOL = IPv4Network("198.18.128.0/17")
 
@@ -89,9 +89,9 @@ class Network:
         daemon = Daemon.fresh()
         self._cleanup.callback(daemon.stop)
         engine = Engine(daemon.address, started=True)
-        found = Host(namespace, address, engine, daemon, certificates)
-        found.start_engine()
-        return found
+        new_host = Host(namespace, address, engine, daemon, certificates)
+        new_host.start_engine()
+        return new_host
 
     def machine(self, *, routed: bool = True) -> tuple[str, str]:
         """The namespace and the address of one more machine; without ``routed`` it meets no other
@@ -111,11 +111,11 @@ class Network:
         owner = str(os.getpid()) if namespace is None else namespace
         _ip("-n", self.name, "link", "add", end, "type", "veth", "peer", device, "netns", owner)
         _ip("-n", self.name, "link", "set", end, "master", "switch", "up")
-        there = () if namespace is None else ("-n", namespace)
-        _ip(*there, "address", "add", f"{address}/{self.subnet.prefixlen}", "dev", device)
-        _ip(*there, "link", "set", device, "up")
+        in_namespace = () if namespace is None else ("-n", namespace)
+        _ip(*in_namespace, "address", "add", f"{address}/{self.subnet.prefixlen}", "dev", device)
+        _ip(*in_namespace, "link", "set", device, "up")
         if namespace is not None and routed:
-            _ip(*there, "route", "add", "default", "via", self.gateway)
+            _ip(*in_namespace, "route", "add", "default", "via", self.gateway)
 
 
 @contextlib.contextmanager
@@ -170,14 +170,14 @@ def _add_namespace(name: str, cleanup: contextlib.ExitStack) -> None:
 
 
 def _forget_namespaces() -> None:
-    """Fails, and may, where somebody has made another since."""
+    """Unmounts the folder of namespaces, which fails if another one was added since."""
     subprocess.run(["umount", NAMESPACES], capture_output=True)
 
 
 def _end_processes(namespace: str) -> None:
-    """Of tests that left something running in there; else the namespace would live on."""
-    done = _ip("netns", "pids", namespace)
-    for pid in map(int, done.split()):
+    """Kills processes that tests left in a namespace, which would keep it alive."""
+    pids = _ip("netns", "pids", namespace)
+    for pid in map(int, pids.split()):
         with contextlib.suppress(psutil.NoSuchProcess):
             psutil.Process(pid).kill()
 
@@ -186,14 +186,14 @@ def _free_subnet(
     choose: Callable[[Sequence[IPv4Network]], IPv4Network] = random.choice,
 ) -> IPv4Network:
     """A /24 of the pool that no device of this machine is in."""
-    taken = _ip("-4", "-o", "address")
+    addresses = _ip("-4", "-o", "address")
     subnets = list(POOL.subnets(new_prefix=24))
     return choose(
-        [subnet for subnet in subnets if f" {str(subnet).removesuffix('0/24')}" not in taken]
+        [subnet for subnet in subnets if f" {str(subnet).removesuffix('0/24')}" not in addresses]
     )
 
 
 def _ip(*arguments: str) -> str:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr.strip()}"
-    return done.stdout
+    completed = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    assert completed.returncode == 0, f"ip {' '.join(arguments)}: {completed.stderr.strip()}"
+    return completed.stdout

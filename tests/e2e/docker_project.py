@@ -19,6 +19,6 @@ def docker_project(folder: Path, engine: Engine) -> Project:
     """A project with an empty stack and no policy pack, whose provider talks to ``engine``."""
     environment = project.prepared(folder, engine.environment)
     install_docker_double(folder / "home")
-    made = Project(folder, HEADER, environment, engine)
-    made.runs("stack", "init", project.STACK)
-    return made
+    new_project = Project(folder, HEADER, environment, engine)
+    new_project.runs("stack", "init", project.STACK)
+    return new_project

@@ -51,9 +51,9 @@ class DockerStack(Deployment):
         """What `make up` does, or less of it; what it prints."""
         repaired = self.repair() if repair else ""
         flags = (*flags, "--refresh") if refresh else flags
-        done = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
-        assert done.returncode == 0, self.reported(repaired + done.stdout)
-        return repaired + done.stdout
+        completed = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
+        assert completed.returncode == 0, self.reported(repaired + completed.stdout)
+        return repaired + completed.stdout
 
     def repair(self) -> str:
         """What `make up` does before Pulumi refreshes; what it prints."""
@@ -79,20 +79,23 @@ class DockerStack(Deployment):
         """Ids of the containers that there are, by node id."""
         with contextlib.closing(self.engine.client()) as client:
             # the list alone: one of them may be gone before it is looked at
-            found = client.api.containers(all=True, filters=self._own())
-            return {int(item["Labels"][labels.NODE]): str(item["Id"]) for item in found}
+            containers = client.api.containers(all=True, filters=self._own())
+            return {
+                int(container["Labels"][labels.NODE]): str(container["Id"])
+                for container in containers
+            }
 
     def volumes(self) -> dict[int, str]:
         """Names of the volumes that there are, by node id."""
         with contextlib.closing(self.engine.client()) as client:
-            found = client.volumes.list(filters=self._own())
-            by_node = {item.attrs["Labels"].get(labels.NODE): item.name for item in found}
+            volumes = client.volumes.list(filters=self._own())
+            by_node = {volume.attrs["Labels"].get(labels.NODE): volume.name for volume in volumes}
         return {int(node): name for node, name in by_node.items() if node is not None}
 
     def inspect(self, id: int) -> dict[str, Any]:
         """What the engine knows of the container of node ``id``."""
-        found: dict[str, Any] = json.loads(self.engine.run("inspect", self.names[id]))[0]
-        return found
+        container: dict[str, Any] = json.loads(self.engine.run("inspect", self.names[id]))[0]
+        return container
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[list[Doing]]:
@@ -100,7 +103,7 @@ class DockerStack(Deployment):
 
         Listened to while it happens: an engine remembers no more than its last 256 events.
         """
-        found: list[Doing] = []
+        events: list[Doing] = []
         node = f'{{{{index .Actor.Attributes "{labels.NODE}"}}}}'
         command = [
             "docker", "--host", self.engine.address, "events", "--since", str(int(time.time())),
@@ -110,13 +113,13 @@ class DockerStack(Deployment):
         ]  # fmt: skip
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listening:
             try:
-                yield found
+                yield events
             finally:
                 listening.terminate()
                 reported, _ = listening.communicate()
         for line in reported.splitlines():
-            when, what, id = line.split()
-            found.append(Doing(int(when) / 1e9, what, int(id)))
+            when, action, id = line.split()
+            events.append(Doing(int(when) / 1e9, action, int(id)))
 
     def kafka(self, id: int, script: str, *arguments: str) -> str:
         """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
@@ -148,8 +151,8 @@ class DockerStack(Deployment):
     def report(self) -> dict[str, Any]:
         """The last validation's."""
         file = self.folder / ".earshot" / "stacks" / self.stack / "report.json"
-        found: dict[str, Any] = json.loads(file.read_text())
-        return found
+        report: dict[str, Any] = json.loads(file.read_text())
+        return report
 
     def remove_all(self) -> None:
         """Whatever became of the test, nothing of its stack is left on the engine."""
@@ -168,8 +171,8 @@ class DockerStack(Deployment):
 
 def template() -> dict[str, Any]:
     """`earshot:cluster` of the docker template."""
-    found: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
-    return found
+    settings: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    return settings
 
 
 def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, Any]:
@@ -223,17 +226,17 @@ def docker_deployment(
     ``install`` puts the plugin into a PULUMI_HOME.
     """
     stack = f"t{secrets.token_hex(4)}"
-    with deployment(folder, cluster, stack) as made:
+    with deployment(folder, cluster, stack) as local_stack:
         install(folder / "home")
-        found = DockerStack(
+        docker_stack = DockerStack(
             folder,
-            made.environment | engine.environment,
-            made.cluster,
+            local_stack.environment | engine.environment,
+            local_stack.cluster,
             stack=stack,
             policy=policy,
             engine=engine,
         )
         try:
-            yield found
+            yield docker_stack
         finally:
-            found.remove_all()
+            docker_stack.remove_all()

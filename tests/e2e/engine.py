@@ -71,41 +71,41 @@ class Deployment:
 
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed."""
-        done = self.pulumi("up", "--yes", "--skip-preview", *flags)
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        completed = self.pulumi("up", "--yes", "--skip-preview", *flags)
+        assert completed.returncode == 0, completed.stdout
+        return completed.stdout
 
     def refused(self, *flags: str, command: str = "up") -> str:
         """`pulumi up` (or another command), which must fail; its output."""
         yes = ("--yes",) if command == "up" else ()
-        done = self.pulumi(command, *yes, *flags)
-        assert done.returncode != 0, done.stdout
-        assert "Traceback" not in done.stdout
-        return done.stdout
+        completed = self.pulumi(command, *yes, *flags)
+        assert completed.returncode != 0, completed.stdout
+        assert "Traceback" not in completed.stdout
+        return completed.stdout
 
     def destroy(self) -> None:
-        done = self.pulumi("destroy", "--yes", "--skip-preview")
-        assert done.returncode == 0, done.stdout
+        completed = self.pulumi("destroy", "--yes", "--skip-preview")
+        assert completed.returncode == 0, completed.stdout
 
     def outputs(self) -> dict[str, Any]:
-        done = self.pulumi("stack", "output", "--json")
-        assert done.returncode == 0, done.stdout
-        return dict(json.loads(done.stdout))
+        completed = self.pulumi("stack", "output", "--json")
+        assert completed.returncode == 0, completed.stdout
+        return dict(json.loads(completed.stdout))
 
     def resources(self) -> list[dict[str, Any]]:
         """The resources as the state has them."""
-        done = self.pulumi("stack", "export")
-        assert done.returncode == 0, done.stdout
-        return list(json.loads(done.stdout)["deployment"]["resources"])
+        completed = self.pulumi("stack", "export")
+        assert completed.returncode == 0, completed.stdout
+        return list(json.loads(completed.stdout)["deployment"]["resources"])
 
     def pids(self) -> dict[int, int]:
         """The living node processes by node id."""
-        found = {}
+        pids = {}
         for directory in self.root.glob("node-*"):
             record = running(directory)
             if record is not None:
-                found[int(directory.name.removeprefix("node-"))] = record.pid
-        return found
+                pids[int(directory.name.removeprefix("node-"))] = record.pid
+        return pids
 
     def stop_all(self) -> None:
         for directory in self.root.glob("node-*"):
@@ -115,11 +115,13 @@ class Deployment:
     def write(self) -> None:
         """Writes the stack's file, as every command does before it runs."""
         document = {"config": {"earshot:cluster": self.cluster}}
-        old = yaml.safe_load(self.stack_file.read_text()) if self.stack_file.exists() else {}
-        if "encryptionsalt" in (old or {}):
-            document["encryptionsalt"] = old["encryptionsalt"]
-        if given := ((old or {}).get("config") or {}).get(PASSWORDS):
-            document["config"][PASSWORDS] = given
+        old_document = (
+            yaml.safe_load(self.stack_file.read_text()) if self.stack_file.exists() else {}
+        )
+        if "encryptionsalt" in (old_document or {}):
+            document["encryptionsalt"] = old_document["encryptionsalt"]
+        if passwords := ((old_document or {}).get("config") or {}).get(PASSWORDS):
+            document["config"][PASSWORDS] = passwords
         self.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
         config = self.folder / POLICIES / f"{self.stack}.json"
         config.parent.mkdir(parents=True, exist_ok=True)
@@ -127,13 +129,13 @@ class Deployment:
 
 
 def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended; one that nobody has collected has."""
-    found = []
+    """The processes that have not ended. A zombie has ended."""
+    living = []
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             if process.status() != psutil.STATUS_ZOMBIE and process.is_running():
-                found.append(process)
-    return found
+                living.append(process)
+    return living
 
 
 def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
@@ -174,11 +176,11 @@ def deployment(
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
     }
-    made = Deployment(folder, environment, dict(cluster or local_cluster()), stack=stack)
-    created = made.pulumi("stack", "init", stack)
+    new_deployment = Deployment(folder, environment, dict(cluster or local_cluster()), stack=stack)
+    created = new_deployment.pulumi("stack", "init", stack)
     assert created.returncode == 0, created.stdout
     try:
-        yield made
+        yield new_deployment
     finally:
-        made.stop_all()
+        new_deployment.stop_all()
         shutil.rmtree(folder, ignore_errors=True)

@@ -45,8 +45,8 @@ QUORUM = PORTS.pop()
 Settings = dict[str, Any]
 
 
-def listener(name: str, index: int, scope: str, **more: str) -> Settings:
-    return {"name": name, "port": PORTS[index], "scopes": [scope], **more}
+def listener(name: str, index: int, scope: str, **settings_of_listener: str) -> Settings:
+    return {"name": name, "port": PORTS[index], "scopes": [scope], **settings_of_listener}
 
 
 INTERNAL, EXTERNAL = listener("INTERNAL", 0, "internal"), listener("EXTERNAL", 1, "host")
@@ -110,8 +110,8 @@ CASES = [
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[dict[str, str]]:
     """By what the listeners are, the host of EXTERNAL."""
-    with outside() as first, outside() as second:
-        yield dict.fromkeys(LISTENERS, first.address) | {"moved": second.address}
+    with outside() as first_address, outside() as second_address:
+        yield dict.fromkeys(LISTENERS, first_address.address) | {"moved": second_address.address}
 
 
 @pytest.fixture(scope="module")
@@ -120,21 +120,21 @@ def stack(hosts: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> It
     cluster = local_cluster(
         extra=EXTRA, controllers={"port": QUORUM}, validation={"records": 0, "deadline": 120}
     )
-    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
-        made.cluster |= settings(made, hosts, "before")
-        made.up()
-        yield made
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as new_stack:
+        new_stack.cluster |= settings(new_stack, hosts, "before")
+        new_stack.up()
+        yield new_stack
 
 
 @pytest.fixture(scope="module")
 def traffic(stack: Deployment) -> Iterator[Traffic]:
-    with traffic_of(stack) as made:
-        yield made
+    with traffic_of(stack) as new_traffic:
+        yield new_traffic
 
 
 def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
     logins = with_logins(stack, "SECURE")
-    # the credentials stay until nobody asks for them: a step back may have SECURE still
+    # the credentials stay as long as a listener needs them: a step back may have SECURE still
     return logins | {
         "listeners": LISTENERS[name],
         "external_host": hosts[name],
@@ -150,8 +150,8 @@ def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> str:
     """
     servers, restarts = bootstrap(stack, "EXTERNAL"), draw.choice((1, 2))
     with until_restarted(stack, lambda ids: len(ids) >= restarts) as child:
-        late = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30)
-        assert len(late.brokers) >= 2, "one may be on its way"
+        metadata = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30)
+        assert len(metadata.brokers) >= 2, "one may be on its way"
         time.sleep(draw.uniform(0, LONGEST_PAUSE))
         output = INTERRUPTS[interrupt](stack, child, draw)
         return "" if child.returncode else output
@@ -181,14 +181,14 @@ def test_every_step_is_gone_on_with_or_taken_back(
     stack.cluster |= old_settings
     while "run again" in up(stack):
         pass
-    began, done = time.monotonic(), []
+    began, continuations = time.monotonic(), []
     while True:
         stack.cluster |= new_settings
         if output := interrupted(stack, interrupt, draw):
-            done.append("made all the same")
+            continuations.append("made all the same")
         else:
-            done.append(draw.choice(("gone on with", "taken back")))
-            if done[-1] == "taken back":
+            continuations.append(draw.choice(("gone on with", "taken back")))
+            if continuations[-1] == "taken back":
                 stack.cluster |= old_settings
                 up(stack)
                 stack.cluster |= new_settings
@@ -200,7 +200,7 @@ def test_every_step_is_gone_on_with_or_taken_back(
     waited = traffic.is_whole(began)
     record_property(
         MEASURED,
-        f"{change}, {interrupt} in each step (seed {SEED}), then {', '.join(done)}: "
+        f"{change}, {interrupt} in each step (seed {SEED}), then {', '.join(continuations)}: "
         f"{len(traffic.producer.acknowledged)} records acknowledged so far and "
         f"{len(traffic.transactional.committed)} committed, none lost and none twice; {waited}",
     )

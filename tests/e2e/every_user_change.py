@@ -20,9 +20,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     cluster = secure_cluster()
     cluster["validation"]["records"] = 0
     cluster["security"]["users"] = [named("app"), named("other")]
-    with deployment(tmp_path_factory.mktemp("users") / "p", cluster) as made:
-        made.up()
-        yield LocalSecured(made)
+    with deployment(tmp_path_factory.mktemp("users") / "p", cluster) as new_stack:
+        new_stack.up()
+        yield LocalSecured(new_stack)
 
 
 def named(name: str) -> dict[str, Any]:
@@ -57,14 +57,14 @@ def test_all_brokers_accept_users_after_a_change_and_a_restart(
 ) -> None:
     deployment = stack.deployment
     security, (_, listener) = deployment.cluster["security"], deployment.cluster["listeners"]
-    before = {user: stack.client(user) for user in names(security)}
+    old_clients = {user: stack.client(user) for user in names(security)}
     CHANGES[change](security, listener)
     deployment.up()
-    check(stack, before)
+    check(stack, old_clients)
     for pid in deployment.pids().values():
         psutil.Process(pid).kill()
     assert "any more" not in deployment.up(), "a broker has lost its users"
-    check(stack, before)
+    check(stack, old_clients)
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
@@ -72,12 +72,16 @@ def names(security: Mapping[str, Any]) -> list[str]:
     return ["validator", *(user["name"] for user in security["users"])]
 
 
-def check(stack: LocalSecured, before: Mapping[str, Mapping[str, Any]]) -> None:
+def check(stack: LocalSecured, old_clients: Mapping[str, Mapping[str, Any]]) -> None:
     """That users log in at each broker, and those who have left at none."""
     new_names = names(stack.deployment.cluster["security"])
     for user in new_names:
         assert accepted_by_each(stack.client(user)), user
     client = stack.client("validator")
-    current = {key: it for key, it in client.items() if key.startswith(("ssl.", "sasl.mechanism"))}
-    for user in before.keys() - set(new_names):
-        assert refused({**before[user], **current}) == "authentication"
+    current = {
+        key: setting
+        for key, setting in client.items()
+        if key.startswith(("ssl.", "sasl.mechanism"))
+    }
+    for user in old_clients.keys() - set(new_names):
+        assert refused({**old_clients[user], **current}) == "authentication"

@@ -47,9 +47,9 @@ def serving(folder: Path) -> Iterator[Path]:
 def publish(bare: Path, tag: str) -> None:
     """Makes ``bare`` a repository whose ``tag`` has this checkout's files, uncommitted ones too."""
     subprocess.run(["git", "init", "--quiet", "--bare", bare], check=True)
-    who = {f"GIT_{role}_{what}": "test@example.com"
-           for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}  # fmt: skip
-    environment = {**os.environ, **who, "GIT_DIR": str(bare), "GIT_WORK_TREE": str(ROOT)}
+    identity = {f"GIT_{role}_{field}": "test@example.com"
+           for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}  # fmt: skip
+    environment = {**os.environ, **identity, "GIT_DIR": str(bare), "GIT_WORK_TREE": str(ROOT)}
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -87,11 +87,11 @@ def _handler(folder: Path) -> type[BaseHTTPRequestHandler]:
                 "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
                 "REMOTE_ADDR": "127.0.0.1",
             }
-            done = subprocess.run(
+            completed = subprocess.run(
                 ["git", "http-backend"], env={**os.environ, **variables}, input=body,
                 stdout=subprocess.PIPE, check=False,
             )  # fmt: skip
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            head, _, content = completed.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().splitlines() if line)
             self.send_response(int(fields.pop("Status", "200").split()[0]))
             for name, value in fields.items():

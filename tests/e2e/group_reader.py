@@ -21,7 +21,7 @@ class GroupReader(Background):
     """Reads committed records of some topics from entering to leaving the context."""
 
     def __init__(self, bootstrap: str, group: str, topics: Collection[str]) -> None:
-        self.found: dict[Place, bytes] = {}
+        self.records: dict[Place, bytes] = {}
         self.failed: list[str] = []
         settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
@@ -33,13 +33,13 @@ class GroupReader(Background):
         super().__init__(group, [read] * MEMBERS, PATIENCE)
 
     def by_now(self) -> dict[Place, bytes]:
-        """What is read by now, as it stands: `copy` is one step, beside which nothing is added."""
-        return self.found.copy()
+        """The records that were read so far. `copy` is one step, during which none is added."""
+        return self.records.copy()
 
     def has_read(self, records: Mapping[Place, bytes]) -> None:
         """Waits for ``records``; fails for one that is missing after that, or read otherwise."""
         self._waits(lambda: records.keys() - self.by_now().keys())
-        assert {place: self.found[place] for place in records} == records
+        assert {place: self.records[place] for place in records} == records
 
     def has_read_once(self, topic: str, values: Collection[str]) -> list[str]:
         """All of a topic with one partition that is read by now, once ``values`` are among it.
@@ -47,20 +47,20 @@ class GroupReader(Background):
         Fails for one that was read at two offsets.
         """
         self._waits(lambda: set(values) - set(self.values(topic)))
-        found = self.values(topic)
-        assert len(found) == len(set(found))
-        return found
+        values_read = self.values(topic)
+        assert len(values_read) == len(set(values_read))
+        return values_read
 
     def values(self, topic: str) -> list[str]:
         """What is read by now of a topic with one partition, by offset."""
-        found = sorted(item for item in self.by_now().items() if item[0][0] == topic)
-        return [value.decode() for _, value in found]
+        records = sorted(record for record in self.by_now().items() if record[0][0] == topic)
+        return [value.decode() for _, value in records]
 
-    def _waits(self, missing: Callable[[], Collection[Any]]) -> None:
+    def _waits(self, missing_records: Callable[[], Collection[Any]]) -> None:
         end = time.monotonic() + PATIENCE
-        while (left := missing()) and time.monotonic() < end:
+        while (remaining := missing_records()) and time.monotonic() < end:
             time.sleep(0.2)
-        assert not left, sorted(left)[:10]
+        assert not remaining, sorted(remaining)[:10]
         assert self.failed == [], self.failed
 
     def _read(self, settings: Mapping[str, Any], topics: Collection[str]) -> None:
@@ -78,6 +78,6 @@ class GroupReader(Background):
                 assert topic is not None and partition is not None and offset is not None
                 value = message.value()
                 assert isinstance(value, bytes)
-                self.found[topic, partition, offset] = value
+                self.records[topic, partition, offset] = value
         finally:
             consumer.close()

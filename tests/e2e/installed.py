@@ -20,12 +20,12 @@ def bare_environment(folder: Path) -> Path:
 
 def wheel_environment(folder: Path) -> Path:
     """The same with the wheel of this checkout, installed without the network."""
-    made = bare_environment(folder)
+    environment = bare_environment(folder)
     builds = folder / "builds"
     builds.mkdir()
     wheel = release.build("wheel", builds)
-    pip = [sys.executable, "-m", "pip", "--python", str(made / "bin" / "python")]
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
     flags = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
     # what the checkout has installed is no earshot of this environment
     subprocess.run([*pip, "install", "--ignore-installed", *flags, str(wheel)], check=True)
-    return made
+    return environment

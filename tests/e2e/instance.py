@@ -124,8 +124,8 @@ class Seed:
     def written(self) -> Sequence[str]:
         """Docker's options for it."""
         (self.folder / "user-data").write_bytes(self.user_data)
-        known = f"instance-id: {self.id}\nlocal-hostname: {self.hostname}\n"
-        (self.folder / "meta-data").write_text(known)
+        meta_data = f"instance-id: {self.id}\nlocal-hostname: {self.hostname}\n"
+        (self.folder / "meta-data").write_text(meta_data)
         return (f"--volume={self.folder}:/var/lib/cloud/seed/nocloud:ro",)
 
 
@@ -146,30 +146,30 @@ def instance(
     id = f"i-{uuid.uuid4().hex[:17]}"
     seed = Path(tempfile.mkdtemp(prefix="earshot-seed-"))
     hostname = "ip-" + address.replace(".", "-")
-    made = Instance(engine, f"earshot-test-{id}", id)
-    options = [f"--name={made.container}", f"--hostname={hostname}", *RUN_OPTIONS]
+    new_instance = Instance(engine, f"earshot-test-{id}", id)
+    options = [f"--name={new_instance.container}", f"--hostname={hostname}", *RUN_OPTIONS]
     options += [f"--network={network}", f"--ip={address}"]
     options += Seed(seed, user_data.encode(), id, hostname).written()
     options += [f"--device={volume.device}:{volume.device_in_instance()}" for volume in volumes]
     options += [f"--add-host={name}:{ip}" for name, ip in (hosts or {}).items()]
     try:
         engine.run("run", "--detach", *options, instance_image(engine))
-        yield made
+        yield new_instance
     finally:
-        made.remove()
+        new_instance.remove()
         shutil.rmtree(seed)
 
 
 @contextlib.contextmanager
 def private_network(engine: Engine, subnet: IPv4Network) -> Iterator[PrivateNetwork]:
     """A network with the addresses of a VPC."""
-    made = PrivateNetwork(f"earshot-test-vpc-{uuid.uuid4().hex[:8]}", subnet)
-    options = (f"--subnet={subnet}", f"--gateway={made.gateway}")
-    engine.run("network", "create", *options, made.name)
+    new_network = PrivateNetwork(f"earshot-test-vpc-{uuid.uuid4().hex[:8]}", subnet)
+    options = (f"--subnet={subnet}", f"--gateway={new_network.gateway}")
+    engine.run("network", "create", *options, new_network.name)
     try:
-        yield made
+        yield new_network
     finally:
-        engine.run("network", "rm", made.name)
+        engine.run("network", "rm", new_network.name)
 
 
 def free_subnet() -> IPv4Network:

@@ -21,7 +21,9 @@ def kafka_archive(folder: Path, version: str = jars.KAFKA_VERSION) -> KafkaArchi
     top = f"kafka_{jars.SCALA}-{version}"
     path = folder / f"{top}.tgz"
     texts = load.kafka_scripts()
-    texts |= {f"bin/{item.name}": item.read_bytes() for item in (load.CONTEXT / "bin").iterdir()}
+    texts |= {
+        f"bin/{script.name}": script.read_bytes() for script in (load.CONTEXT / "bin").iterdir()
+    }
     for name in ("log4j2.yaml", "tools-log4j2.yaml"):
         texts[f"config/{name}"] = (load.CONTEXT / "docker" / name).read_bytes()
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:

@@ -1,4 +1,4 @@
-"""One broker in a container with three listeners, each for clients who stand elsewhere.
+"""One broker in a container with three listeners, each for clients in another place.
 
 INTERNAL is the container's name on its network, HOST is localhost on a published port, EXTERNAL is
 a name that only a DNS server of the test knows, on another published port.

@@ -49,24 +49,24 @@ class OpenSocket:
 
 
 def open_sockets(
-    root: psutil.Process, *others: psutil.Process, network: int = 0
+    root: psutil.Process, *other_processes: psutil.Process, network: int = 0
 ) -> list[OpenSocket]:
-    """All at which ``root``, its descendants and ``others`` listen by TCP now.
+    """All at which ``root``, its descendants and ``other_processes`` listen by TCP now.
 
     Only processes in the network namespace of the process ``network`` count; 0: this one.
     """
     member = network or os.getpid()
     sockets, namespace = [], _namespace(member)
-    processes = [root, *root.children(recursive=True), *others]
-    descriptors_of = [(it, _descriptors(it.pid)) for it in processes]
+    processes = [root, *root.children(recursive=True), *other_processes]
+    descriptors_of = [(target, _descriptors(target.pid)) for target in processes]
     listening = dict(_listening(member))  # after the descriptors, so that it has their sockets
     for process, descriptors in descriptors_of:
         with contextlib.suppress(psutil.Error, OSError):
-            own = descriptors & listening.keys()
-            if not own or _namespace(process.pid) != namespace:
+            own_targets = descriptors & listening.keys()
+            if not own_targets or _namespace(process.pid) != namespace:
                 continue
             name = VALIDATION if process == psutil.Process() else _name(process.cmdline())
-            sockets += [OpenSocket(name, *listening[it]) for it in own]
+            sockets += [OpenSocket(name, *listening[target]) for target in own_targets]
     return sockets
 
 

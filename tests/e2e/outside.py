@@ -1,7 +1,7 @@
 """An address of this machine and a DNS server there, as containers and other hosts see them.
 
 The address is the run's own (a /32 on loopback, from the block for measurements, RFC 2544), so
-that it leads containers to this machine's published ports, and disturbs nobody.
+that containers reach this machine's published ports through it, and no other run is disturbed.
 """
 
 import os
@@ -25,7 +25,7 @@ class Outside:
     """By name its addresses, or a DNS error such as SERVFAIL; tests change it."""
 
     def call(self, name: str) -> str:
-        """Let ``name`` lead to this machine; the same name, for use in place."""
+        """Make ``name`` resolve to this machine. Returns the same name."""
         self.table[name] = (self.address,)
         return name
 
@@ -38,22 +38,22 @@ def outside() -> Iterator[Outside]:
     address = _free_address()
     _ip("address", "add", f"{address}/32", "dev", "lo")
     try:
-        found = Outside(address)
-        with dns_server(found.table, address, 53):
-            yield found
+        new_outside = Outside(address)
+        with dns_server(new_outside.table, address, 53):
+            yield new_outside
     finally:
         _ip("address", "delete", f"{address}/32", "dev", "lo")
 
 
 def _free_address() -> str:
-    taken = _ip("-4", "-o", "address")
+    addresses = _ip("-4", "-o", "address")
     while True:
         chosen = f"198.19.{random.randrange(256)}.{random.randrange(1, 255)}"
-        if f" {chosen}/" not in taken:
+        if f" {chosen}/" not in addresses:
             return chosen
 
 
 def _ip(*arguments: str) -> str:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr.strip()}"
-    return done.stdout
+    completed = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    assert completed.returncode == 0, f"ip {' '.join(arguments)}: {completed.stderr.strip()}"
+    return completed.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 BRIDGE = "docker0"
-# An engine's tables, and how they are where nobody has touched them.
+# An engine's tables and their chains before any change.
 UNTOUCHED = {
     "nat": ("PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"),
     "filter": ("INPUT", "FORWARD", "OUTPUT"),
@@ -32,11 +32,11 @@ def restored() -> Iterator[None]:
 
 def saved(table: str) -> str:
     """The rules of ``table`` as ``iptables-restore`` reads them; never empty."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["iptables-save", "--table", table], check=True, capture_output=True, text=True
     )
-    if f"*{table}" in done.stdout:
-        return done.stdout
+    if f"*{table}" in completed.stdout:
+        return completed.stdout
     chains = "".join(f":{chain} ACCEPT [0:0]\n" for chain in UNTOUCHED[table])
     return f"*{table}\n{chains}COMMIT\n"
 

@@ -51,10 +51,10 @@ def _run(length: int) -> range:
     would be one of whoever listens there next.
     """
     global _next
-    mine = own_range()
+    ports = own_range()
     for step in range(EACH):
         start = (_next + step) % EACH
-        run = mine[start : start + length]
+        run = ports[start : start + length]
         if len(run) == length and _kept.isdisjoint(run) and all(map(is_free, run)):
             _next = start + length
             return run

@@ -57,13 +57,13 @@ class Project:
 
     def runs(self, *arguments: str) -> str:
         """A command that must succeed; its output."""
-        done = self.pulumi(*arguments)
-        assert done.returncode == 0, self._reported(done.stdout)
-        return done.stdout
+        completed = self.pulumi(*arguments)
+        assert completed.returncode == 0, self._reported(completed.stdout)
+        return completed.stdout
 
     def printed(self, *words: str, status: int = 0) -> str:
         """The output, errors included, of another command; it must end with ``status``."""
-        done = subprocess.run(
+        completed = subprocess.run(
             words,
             cwd=self.folder,
             env=self.environment,
@@ -73,16 +73,16 @@ class Project:
             timeout=180,
             check=False,
         )
-        assert done.returncode == status, done.stdout
-        return done.stdout
+        assert completed.returncode == status, completed.stdout
+        return completed.stdout
 
     def fails(self, *flags: str, command: str = "up") -> str:
         """A command that must fail, with a message and no stack trace; its output."""
         yes = ("--yes", "--skip-preview") if command == "up" else ()
-        done = self.pulumi(command, *yes, *flags)
-        assert done.returncode != 0, done.stdout
-        assert "Traceback" not in done.stdout, self._reported(done.stdout)
-        return done.stdout
+        completed = self.pulumi(command, *yes, *flags)
+        assert completed.returncode != 0, completed.stdout
+        assert "Traceback" not in completed.stdout, self._reported(completed.stdout)
+        return completed.stdout
 
     def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
         """`pulumi up` that goes on within; see `updating`."""
@@ -119,7 +119,9 @@ def updating(
         yield child
 
 
-def prepared(folder: Path, more: Mapping[str, str], name: str = "project") -> dict[str, str]:
+def prepared(
+    folder: Path, extra_variables: Mapping[str, str], name: str = "project"
+) -> dict[str, str]:
     """Makes ``folder`` the home of a project called ``name``; the environment of its commands."""
     for inner in ("home", "state"):
         (folder / inner).mkdir(parents=True)
@@ -127,13 +129,13 @@ def prepared(folder: Path, more: Mapping[str, str], name: str = "project") -> di
     plugins = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["plugins"]
     for plugin in plugins["providers"]:
         plugin["path"] = str(ROOT / plugin["path"])
-    about = {"name": name, "runtime": runtime, "plugins": plugins}
-    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    document = {"name": name, "runtime": runtime, "plugins": plugins}
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(document))
     environment = {
         **os.environ,
         **variables("local", {"PATH": os.environ["PATH"]}),
         **SHORT_LIVED,
-        **more,
+        **extra_variables,
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE": "test",

@@ -20,10 +20,14 @@ def main(file: str, topic: str) -> None:
     nodes = admin.describe_cluster(request_timeout=30).result(30).nodes
     racks = {node.id: node.rack for node in nodes}
     end = time.monotonic() + KNOWN_SECONDS
-    while len(found := admin.list_topics(topic, 30).topics[topic].partitions) < PARTITIONS:
-        assert time.monotonic() < end, found
+    while (
+        len(partitions_by_id := admin.list_topics(topic, 30).topics[topic].partitions) < PARTITIONS
+    ):
+        assert time.monotonic() < end, partitions_by_id
         time.sleep(0.2)
-    partitions = [[racks[id] for id in it.replicas] for it in found.values()]
+    partitions = [
+        [racks[id] for id in partition.replicas] for partition in partitions_by_id.values()
+    ]
     print(json.dumps({"racks": racks, "partitions": partitions}))
 
 

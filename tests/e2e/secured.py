@@ -34,10 +34,10 @@ Stack = TypeVar("Stack", bound=Deployment)
 
 @dataclass
 class Secured(Generic[Stack]):
-    """The stack, and all that processes could be seen to say while it came up."""
+    """The stack, and what was visible of all processes while it was created."""
 
     deployment: Stack
-    said: set[str] = field(default_factory=set)
+    process_texts: set[str] = field(default_factory=set)
     """Command lines and environments of every process of this machine."""
     attack: Attack = field(default_factory=Attack)
     """What another user of the machine got meanwhile."""
@@ -88,32 +88,35 @@ class Secured(Generic[Stack]):
 
 def secrets_in(folder: Path) -> dict[str, str]:
     """By file of a store's ``folder``, a password or the first line of a key."""
-    found = {}
+    secrets = {}
     for path in folder.iterdir():
         text = path.read_text()
         if path.suffix == ".password":
-            found[path.name] = text.strip()
+            secrets[path.name] = text.strip()
         elif "PRIVATE KEY" in text and path.suffix != ".properties":
-            found[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
-    return found
+            secrets[path.name] = text.partition("PRIVATE KEY-----\n")[2].partition("\n")[0]
+    return secrets
 
 
 @contextlib.contextmanager
 def watched(
-    said: set[str], look: Callable[[], None] = lambda: None, seconds: float = 0.05
+    texts: set[str], look: Callable[[], None] = lambda: None, seconds: float = 0.05
 ) -> Iterator[None]:
-    """Within, what every process shows of itself is added to ``said``; ``look`` looks at more."""
-    seen: set[tuple[int, float]] = set()
+    """Within, command lines and environments of all processes are added to ``texts``.
+
+    ``look`` is called as often.
+    """
+    known_processes: set[tuple[int, float]] = set()
 
     def look_at_all() -> None:
         look()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
                 key = (process.pid, process.create_time())
-                if key not in seen:
-                    said.update(process.cmdline())
-                    said.update(process.environ().values())
-                    seen.add(key)
+                if key not in known_processes:
+                    texts.update(process.cmdline())
+                    texts.update(process.environ().values())
+                    known_processes.add(key)
 
     with watching(look_at_all, seconds):
         yield
@@ -121,7 +124,7 @@ def watched(
 
 def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
     """The files below ``folder`` that hold one of ``secrets``; brokers may remove some."""
-    found = set()
+    files = set()
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             if not path.is_file() or path.is_symlink():
@@ -129,15 +132,15 @@ def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
             with contextlib.suppress(FileNotFoundError):
                 content = path.read_bytes()
                 if any(secret.encode() in content for secret in secrets.values()):
-                    found.add(str(path.relative_to(folder)))
-    return found
+                    files.add(str(path.relative_to(folder)))
+    return files
 
 
 def refused(settings: Mapping[str, Any]) -> str:
     """The word for why a client gets no metadata; its connections have ended then."""
     errors, end = Errors(), time.monotonic() + SILENT_SECONDS
-    given: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
-    admin = AdminClient(given)
+    client_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
+    admin = AdminClient(client_settings)
     while True:
         try:
             admin.list_topics(timeout=1)

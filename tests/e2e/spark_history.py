@@ -43,28 +43,28 @@ def web_pages(events: Path, folder: Path) -> dict[str, str]:
             [], "history.HistoryServer", [], folder, log.fileno(), {"SPARK_HISTORY_OPTS": options}
         ),
     ):
-        at = f"http://127.0.0.1:{port}"
-        found: dict[str, str] = {}
-        for id in _known(at, len(list(events.iterdir()))):
+        address = f"http://127.0.0.1:{port}"
+        pages: dict[str, str] = {}
+        for id in _known(address, len(list(events.iterdir()))):
             paths = [f"/history/{id}/{page}/" for page in PAGES]
             paths += [f"/api/v1/applications/{id}/{answer}" for answer in ANSWERS]
-            found |= {path: _read(at + path) for path in paths}
-            runs = json.loads(found[paths[-1]])
+            pages |= {path: _read(address + path) for path in paths}
+            runs = json.loads(pages[paths[-1]])
             paths = [f"/history/{id}/SQL/execution/?id={run['id']}" for run in runs]
-            found |= {path: _read(at + path) for path in paths}
-        return found
+            pages |= {path: _read(address + path) for path in paths}
+        return pages
 
 
-def _known(at: str, count: int) -> list[str]:
+def _known(address: str, count: int) -> list[str]:
     end = time.monotonic() + SECONDS
     while True:
         try:
-            known: list[dict[str, Any]] = json.loads(_read(f"{at}/api/v1/applications"))
-            if len(known) == count:
-                return [str(item["id"]) for item in known]
+            applications: list[dict[str, Any]] = json.loads(_read(f"{address}/api/v1/applications"))
+            if len(applications) == count:
+                return [str(application["id"]) for application in applications]
         except urllib.error.URLError:
-            known = []
-        assert time.monotonic() < end, f"{len(known)} of {count} logs are known"
+            applications = []
+        assert time.monotonic() < end, f"{len(applications)} of {count} logs are known"
         time.sleep(0.2)
 
 

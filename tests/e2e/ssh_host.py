@@ -22,7 +22,7 @@ SSHD = "/usr/sbin/sshd"
 SEPARATION = Path("/run/sshd")
 
 
-def _here(*command: str) -> Sequence[str]:
+def _unwrapped(*command: str) -> Sequence[str]:
     return command
 
 
@@ -31,11 +31,11 @@ def ssh_host(
     folder: Path,
     hosts: Mapping[str, str],
     address: str = LOOPBACK,
-    stands: Callable[..., Sequence[str]] = _here,
+    wrap: Callable[..., Sequence[str]] = _unwrapped,
 ) -> Iterator[Path]:
     """A folder for PATH with an `ssh` that knows the machine as `bastion`; ``hosts`` by name.
 
-    sshd listens at ``address``; ``stands`` makes of its command one that runs there. `authorized`
+    sshd listens at ``address``; ``wrap`` makes of its command one that runs there. `authorized`
     in ``folder`` is the file of keys, whose line may get options.
     """
     if os.geteuid() != 0:
@@ -64,10 +64,10 @@ def ssh_host(
     ssh = path / "ssh"
     ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/ssh_config "$@"\n')
     ssh.chmod(0o755)
-    made = not SEPARATION.exists()
+    made_separation = not SEPARATION.exists()
     SEPARATION.mkdir(exist_ok=True)
     serve = f"mount --bind {folder}/hosts /etc/hosts && exec {SSHD} -D -e -f {folder}/sshd_config"
-    command = stands("unshare", "--mount", "--propagation", "private", "sh", "-c", serve)
+    command = wrap("unshare", "--mount", "--propagation", "private", "sh", "-c", serve)
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL)
     try:
@@ -76,7 +76,7 @@ def ssh_host(
     finally:
         process.terminate()
         process.wait()
-        if made:
+        if made_separation:
             SEPARATION.rmdir()
 
 

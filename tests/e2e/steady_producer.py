@@ -53,8 +53,8 @@ def led_by_every_broker(servers: str, name: str, client: Mapping[str, Any] = {})
     admin.create_topics([topic])[name].result(30)
     end = time.monotonic() + KNOWN_SECONDS
     for server in servers.split(","):
-        asked = AdminClient({**client, "bootstrap.servers": server})
-        while name not in asked.list_topics(timeout=10).topics:
+        broker = AdminClient({**client, "bootstrap.servers": server})
+        while name not in broker.list_topics(timeout=10).topics:
             assert time.monotonic() < end, f"{server} does not know {name}"
             time.sleep(0.1)
 
@@ -90,8 +90,8 @@ class SteadyProducer(Background):
 
     def known_brokers(self) -> dict[int, str]:
         """Where the running client believes the brokers to be, by id."""
-        found = self._producer.list_topics(timeout=30).brokers
-        return {id: f"{broker.host}:{broker.port}" for id, broker in found.items()}
+        brokers = self._producer.list_topics(timeout=30).brokers
+        return {id: f"{broker.host}:{broker.port}" for id, broker in brokers.items()}
 
     def _run(self) -> None:
         turn = time.monotonic()
@@ -99,8 +99,8 @@ class SteadyProducer(Background):
             self._send()
             # after a stop it goes on at its rate, and does not catch up
             turn = max(turn + 1 / PER_SECOND, time.monotonic())
-            while (left := turn - time.monotonic()) > 0:
-                self._producer.poll(left)
+            while (seconds_left := turn - time.monotonic()) > 0:
+                self._producer.poll(seconds_left)
         unsent = self._producer.flush(FLUSH_SECONDS)
         if unsent:
             self.failed.append(f"{unsent} records still wait after {FLUSH_SECONDS:.0f} s")
@@ -127,29 +127,33 @@ def _place(message: Message) -> tuple[int, int]:
     return partition, offset
 
 
-def all_there(acknowledged: Iterable[Acknowledged], found: Mapping[tuple[int, int], bytes]) -> None:
-    """Fails for a record that is not ``found`` (by partition and offset) as it was written."""
-    bodies = {(partition, body) for (partition, _), body in found.items()}
-    for item in acknowledged:
-        checksum, body = record(item.sequence)
-        assert checksum == item.checksum, item
-        if item.offset is None:
-            assert (item.partition, body) in bodies, item
+def assert_all_read(
+    acknowledged: Iterable[Acknowledged], records: Mapping[tuple[int, int], bytes]
+) -> None:
+    """Fails for an acknowledged record that is not in ``records``, by partition and offset."""
+    bodies = {(partition, body) for (partition, _), body in records.items()}
+    for acknowledgement in acknowledged:
+        checksum, body = record(acknowledgement.sequence)
+        assert checksum == acknowledgement.checksum, acknowledgement
+        if acknowledgement.offset is None:
+            assert (acknowledgement.partition, body) in bodies, acknowledgement
         else:
-            assert found.get((item.partition, item.offset)) == body, item
+            assert records.get((acknowledgement.partition, acknowledgement.offset)) == body, (
+                acknowledgement
+            )
 
 
 def longest_wait(acknowledged: Iterable[Acknowledged]) -> float:
     """The longest time between two acknowledgements, in seconds."""
-    times = sorted(item.when for item in acknowledged)
+    times = sorted(acknowledgement.when for acknowledgement in acknowledged)
     return max(later - earlier for earlier, later in pairwise(times))
 
 
 def longest_wait_of_a_partition(acknowledged: Iterable[Acknowledged]) -> float:
     """The same within each partition, of which the worst counts."""
     by_partition = defaultdict(list)
-    for item in acknowledged:
-        by_partition[item.partition].append(item)
+    for acknowledgement in acknowledged:
+        by_partition[acknowledgement.partition].append(acknowledgement)
     return max(map(longest_wait, by_partition.values()))
 
 
@@ -161,15 +165,17 @@ def read_all(
     consumer = Consumer(settings)
     try:
         assigned = [TopicPartition(topic, number, 0) for number in range(partitions)]
-        total = sum(consumer.get_watermark_offsets(it, READ_SECONDS)[1] for it in assigned)
+        total = sum(
+            consumer.get_watermark_offsets(partition, READ_SECONDS)[1] for partition in assigned
+        )
         consumer.assign(assigned)
-        found: dict[tuple[int, int], bytes] = {}
+        records: dict[tuple[int, int], bytes] = {}
         end = time.monotonic() + READ_SECONDS
-        while len(found) < total:
-            assert time.monotonic() < end, f"{len(found)} of {total} records came back"
+        while len(records) < total:
+            assert time.monotonic() < end, f"{len(records)} of {total} records came back"
             for message in consumer.consume(500, 1.0):
                 assert message.error() is None, message.error()
-                found[_place(message)] = message.value() or b""
-        return found
+                records[_place(message)] = message.value() or b""
+        return records
     finally:
         consumer.close()

@@ -1,7 +1,7 @@
 """Another user of this machine: what that user gets from each port, and which files it reads.
 
-Run as a file by root, it becomes the user `nobody`; run by anybody else it stays who it is, and
-then looks at ports alone. It answers each line of JSON on its input with one on its output.
+Run as a file by root, it becomes the user `nobody`. Run by another user it keeps that user and
+looks at ports alone. It answers each line of JSON on its input with one on its output.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Stranger:
 
     def __init__(self, network: int = 0) -> None:
         """It is in the network namespace of the process ``network``; 0: in that of the test."""
-        there = ("nsenter", "--net", f"--target={network}") if network else ()
+        in_namespace = ("nsenter", "--net", f"--target={network}") if network else ()
         self._process = subprocess.Popen(
-            [*there, sys.executable, "-I", "-S", __file__],
+            [*in_namespace, sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -61,16 +61,16 @@ class Stranger:
 
     def answers(self, ports: Iterable[int], jar: str = "") -> list[tuple[int, str, bytes]]:
         """Port, question and answer, of ports of the loopback; ``jar`` is one of Spark's."""
-        got = self._ask({"ports": list(ports), "jar": jar})
-        return [(port, what, bytes.fromhex(answer)) for port, what, answer in got]
+        answers = self._ask({"ports": list(ports), "jar": jar})
+        return [(port, question, bytes.fromhex(answer)) for port, question, answer in answers]
 
     def readable(self, folder: Path, secrets: Iterable[str] = ()) -> tuple[list[str], list[str]]:
         """The files below ``folder`` that this user can read, and those of them with a secret.
 
         Modes of the folders above do not count: they are others elsewhere.
         """
-        found = self._ask({"folder": str(folder), "secrets": list(secrets)})
-        return found["read"], found["holds"]
+        files = self._ask({"folder": str(folder), "secrets": list(secrets)})
+        return files["read"], files["holds"]
 
     def _ask(self, question: Mapping[str, Any]) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _as_another_user(look: Any, question: dict[str, Any]) -> Any:
-    """The folder is opened by who runs this, all else is done by `nobody`."""
+    """The folder is opened by the user of this process; all else is done as `nobody`."""
     opened = os.open(question["folder"], os.O_PATH) if "folder" in question else None
     if os.getuid() == 0:
         os.setgroups([])
@@ -105,7 +105,7 @@ def _as_another_user(look: Any, question: dict[str, Any]) -> Any:
 
 def _files(question: dict[str, Any], opened: int) -> dict[str, list[str]]:
     secrets = [secret.encode() for secret in question["secrets"]]
-    found: dict[str, list[str]] = {"read": [], "holds": []}
+    files: dict[str, list[str]] = {"read": [], "holds": []}
     with contextlib.suppress(PermissionError):
         for parent, _, names, within in os.fwalk(".", dir_fd=opened):
             for name in names:
@@ -115,10 +115,10 @@ def _files(question: dict[str, Any], opened: int) -> dict[str, list[str]]:
                     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
                     with os.fdopen(os.open(name, flags, dir_fd=within), "rb") as file:
                         content = file.read()
-                    found["read"].append(path)
+                    files["read"].append(path)
                     if any(secret in content for secret in secrets):
-                        found["holds"].append(path)
-    return found
+                        files["holds"].append(path)
+    return files
 
 
 def _ports(question: dict[str, Any], _: None) -> list[tuple[int, str, str]]:
@@ -128,14 +128,14 @@ def _ports(question: dict[str, Any], _: None) -> list[tuple[int, str, str]]:
 
 
 def _answers(port: int, jar: str) -> list[tuple[int, str, str]]:
-    asked = _frame(3, struct.pack(">qi", 1, len(SPARK_RPC)), SPARK_RPC)
-    found = [("http", _said(port, HTTP)), ("py4j", _said(port, PY4J))]
-    spark = [("spark rpc", _said(port, asked))]
+    rpc_question = _frame(3, struct.pack(">qi", 1, len(SPARK_RPC)), SPARK_RPC)
+    answers = [("http", _said(port, HTTP)), ("py4j", _said(port, PY4J))]
+    spark = [("spark rpc", _said(port, rpc_question))]
     spark.append(("spark jar", _said(port, _frame(6, _text(f"/jars/{jar}")))))
-    found += spark
-    if any(got for _, got in spark):
-        found += [("spark block", _block(port, number)) for number in range(BLOCKS)]
-    return [(port, what, got.hex()) for what, got in found]
+    answers += spark
+    if any(content for _, content in spark):
+        answers += [("spark block", _block(port, number)) for number in range(BLOCKS)]
+    return [(port, question, content.hex()) for question, content in answers]
 
 
 def _frame(kind: int, *body: bytes) -> bytes:
@@ -150,36 +150,36 @@ def _text(text: str) -> bytes:
 
 @contextlib.contextmanager
 def _connected(port: int) -> Iterator[socket.socket]:
-    with socket.socket() as made:
-        made.settimeout(SECONDS)
-        made.connect(("127.0.0.1", port))
-        yield made
+    with socket.socket() as new_socket:
+        new_socket.settimeout(SECONDS)
+        new_socket.connect(("127.0.0.1", port))
+        yield new_socket
 
 
 def _said(port: int, question: bytes) -> bytes:
     """What arrives until nothing more does for a moment."""
-    got = b""
-    with contextlib.suppress(OSError), _connected(port) as made:
-        made.sendall(question)
-        made.settimeout(0.3)
-        while len(got) < MOST and (more := made.recv(1 << 16)):
-            got += more
-    return got
+    content = b""
+    with contextlib.suppress(OSError), _connected(port) as connection:
+        connection.sendall(question)
+        connection.settimeout(0.3)
+        while len(content) < MOST and (chunk := connection.recv(1 << 16)):
+            content += chunk
+    return content
 
 
 def _block(port: int, number: int) -> bytes:
     """The content of a broadcast block of Spark's, or the answer in place of it."""
     name = f"broadcast_{number}_piece0"
-    asked = b"\0" + _text("app") + _text("driver") + struct.pack(">i", 1) + _text(name)
-    with contextlib.suppress(OSError, struct.error), _connected(port) as made:
-        received = made.makefile("rb")
+    stream_request = b"\0" + _text("app") + _text("driver") + struct.pack(">i", 1) + _text(name)
+    with contextlib.suppress(OSError, struct.error), _connected(port) as connection:
+        received = connection.makefile("rb")
 
         def exchange(question: bytes) -> bytes:
-            made.sendall(question)
+            connection.sendall(question)
             (length,) = struct.unpack(">q", received.read(8))
             return received.read(min(max(0, length - 8), MOST))
 
-        answer = exchange(_frame(3, struct.pack(">qi", 1, len(asked)), asked))
+        answer = exchange(_frame(3, struct.pack(">qi", 1, len(stream_request)), stream_request))
         if answer[:1] != b"\4":
             return answer
         # kind, request, length, and then the type of the message, its stream, its chunks

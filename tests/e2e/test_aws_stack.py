@@ -80,7 +80,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert stack.volumes() == volumes
 
     newest, said = stack.project.runs("stack", "export"), put_back(stack, older)
-    assert "nothing was touched: the state of this stack is not that of its nodes" in said
+    assert "nothing was touched: the state of this stack does not match its nodes" in said
     assert all(f"{name.removeprefix('test-')} on {id}" in said for name, id in ids(stack).items())
     assert "unchanged" in put_back(stack, newest, fails=False)
     stack.project.destroy()

@@ -34,14 +34,14 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
     stack.project.destroy()
     assert stack.volumes() == {"test-broker-1": kept}
-    advice = f"`volumes: {{1: {kept}}}` and `cluster_id: {own}` take the first over"
+    advice = f"`volumes: {{1: {kept}}}` and `cluster_id: {own}` take to use the first one"
     assert advice in stack.project.runs("preview")
 
     stack.configure(cluster(volumes={1: kept}, **OPEN))
     output = stack.project.fails(command="preview")
-    assert f"{kept} holds data of cluster {own}. A new stack takes it over with" in output
+    assert f"{kept} has data of cluster {own}. A new stack can use it with" in output
     stack.configure(cluster(2, volumes={2: kept}, cluster_id=own, **OPEN))
-    assert f"volumes.2: {kept} holds the data of node 1" in stack.project.fails(command="preview")
+    assert f"volumes.2: {kept} has the data of node 1" in stack.project.fails(command="preview")
     pinned = {1: f"{REGION}b"}
     stack.configure(cluster(volumes={1: kept}, pinned=pinned, cluster_id=own, **OPEN))
     output = stack.project.fails()

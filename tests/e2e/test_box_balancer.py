@@ -25,7 +25,7 @@ from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
 from tests.e2e.box.stack import BoxStack, failures, passed
 from tests.e2e.distant_producer import DistantProducer
-from tests.e2e.steady_producer import all_there, longest_wait
+from tests.e2e.steady_producer import assert_all_read, longest_wait
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1200)]
@@ -93,7 +93,7 @@ class Balanced:
     @property
     def name(self) -> str:
         """The balancer's."""
-        (balancer,) = self.box.held().balancers
+        (balancer,) = self.box.moto_state().balancers
         return balancer.balancer.name
 
     def examine(self, folder: Path) -> Report:
@@ -127,7 +127,9 @@ class Balanced:
 
     def addresses(self) -> dict[int, str]:
         """Of the brokers in the VPC."""
-        found = {machine.name: machine.private for machine in self.box.held().machines.values()}
+        found = {
+            machine.name: machine.private for machine in self.box.moto_state().machines.values()
+        }
         return {id: found[f"test-broker-{id}"] for id in IDS}
 
     def peers(self, id: int) -> set[str]:
@@ -158,7 +160,7 @@ def balanced(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path: Path) -> None:
-    assert not any(machine.elastic for machine in balanced.box.held().machines.values())
+    assert not any(machine.elastic for machine in balanced.box.moto_state().machines.values())
     sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
     report = balanced.stack.validate(tmp_path)
     assert passed(report) == {(*side, id) for side in sides for id in IDS}
@@ -184,13 +186,13 @@ def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
         while not (peers := balanced.peers(1)):
             assert time.monotonic() < end
         client.kill()
-    (forwarding,) = box.held().balancers
+    (forwarding,) = box.moto_state().balancers
     assert peers <= {*forwarding.balancer.private}, "of which one holds the client's connection"
 
 
 def test_crossed_targets_are_named(balanced: Balanced, tmp_path: Path) -> None:
     elb, addresses = balanced.box.server.client("elbv2"), balanced.addresses()
-    (forwarding,) = balanced.box.held().balancers
+    (forwarding,) = balanced.box.moto_state().balancers
     right, wrong = ([{"Id": addresses[id], "Port": PORT}] for id in (2, 3))
     group = forwarding.ports[BASE + 2].arn
     for gone, new in ((right, wrong), (wrong, right)):
@@ -244,8 +246,8 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
     ):
         balanced.stack.up()
     happened = [
-        *((doing.when, doing.what, doing.name) for doing in box.fleet.doings),
-        *((it.when, it.state, it.address) for it in box.balancers.turned),
+        *((change.when, change.action, change.name) for change in box.fleet.power_changes),
+        *((it.when, it.state, it.address) for it in box.balancers.health_changes),
     ]
     names = {address: f"test-broker-{id}" for id, address in addresses.items()}
     assert asked[0] > 0 and asked[1] == [], f"a broker that is away was asked; {happened}"
@@ -257,7 +259,7 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
         away[who] = max(0, away[who] + {"unhealthy": 1, "healthy": -1}.get(what, 0))
         assert what != "off" or not any(away.values()), story
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-    all_there(producer.acknowledged, producer.found)
+    assert_all_read(producer.acknowledged, producer.records)
     record_property(
         MEASURED,
         f"producer through a balancer, three instances replaced: {producer.sent} records "

@@ -12,7 +12,7 @@ from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
 from tests.e2e.box import state
 from tests.e2e.box.balancer_state import Forwarding, address_rules, forwardings
 from tests.e2e.box.balancers import FAILED, HEALTHY, INITIAL, Checked
-from tests.e2e.box.horizons import sky
+from tests.e2e.box.horizons import dns_snapshot
 from tests.e2e.box.state import look
 
 RANGE, ELASTIC = IPv4Network("10.20.0.0/16"), IPv4Network("198.18.0.128/25")
@@ -101,7 +101,7 @@ def test_its_name_and_a_record_lead_to_its_addresses_on_both_sides(
     )
     expected = balancer.private if scheme == "internal" else balancer.outside(ELASTIC)
     assert len(expected) == 2
-    found = sky(moto, RANGE, ELASTIC)
+    found = dns_snapshot(moto, RANGE, ELASTIC)
     for name in (balancer.name, "kafka.example.com"):
         assert found.answer("inside", name) == found.answer("outside", name) == expected
 

@@ -19,7 +19,7 @@ from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.command_stack import HOSTS, CommandStack, command_stack
 from tests.e2e.box.stack import passed
 from tests.e2e.distant_producer import DistantProducer
-from tests.e2e.steady_producer import all_there, longest_wait_of_a_partition
+from tests.e2e.steady_producer import assert_all_read, longest_wait_of_a_partition
 from tests.measured import MEASURED
 from toolchain.paths import ROOT
 
@@ -97,8 +97,8 @@ def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
         assert not {*stack.ids().values()} & {*old_ids.values()}
     assert len(passed(stack.report())) == 6
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-    all_there(producer.acknowledged, producer.found)
-    assert len(producer.found) == producer.sent, "and none was written twice"
+    assert_all_read(producer.acknowledged, producer.records)
+    assert len(producer.records) == producer.sent, "and none was written twice"
     worst = longest_wait_of_a_partition(producer.acknowledged)
     record_property(
         MEASURED,

@@ -20,7 +20,7 @@ from tests.e2e.box.others import (
     PORT,
     PORTS,
     PUBLIC,
-    Others,
+    OtherBrokers,
     name_of,
     others,
 )
@@ -33,12 +33,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def given(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Others]:
+) -> Iterator[OtherBrokers]:
     with others(box, kafka_image, tmp_path_factory.mktemp("others")) as made:
         yield made
 
 
-def test_the_matrix_passes_from_every_vantage(given: Others) -> None:
+def test_the_matrix_passes_from_every_vantage(given: OtherBrokers) -> None:
     for vantage, listener in (("vpc", INTERNAL), ("outside", EXTERNAL)):
         report = given.asked("validate", vantage, "--vantage", vantage, *RECORDS)
         assert passed(report) == {(vantage, listener, id) for id in IDS}
@@ -62,13 +62,13 @@ def test_the_matrix_passes_from_every_vantage(given: Others) -> None:
     ],
 )
 def test_addresses_that_cannot_work_are_refused_in_the_preview(
-    given: Others, changes: dict[str, Any], said: tuple[str, ...]
+    given: OtherBrokers, changes: dict[str, Any], said: tuple[str, ...]
 ) -> None:
     output = given.refused(**changes)
     assert all(it in output for it in said), output
 
 
-def test_a_port_that_leads_to_another_broker_or_to_none_is_named(given: Others) -> None:
+def test_a_port_that_leads_to_another_broker_or_to_none_is_named(given: OtherBrokers) -> None:
     with given.mapped(b2=3):
         assert given.failures("outside") == {2: (Stage.METADATA, "misrouted")}
     with given.mapped(b1=0):
@@ -76,7 +76,7 @@ def test_a_port_that_leads_to_another_broker_or_to_none_is_named(given: Others) 
     assert given.failures("outside") == {}
 
 
-def test_a_record_that_leads_to_another_broker_is_named(given: Others) -> None:
+def test_a_record_that_leads_to_another_broker_is_named(given: OtherBrokers) -> None:
     for address, expected in (
         (given.addresses[3], {2: (Stage.METADATA, "misrouted")}),
         (given.addresses[2], {}),
@@ -86,7 +86,7 @@ def test_a_record_that_leads_to_another_broker_is_named(given: Others) -> None:
         assert given.failures("vpc") == expected
 
 
-def test_brokers_that_have_not_taken_over_a_new_address_are_named(given: Others) -> None:
+def test_brokers_that_have_not_taken_over_a_new_address_are_named(given: OtherBrokers) -> None:
     """The program says another port, and broker 2 was not restarted with it."""
     given.configure(given.inputs(b2=f"kafka.{PUBLIC}:30503"))
     given.project.up()

@@ -12,7 +12,7 @@ from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
 from tests.doubles.aws.server import Moto
 from tests.doubles.dns_server import NO_RECORD
 from tests.e2e.box.firewall import packet_rules
-from tests.e2e.box.horizons import Sky, Zone, sky
+from tests.e2e.box.horizons import DnsSnapshot, Zone, dns_snapshot
 from tests.e2e.box.state import look, user_data
 
 RANGE = IPv4Network("10.20.0.0/16")
@@ -61,7 +61,7 @@ def vpc(server: MotoInProcess) -> str:
 
 
 def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: str) -> None:
-    found = sky(server, RANGE, ELASTIC)
+    found = dns_snapshot(server, RANGE, ELASTIC)
     assert found.answer("inside", IP_NAME) == (PRIVATE,)
     assert found.answer("inside", EC2_NAME) == (PRIVATE,)
     assert found.answer("outside", IP_NAME) is None
@@ -75,7 +75,7 @@ def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: s
 def test_names_need_the_attributes_of_the_vpc(server: Moto, vpc: str, attribute: str) -> None:
     off: dict[str, Any] = {attribute: {"Value": False}}
     server.client("ec2").modify_vpc_attribute(VpcId=vpc, **off)
-    found = sky(server, RANGE, ELASTIC)
+    found = dns_snapshot(server, RANGE, ELASTIC)
     assert found.answer("inside", EC2_NAME) is found.answer("outside", EC2_NAME) is None
     known = None if attribute == "EnableDnsSupport" else (PRIVATE,)
     assert found.answer("inside", IP_NAME) == known
@@ -99,7 +99,7 @@ def test_zones_are_read_as_they_are_associated(server: Moto, vpc: str) -> None:
     zone("kafka.example.com", PUBLIC)
     zone("kafka.example.com", PRIVATE, **private, **here)
     zone("elsewhere.example.com", PRIVATE, **private, **there)
-    found = sky(server, RANGE, ELASTIC)
+    found = dns_snapshot(server, RANGE, ELASTIC)
     assert found.answer("inside", "b.kafka.example.com") == (PRIVATE,)
     assert found.answer("outside", "b.kafka.example.com") == (PUBLIC,)
     assert found.answer("inside", "b.elsewhere.example.com") is None
@@ -112,7 +112,7 @@ def test_the_most_specific_zone_answers_and_a_private_one_hides_public_ones() ->
         Zone("example.com", private=True, records={"y.example.com": ("10.20.0.1",)}),
         Zone("example.com", private=False, records={"x.a.example.com": ("198.18.0.2",)}),
     )
-    found = Sky({"inside": {}, "outside": {}}, zones)
+    found = DnsSnapshot({"inside": {}, "outside": {}}, zones)
     assert found.answer("outside", "x.a.example.com") == ("198.18.0.1",)
     assert found.answer("outside", "y.example.com") is None
     assert found.answer("inside", "x.a.example.com") is None

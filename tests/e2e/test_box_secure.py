@@ -47,7 +47,7 @@ def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_every_broker_is_proved_from_both_sides_as_the_validator(
     secured: SecuredBox, tmp_path: Path
 ) -> None:
-    running = {machine.name: machine for machine in secured.box.held().machines.values()}
+    running = {machine.name: machine for machine in secured.box.moto_state().machines.values()}
     assert sorted(running) == list(NODES.values())
     file = secured.folder / STATE / "report.json"
     report = read_report(file.read_bytes(), str(file))
@@ -63,13 +63,15 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert security_of(report) == {(EXTERNAL, "SASL_SSL"), (INTERNAL, "SSL")}
 
     assert "unchanged" in secured.stack.up("--expect-no-changes")
-    assert {machine.name: machine for machine in secured.box.held().machines.values()} == running
+    assert {
+        machine.name: machine for machine in secured.box.moto_state().machines.values()
+    } == running
 
 
 def test_only_who_is_meant_comes_in(secured: SecuredBox) -> None:
     """Names mean on each side what they should, and the groups let in whom they name."""
     box, names = secured.box, secured.stack.project.outputs()["names"]["2"]
-    machines = {machine.name: machine for machine in box.held().machines.values()}
+    machines = {machine.name: machine for machine in box.moto_state().machines.values()}
     broker, controller = machines[BROKERS[2]], machines[NODES[10001]]
     with box.place("inside") as inside, box.place("outside", box.stranger) as stranger:
         outside = secured.laptop
@@ -113,9 +115,9 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
     shown = {
         "state": project.runs("stack", "export", "--show-secrets"),
         "preview": project.runs("preview", "--diff", "--show-secrets"),
-        "processes": "\n".join(secured.said),
+        "processes": "\n".join(secured.process_texts),
     }
-    for machine in box.held().machines.values():
+    for machine in box.moto_state().machines.values():
         broker = box.instance(machine.name)
         shown |= {
             f"{machine.name}: user data": user_data(box.server, machine.id).decode(),
@@ -193,12 +195,12 @@ def test_nothing_is_left_when_it_is_destroyed(secured: SecuredBox) -> None:
     """The last one."""
     box = secured.box
     assert "unchanged" in secured.stack.up("--expect-no-changes")
-    volumes = [id for machine in box.held().machines.values() for id in machine.volumes]
+    volumes = [id for machine in box.moto_state().machines.values() for id in machine.volumes]
     disks = [str(box.fleet.disk(id).device) for id in volumes]
     assert len(disks) == len(NODES) and all(device in loop_devices() for device in disks)
     secured.stack.destroy()
     box.settle()
     assert box.server.holdings() == secured.before
-    assert box.fleet.left == []
+    assert box.fleet.remaining == []
     assert not any(device in loop_devices() for device in disks)
     assert json.loads(secured.stack.project.runs("stack", "export"))["deployment"] is not None

@@ -111,7 +111,7 @@ class Story:
     @property
     def internal(self) -> str:
         """The name that EC2 gave the instance."""
-        (machine,) = self.box.held().machines.values()
+        (machine,) = self.box.moto_state().machines.values()
         return f"ip-{machine.private.replace('.', '-')}.us-west-2.compute.internal"
 
     def await_broker(self, place: Place, bootstrap: str) -> list[str]:
@@ -186,4 +186,4 @@ def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Pa
     name = "(the private name of instance broker: not known yet)"
     sent = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"
     assert sent in output
-    assert not box.held().machines
+    assert not box.moto_state().machines

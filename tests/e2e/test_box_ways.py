@@ -46,7 +46,7 @@ from tests.e2e.box.ways import (
     made_ways,
 )
 from tests.e2e.distant_producer import DistantProducer
-from tests.e2e.steady_producer import all_there
+from tests.e2e.steady_producer import assert_all_read
 from tests.e2e.tunnels import Laptop, java_reads, java_writes, kafkajs
 
 pytestmark = [
@@ -270,17 +270,17 @@ def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
     with DistantProducer(through, listed, topic) as producer:
         assert doctored(ways, laptop) == set()
         words = [it for key, value in client.items() for it in ("-X", f"{key}={value}")]
-        assert "3 brokers" in laptop.ran(through("kcat", "-L", "-b", bootstrap, *words))
+        assert "3 brokers" in laptop.output_of(through("kcat", "-L", "-b", bootstrap, *words))
         given = (f"bootstrap.servers={bootstrap}", "acks=all", "--producer.config", str(file))
-        assert "3000 records sent" in laptop.ran(through(*java_writes(topic, 3000, given)))
+        assert "3000 records sent" in laptop.output_of(through(*java_writes(topic, 3000, given)))
         words = ["--consumer.config", str(file), "--group", f"{topic}-java"]
-        read = laptop.ran(through(*java_reads(topic, 3000, bootstrap, *words)))
+        read = laptop.output_of(through(*java_reads(topic, 3000, bootstrap, *words)))
         assert len(read.splitlines()) == 3000
         pem = Path(client["ssl.certificate.location"]).read_text()
         identity = {"ca": [client["ssl.ca.pem"]], "cert": pem, "key": pem}
         settings = json.dumps({"brokers": bootstrap.split(","), "ssl": identity})
         script = str(kafkajs(tmp_path))
-        assert "read 300" in laptop.ran(through("node", script, settings, topic))
+        assert "read 300" in laptop.output_of(through("node", script, settings, topic))
 
         broker = ways.box.instances()["test-broker-2"]
         broker.run("systemctl", "kill", "--signal=KILL", "kafka")
@@ -289,13 +289,13 @@ def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
             assert time.monotonic() < end, "broker 2 is not back"
     assert broker.show("kafka", "NRestarts") == "1"
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-    all_there(producer.acknowledged, producer.found)
+    assert_all_read(producer.acknowledged, producer.records)
 
 
 def doctored(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]:
     """The brokers that do not pass from the laptop, by the doctor in a tunnel."""
-    stands = functools.partial(laptop.tunnelled, INTERNAL, via=via)
-    report = ways.reported("doctor", stands, "--contract", str(laptop.contract))
+    wrap = functools.partial(laptop.tunnelled, INTERNAL, via=via)
+    report = ways.reported("doctor", wrap, "--contract", str(laptop.contract))
     assert {cell.broker for cell in report.cells} == {*IDS}
     return {cell.broker for cell in report.cells if cell.verdict is not Verdict.PASS}
 
@@ -308,8 +308,8 @@ def test_a_session_of_ssm_is_a_hop_too(ways: Ways, tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     laptop = ways.laptop_with_ssh()
     path = f"PATH={tmp_path}:{ways.bastion.path}:{os.environ['PATH']}"
-    stands = functools.partial(ways.laptop.command, "env", path)
-    assert doctored(ways, replace(laptop, stands=stands), "ssm:i-0123456789abcdef0") == set()
+    wrap = functools.partial(ways.laptop.command, "env", path)
+    assert doctored(ways, replace(laptop, wrap=wrap), "ssm:i-0123456789abcdef0") == set()
 
 
 def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:

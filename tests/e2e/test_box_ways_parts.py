@@ -11,7 +11,7 @@ import pytest
 
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
 from tests.e2e.box.endpoints import endpoints
-from tests.e2e.box.horizons import sky
+from tests.e2e.box.horizons import dns_snapshot
 from tests.e2e.box.other_vpc import peered_routes
 from tests.e2e.box.state import look
 
@@ -97,8 +97,8 @@ def test_an_alias_in_a_private_zone_leads_to_the_endpoint_in_its_own_vpc_alone(
     changes = [{"Action": "CREATE", "ResourceRecordSet": record}]
     route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
     (endpoint,) = endpoints(moto, other, look(moto))
-    assert sky(moto, PARTNER, ELASTIC).answer("inside", "kafka.test") == endpoint.addresses
-    assert sky(moto, BROKERS, ELASTIC).answer("inside", "kafka.test") is None
+    assert dns_snapshot(moto, PARTNER, ELASTIC).answer("inside", "kafka.test") == endpoint.addresses
+    assert dns_snapshot(moto, BROKERS, ELASTIC).answer("inside", "kafka.test") is None
 
 
 def test_a_wildcard_answers_for_names_without_a_record(moto: MotoInProcess) -> None:
@@ -109,7 +109,7 @@ def test_a_wildcard_answers_for_names_without_a_record(moto: MotoInProcess) -> N
         record = {"Name": name, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": value}]}
         changes = [{"Action": "CREATE", "ResourceRecordSet": record}]
         route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
-    found = sky(moto, BROKERS, ELASTIC)
+    found = dns_snapshot(moto, BROKERS, ELASTIC)
     assert found.answer("outside", "broker-1.k.x.test") == ("198.18.0.1",)
     assert found.answer("outside", "own.k.x.test") == ("198.18.0.2",)
     assert found.answer("outside", "broker-1.x.test") is None

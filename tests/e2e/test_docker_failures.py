@@ -205,10 +205,10 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
 DISTURBANCES = {
     "kill": ("ended with status 137", "its log"),
     "rm --force": (
-        "is gone; it was removed by hand, its volume is still there",
+        "was removed by hand; its volume still exists",
         "`pulumi up --refresh`",
     ),
-    "network disconnect": ("was taken off its network", "run the same command again"),
+    "network disconnect": ("was disconnected from its network", "run the same command again"),
 }
 
 
@@ -255,7 +255,7 @@ def test_a_full_disk(lone: Lone) -> None:
         output = lone.stack.refused("--skip-preview")
         assert f"container {lone.name} on Docker host local" in output
         assert "restarts in a loop" in output, output
-        assert "the disk that its data is on seems to be full; make room there" in output, output
+        assert "the disk of its data seems to be full; free space there" in output, output
     lone.recover()
 
 
@@ -313,7 +313,10 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
         lone.stack.cluster["extra"] = FEW_PARTITIONS
     at = output.index(f"container {lone.name} on Docker host local: ")
     assert "org.example.Absent" in output[at:].splitlines()[0], output
-    assert "it was made again as it was and serves; the nodes after it did not change" in output
+    assert (
+        "it was made again with its former settings and serves; the nodes after it did not change"
+        in output
+    )
     assert lone.running not in ("", before), "as it was, and another container"
     failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
     assert not failed["State"]["Running"]
@@ -345,7 +348,10 @@ def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
     assert lone.running == before, "also by plain `pulumi up --refresh`"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     output = lone.recover()
-    assert f"container {lone.name} on Docker host local is off its network {network}" in output
+    assert (
+        f"container {lone.name} on Docker host local is not connected to its network {network}"
+        in output
+    )
     assert lone.running == before
 
 
@@ -359,7 +365,7 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
         time.sleep(0.2)
     repaired = lone.stack.repair()
     output = lone.stack.refused("--skip-preview", "--refresh")
-    assert "is started again and again by its engine, and ended with status 1" in repaired
+    assert "is restarted in a loop by its engine, and ended with status 1" in repaired
     assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
     assert "restarts in a loop" in output and "cluster.id" in output, output
     assert lone.stack.inspect(1)["Id"] == state["Id"] == before

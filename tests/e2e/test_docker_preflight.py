@@ -57,7 +57,7 @@ def test_an_image_says_which_settings_its_kafka_refuses(
 def test_an_image_without_kafka_says_nothing_about_settings(
     client: docker.DockerClient, client_image: str
 ) -> None:
-    with pytest.raises(CommandFailed, match="it has no jars where images of Kafka have them"):
+    with pytest.raises(CommandFailed, match="it has no jars in the folders of Kafka images"):
         preflight.refusals(client, client_image, properties())
 
 

@@ -25,7 +25,7 @@ from tests.e2e.ports import consecutive_ports
 from tests.e2e.steady_producer import (
     REPLICAS,
     SteadyProducer,
-    all_there,
+    assert_all_read,
     led_by_every_broker,
     longest_wait,
     longest_wait_of_a_partition,
@@ -248,7 +248,9 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     steady = stack.containers()
     with client_in_a_container(stack, kafka_image, "INTERNAL", 2):
         refused = " ".join(stack.refused().split())
-        assert "listener INTERNAL would go, and has 1 connection of clients: 1 from" in refused
+        assert (
+            "listener INTERNAL would be removed, and has 1 connection of clients: 1 from" in refused
+        )
     assert stack.containers() == steady
     with until_replaced(stack, 1) as child:
         below = psutil.Process(child.pid).children(recursive=True)
@@ -260,7 +262,7 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     for listener, producer in traffic.producers.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
         found = read_all(bootstrap(stack, listener), traffic.topics[listener], len(REPLICAS))
-        all_there(producer.acknowledged, found)
+        assert_all_read(producer.acknowledged, found)
         assert len(found) == producer.sent, "and none was written twice"
         seconds = longest_wait(producer.acknowledged)
         worst = longest_wait_of_a_partition(producer.acknowledged)

@@ -61,9 +61,10 @@ def stack(
         config = resolving_with(beyond)
         with docker_deployment(folder, docker_engine, cluster, config) as made:
             secured, known = Secured(made), set[str]()
+            texts = secured.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
-                watched(secured.said, lambda: secured.said.update(reported(client, known)), 0.2),
+                watched(texts, lambda: texts.update(reported(client, known)), 0.2),
                 attacked(made.folder, secured.secrets_by_now, list) as secured.attack,
             ):
                 made.up()
@@ -213,7 +214,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
     exported = deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = deployment.pulumi("preview", "--diff", "--show-secrets").stdout
-    shown = [exported, preview, described(deployment), *stack.said]
+    shown = [exported, preview, described(deployment), *stack.process_texts]
     assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
     own = {f".earshot/stacks/{deployment.stack}/kafka/security/{name}" for name in secrets}
     own.add(f".earshot/stacks/{deployment.stack}/kafka/security/validator.properties")
@@ -361,7 +362,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     hand_over(certs, hosts, signs=False)
     deployment.cluster["gate"] = "off"
     output = deployment.refused()
-    assert "it was made again as it was and serves" in output, output
+    assert "it was made again with its former settings and serves" in output, output
     del deployment.cluster["gate"]
     deployment.engine.run("restart", "--time", "10", deployment.names[2])
     hand_over(certs, hosts)

@@ -189,8 +189,8 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
             output = stack.refused(command=command)
-            assert f"data of cluster {kept}, which a stack called {stack.stack} has made" in output
-            assert f"To take it over, write `cluster_id: {kept}` into the stack's file" in output
+            assert f"data of cluster {kept}, of a stack {stack.stack} has made" in output
+            assert f"To use this data, write `cluster_id: {kept}` into the stack's file" in output
         assert stack.containers() == {}
         stack.cluster["cluster_id"] = kept
         stack.up()

@@ -173,7 +173,7 @@ def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str)
     old_pids = stack.pids()
     stack.attributes.write_bytes(b"")  # as where the kill comes while they are written
     again = stack.run("up")
-    assert "Clearing the lock of pulumi process" in again and "has cut short" in again
+    assert "Removing the lock of pulumi process" in again and "has truncated" in again
     assert "PASS" in again
     assert old_pids <= stack.pids()
 

@@ -141,7 +141,9 @@ def test_a_listener_that_clients_use_stays_until_they_have_moved(
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
     own = re.escape(f"127.0.0.1 (pid {os.getpid()},")
-    found = re.compile(rf"WHOLE would go, and has \d+ connections of clients: \d+ from {own}")
+    found = re.compile(
+        rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own}"
+    )
     with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as stays:
         wait_for_records(stays)
         for command in ("preview", "up"):

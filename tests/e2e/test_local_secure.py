@@ -108,7 +108,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
         )
         made.environment["SPARK_CONF_DIR"] = str(reported.parent)
         with (
-            watched(secured.said),
+            watched(secured.process_texts),
             attacked(
                 made.folder, secured.secrets_by_now, lambda: made.pids().values()
             ) as secured.attack,
@@ -188,7 +188,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
     exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
-    shown = [exported, preview, *stack.said]
+    shown = [exported, preview, *stack.process_texts]
     assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
     events = "".join(path.read_text() for path in (folder / "spark" / "events").iterdir())
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
@@ -649,7 +649,7 @@ def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None])
     deployment.cluster["gate"] = "off"
     output = deployment.refused()
     del deployment.cluster["gate"]
-    assert "it was started again as it was and serves" in output, output
+    assert "it was started again with its former settings and serves" in output, output
     assert {it for it, pid in deployment.pids().items() if old_pids[it] != pid} == {1}
     assert {it: stack.settings(it) for it in (1, 2)} == hosts, "each by the names of its own files"
     again = psutil.Process(old_pids[2])
@@ -763,7 +763,7 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         assert "User:ANONYMOUS" in secured.settings(1)["super.users"].split(";")
         made.stop_all()
         output = made.refused()
-        assert "found PLAINTEXT with `security` and no node that runs" in " ".join(output.split())
+        assert "found PLAINTEXT with `security` and no running node" in " ".join(output.split())
         assert made.pids() == {}
         del cluster["controllers"]["protocol"]
         with aws_of(made, tmp_path) as aws:

@@ -395,7 +395,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     stack.cluster["extra"] = EXTRA
     assert "node 1 did not come up: IllegalArgumentException: " in output, output
     assert "but got bob" in output, output
-    assert "it was started again as it was and serves" in output
+    assert "it was started again with its former settings and serves" in output
     new_pids = stack.pids()
     assert new_pids[1] != old_pids[1]
     assert (new_pids[2], new_pids[3]) == (old_pids[2], old_pids[3])

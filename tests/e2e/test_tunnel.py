@@ -28,11 +28,11 @@ from tests.e2e.ssh_host import ssh_host
 from tests.e2e.steady_producer import (
     REPLICAS,
     SteadyProducer,
-    all_there,
+    assert_all_read,
     led_by_every_broker,
     read_all,
 )
-from tests.e2e.tunnels import Laptop, java, java_reads, java_writes, kafkajs, ran
+from tests.e2e.tunnels import Laptop, java, java_reads, java_writes, kafkajs, output_of
 from tests.skips import lacking
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -169,8 +169,8 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert len(read_back(bootstrap, "records", 3000)) == 3000
 
         listed = [f"bootstrap.servers={bootstrap}", "acks=all"]
-        assert "3000 records sent" in ran(java_writes("records", 3000, listed))
-        assert len(ran(java_reads("records", 6000, bootstrap)).splitlines()) == 6000
+        assert "3000 records sent" in output_of(java_writes("records", 3000, listed))
+        assert len(output_of(java_reads("records", 6000, bootstrap)).splitlines()) == 6000
 
 
 def test_one_address_is_enough_without_a_contract(private: Private) -> None:
@@ -195,14 +195,14 @@ def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -
     with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))):
         made_topic(f"127.0.0.1:{port}", "node")
         settings = json.dumps({"brokers": [f"127.0.0.1:{port}"]})
-        assert "read 300" in ran(["node", str(script), settings, "node"])
+        assert "read 300" in output_of(["node", str(script), settings, "node"])
 
 
 def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> None:
     trusted = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
     for id in IDS:
         command = ["kcat", "-L", "-b", secure(private, id), *trusted, "-m", "10"]
-        output = private.laptop.ran(private.laptop.tunnelled("SECURE", *command))
+        output = private.laptop.output_of(private.laptop.tunnelled("SECURE", *command))
         assert "3 brokers" in output and secure(private, 1) in output
     with private.laptop.tunnel(*options(private, "SECURE")) as printed:
         hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
@@ -214,14 +214,14 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
         )
         tool = "org.apache.kafka.tools.BrokerApiVersionsCommand"
         given = ["--bootstrap-server", secure(private, 2), "--command-config", str(properties)]
-        said = ran(java(tool, *given, hosts=hosts))
+        said = output_of(java(tool, *given, hosts=hosts))
         assert len(re.findall(r"^kafka-\d\.private\.test:\d+ \(id: \d", said, re.M)) == 3
 
 
 @pytest.mark.combination
 def test_two_commands_have_tunnels_at_the_same_time(private: Private) -> None:
     inner = private.laptop.tunnelled("SECURE", "true")
-    assert private.laptop.ran(private.laptop.tunnelled("SECURE", *inner)) == ""
+    assert private.laptop.output_of(private.laptop.tunnelled("SECURE", *inner)) == ""
 
 
 def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
@@ -238,7 +238,7 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
                 assert time.monotonic() < end
                 time.sleep(0.1)
         assert producer.failed == []
-        all_there(producer.acknowledged, read_all(servers, "steady", len(REPLICAS)))
+        assert_all_read(producer.acknowledged, read_all(servers, "steady", len(REPLICAS)))
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class Box:
     def report(self, machine: Instance, *states: NodeState, node: int = 1) -> NodeReport:
         """The next report of ``node`` with one of ``states``."""
         return self.depot.await_report(
-            node, *states, seconds=READY_SECONDS, alive=lambda: machine.journal()[-5000:]
+            node, *states, seconds=READY_SECONDS, describe=lambda: machine.journal()[-5000:]
         )
 
     def kcat(self, *arguments: str, stdin: str = "") -> str:

@@ -19,29 +19,31 @@ def offered(host: str, port: int, client: Path) -> dict[str, list[str]]:
 
     ``client`` is a PEM file with key and certificate, shown where the listener asks for one.
     """
-    found = {}
+    ciphers_by_version = {}
     for version in _VERSIONS:
         ciphers = _ciphers(host, port, client, version)
         if ciphers:
-            found[version.name.replace("_", ".")] = ciphers
-    return found
+            ciphers_by_version[version.name.replace("_", ".")] = ciphers
+    return ciphers_by_version
 
 
 def _ciphers(host: str, port: int, client: Path, version: ssl.TLSVersion) -> list[str]:
     if version is ssl.TLSVersion.TLSv1_3:  # Python cannot choose among its ciphers
         chosen = _chosen(host, port, _context(client, version))
         return [chosen] if chosen else []
-    found: list[str] = []
+    known_ciphers: list[str] = []
     while True:
         # without those that are known, until none is left that both have
-        names = ":".join(["ALL", "COMPLEMENTOFALL", *(f"!{name}" for name in found), "@SECLEVEL=0"])
+        names = ":".join(
+            ["ALL", "COMPLEMENTOFALL", *(f"!{name}" for name in known_ciphers), "@SECLEVEL=0"]
+        )
         try:
             chosen = _chosen(host, port, _context(client, version, names))
         except ssl.SSLError:  # nothing is left to ask for
-            return found
+            return known_ciphers
         if not chosen:
-            return found
-        found.append(chosen)
+            return known_ciphers
+        known_ciphers.append(chosen)
 
 
 def _context(client: Path, version: ssl.TLSVersion, ciphers: str = "") -> ssl.SSLContext:

@@ -52,9 +52,9 @@ class TransactionalProducer(Background):
                 self._commit()
                 self.committed += records
             except KafkaException as reason:
-                found = reason.args[0]
-                if not found.txn_requires_abort():
-                    self.failed.append(f"transaction {number}: {found.str()}")
+                error = reason.args[0]
+                if not error.txn_requires_abort():
+                    self.failed.append(f"transaction {number}: {error.str()}")
                     return
                 self._producer.abort_transaction(PATIENCE)
 

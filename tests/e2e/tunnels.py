@@ -46,18 +46,18 @@ work().then(() => process.exit(0), (fault) => { console.error(fault); process.ex
 """
 
 
-def _here(*command: str) -> Sequence[str]:
+def _unwrapped(*command: str) -> Sequence[str]:
     return command
 
 
 @dataclass(frozen=True)
 class Laptop:
-    """A machine with a contract, and an ssh that knows `bastion`; ``stands`` makes of a command one
+    """A machine with a contract, and an ssh that knows `bastion`; ``wrap`` makes of a command one
     that runs there."""
 
     contract: Path
     environment: Mapping[str, str]
-    stands: Callable[..., Sequence[str]] = _here
+    wrap: Callable[..., Sequence[str]] = _unwrapped
 
     def tunnelled(self, listener: str, *command: str, via: str = "ssh://bastion") -> Sequence[str]:
         """``command`` of that machine in a tunnel to ``listener``."""
@@ -65,10 +65,10 @@ class Laptop:
         return self.earshot("tunnel", *words, "--", *command)
 
     def earshot(self, *words: str) -> Sequence[str]:
-        return self.stands(sys.executable, "-m", "earshot", *words)
+        return self.wrap(sys.executable, "-m", "earshot", *words)
 
-    def ran(self, command: Sequence[str]) -> str:
-        return ran(command, self.environment)
+    def output_of(self, command: Sequence[str]) -> str:
+        return output_of(command, self.environment)
 
     @contextlib.contextmanager
     def tunnel(self, *options: str, via: str = "ssh://bastion") -> Iterator[str]:
@@ -90,24 +90,24 @@ class Laptop:
                 below = psutil.Process(process.pid).children(recursive=True)
                 process.terminate()
                 began = time.monotonic()
-                _, said = process.communicate(timeout=END_SECONDS)
-                assert process.returncode == 0 and time.monotonic() - began < 3, said
+                _, errors = process.communicate(timeout=END_SECONDS)
+                assert process.returncode == 0 and time.monotonic() - began < 3, errors
                 assert not psutil.wait_procs(below, 3)[1]
 
 
-def ran(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(
+def output_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    completed = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=COMMAND_SECONDS
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def java(*arguments: str, hosts: str = "") -> list[str]:
     """The command of one of Kafka's tools, with a file of hosts of its own where one is named."""
     jars = ":".join(map(str, kafka_jars()))
-    named = [f"-Djdk.net.hosts.file={hosts}"] if hosts else []
-    return [str(find_java().executable), "-Xmx128m", *named, "-cp", jars, *arguments]
+    hosts_option = [f"-Djdk.net.hosts.file={hosts}"] if hosts else []
+    return [str(find_java().executable), "-Xmx128m", *hosts_option, "-cp", jars, *arguments]
 
 
 def java_writes(topic: str, count: int, properties: Sequence[str]) -> list[str]:
@@ -126,7 +126,7 @@ def java_reads(topic: str, count: int, bootstrap: str, *words: str) -> list[str]
 
 def kafkajs(folder: Path) -> Path:
     """The script KAFKAJS in ``folder``, with its library."""
-    ran(
+    output_of(
         ["npm", "install", "--prefer-offline", "--prefix", str(folder), "--silent", "kafkajs@2.2.4"]
     )
     script = folder / "all.js"

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+import earshot
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "lint-ci.md").read_text()
 LINT_PAGE = (ROOT / "docs" / "lint.md").read_text()
@@ -95,6 +97,28 @@ def test_the_lint_job_of_the_workflow(text: str, code: int, tmp_path: Path) -> N
     assert shell(lint["Lint"], tmp_path).returncode == code
     assert shell(lint["Summary"], tmp_path).returncode == 0
     assert ("KL015" in (tmp_path / "summary.md").read_text()) == bool(code)
+
+
+@pytest.mark.parametrize(("domain", "code"), [("example.com", 0), ("example.org", 1)])
+def test_the_check_of_an_organisation(domain: str, code: int, tmp_path: Path) -> None:
+    section = PAGE.partition("## A check of your own")[2]
+    (tmp_path / "check_listeners.py").write_text(
+        section.partition("```python\n")[2].partition("```")[0]
+    )
+    cluster = {
+        "placement": "docker",
+        "hosts": [{"external": f"kafka.{domain}"}],
+        "listeners": [
+            {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+            {"name": "EXTERNAL", "port": 9092, "scopes": ["external"]},
+        ],
+    }
+    contract = earshot.Contract.of(earshot.plan(cluster), "prod", "docker")
+    (tmp_path / "contract.json").write_text(contract.to_json())
+    command = section.partition("```sh\n")[2].partition("```")[0].partition("| ")[2]
+    check = shell(f"cat contract.json | {command}", tmp_path)
+    assert check.returncode == code
+    assert check.stderr.count("is not below example.com") == code * len(contract.brokers)
 
 
 def test_the_page_says_which_steps_of_the_workflow_no_test_runs() -> None:

@@ -74,6 +74,11 @@ def test_what_a_policy_refuses(key: str, value: object, message: str) -> None:
         ResolverPolicy.model_validate({key: value})
 
 
+def test_a_refused_waived_name_is_reported_with_its_key_once() -> None:
+    with pytest.raises(ValueError, match=r"^waived: host 'ka_fka': "):
+        read_policy({"waived": {"ka_fka": "why"}})
+
+
 def test_waivers_have_no_case() -> None:
     policy = read_policy({"waived": {"Kafka.Example.COM": " partner's DNS "}})
     assert policy.waiver("kafka.example.com") == policy.waiver("KAFKA.example.com")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from earshot_policies.containers import CONTAINER_TYPE
-from earshot_policies.evaluation import part, plain
+from earshot_policies.evaluation import plain, property_of
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.judge import PREVIEW_UNKNOWN
 from pulumi_policy.proxy import unknown_checking_proxy
@@ -40,7 +40,7 @@ def test_maps_and_lists_are_plain_and_what_is_not_known_is_said(unknown: Any) ->
 
 def test_what_is_not_known_is_a_host_that_is_still_to_be_made_unless_said_otherwise() -> None:
     assert PREVIEW_UNKNOWN == {"what": "a value of a resource that is still to be made"}
-    assert plain(PROPS)["unknown"] == part(PROPS, "unknown") == PREVIEW_UNKNOWN
+    assert plain(PROPS)["unknown"] == property_of(PROPS, "unknown") == PREVIEW_UNKNOWN
 
 
 def test_plain_values_and_missing_parts() -> None:
@@ -53,7 +53,7 @@ def test_plain_values_and_missing_parts() -> None:
         "unknown": None,
         "map": {"d": {"e": None}, "f": []},
     }
-    assert {key: part(PROPS, key, None) for key in parts} == parts
+    assert {key: property_of(PROPS, key, None) for key in parts} == parts
 
 
 def test_a_configuration_is_read_as_a_policy() -> None:

@@ -110,5 +110,5 @@ def test_a_cause_is_told_once_and_its_other_places_at_the_end(
     pack.places.clear()
     end = pack.analyze_stack([])
     ((urn, text),) = [item for item in end["repeated"] if "[KL002]" in item[1]]
-    assert urn.endswith("::one") and "the same shows elsewhere" in text
+    assert urn.endswith("::one") and "other resources have the same cause" in text
     assert any("::two" in place for place in pack.places)

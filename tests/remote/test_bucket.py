@@ -56,8 +56,8 @@ def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AWS_PROFILE" in caught.value.remedy
 
 
-def test_a_profile_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "nobody's")
+def test_a_missing_profile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
     with pytest.raises(EarshotError, match="profile"):
         fetch(LATEST)
 

@@ -141,7 +141,7 @@ def test_python_without_ensurepip(machine: Machine, monkeypatch: pytest.MonkeyPa
 def test_a_path_that_cannot_stand_in_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_environment, "VENV", Path("/a:b/.venv"))
     assert str(raised(EarshotError, ensure)) == (
-        "project folder /a:b: has a : in its path, at which PATH is taken apart\n"
+        "project folder /a:b: has a : in its path, which separates the folders of PATH\n"
         "  fix: move the project to another path"
     )
 
@@ -151,7 +151,9 @@ def test_a_path_with_which_no_command_starts_is_refused(
     letter: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(python_environment, "VENV", Path(f"/a{letter}b/.venv"))
-    with pytest.raises(EarshotError, match="pip and setuptools make no commands") as caught:
+    with pytest.raises(
+        EarshotError, match="pip and setuptools make commands that do not start"
+    ) as caught:
         ensure()
     assert str(caught.value).count("\n") == 1  # that of the fix
     assert not machine.commands

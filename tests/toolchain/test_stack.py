@@ -167,7 +167,7 @@ def test_up_ends_where_a_step_changes_nothing(
 ) -> None:
     updates(monkeypatch, [["step 2 of 2: b"], ["step 2 of 2: b"]], [0, 0])
     assert str(raised(EarshotError, Stack("local").up)) == (
-        "stack local, step 2 of 2: b: is still to be made, although the update ended well\n"
+        "stack local, step 2 of 2: b: was not made, although the update succeeded\n"
         "  fix: run the same command again"
     )
 

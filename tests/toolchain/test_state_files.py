@@ -56,7 +56,7 @@ def test_only_the_lock_of_an_ended_pulumi_of_this_machine_and_stack_is_cleared(
     path = lock(tmp_path, pid, hostname, stack)
     repair(tmp_path)
     assert path.exists() is not is_cleared
-    assert ("Clearing the lock of pulumi process" in capsys.readouterr().out) is is_cleared
+    assert ("Removing the lock of pulumi process" in capsys.readouterr().out) is is_cleared
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": "x", "hostname": "y"}'])

@@ -87,13 +87,13 @@ def test_an_engine_elsewhere_makes_dockerd_unnecessary(monkeypatch: pytest.Monke
     monkeypatch.setattr("shutil.which", lambda _name: None)
     monkeypatch.setattr(system_packages, "_has_socket", lambda: False)
     monkeypatch.delenv("DOCKER_HOST", raising=False)
-    assert not DOCKERD.is_there()
+    assert not DOCKERD.is_installed()
     monkeypatch.setattr(system_packages, "_has_socket", lambda: True)
-    assert DOCKERD.is_there()
+    assert DOCKERD.is_installed()
     monkeypatch.setattr(system_packages, "_has_socket", lambda: False)
     monkeypatch.setenv("DOCKER_HOST", "ssh://elsewhere")
-    assert DOCKERD.is_there()
-    assert not KCAT.is_there()
+    assert DOCKERD.is_installed()
+    assert not KCAT.is_installed()
 
 
 def test_failing_installation_is_tried_again_and_then_told(

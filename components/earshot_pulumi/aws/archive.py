@@ -1,6 +1,6 @@
-"""Whether Kafka's archive is at the stack's URL, as far as this machine can see.
+"""Checks that Kafka's archive is at the stack's URL, if this machine can reach it.
 
-Instances fetch the archive when they boot. If it were missing, or had another sum, the first
+Instances fetch the archive when they boot. If it were missing, or had another checksum, the first
 replaced instance would fail.
 """
 
@@ -22,9 +22,9 @@ from earshot.errors import EarshotError
 
 ANSWER_SECONDS: Final = 10
 FETCH_SECONDS: Final = 300
-"""Seconds to fetch the whole archive, where its sum is not published beside it."""
+"""Seconds to fetch the whole archive, if its checksum is not published next to it."""
 _BLOCK: Final = 1 << 20
-_GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_MISSING: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 _SUM: Final = re.compile(r"[0-9A-Fa-f]{128}")
 _PUBLISHED: Final = ".sha512"
 _PUBLISHED_BYTES: Final = 10_000
@@ -33,68 +33,68 @@ _PUBLISHED_BYTES: Final = 10_000
 def problem(archive: KafkaRelease, progress: Callable[[str], None] = lambda _: None) -> str | None:
     """Why instances cannot start with ``archive``, or None.
 
-    Raises EarshotError where this machine cannot reach it: instances may reach it all the same.
+    Raises EarshotError if this machine cannot reach it. Instances may still reach it.
     """
     url, configured = archive.url, archive.sha512
-    checksum, source = _published(url), f"{url}{_PUBLISHED} says"
-    # the sum may be there without the archive
-    if checksum in (None, configured) and not _is_there(url):
-        return f"`archive.url`: there is nothing at {url}. See that the version is published there"
+    checksum, source = _published(url), f"{url}{_PUBLISHED} has"
+    # the checksum may be published without the archive
+    if checksum in (None, configured) and not _exists(url):
+        return f"`archive.url`: no file exists at {url}. Check that the version is published there"
     if checksum is None:
-        progress(f"{url}: no sum is published beside it; fetching it to compute one")
-        checksum, source = _summed(url), f"what is at {url} has"
+        progress(f"{url}: no checksum is published next to it; fetching it to compute one")
+        checksum, source = _computed(url), f"the file at {url} has"
     if checksum == configured:
         return None
     return (
-        f"`archive.sha512` is {configured[:12]}…, and {source} {checksum[:12]}…. Set the sum that "
-        "belongs to the archive"
+        f"`archive.sha512` is {configured[:12]}…, and {source} {checksum[:12]}…. Set the "
+        "archive's own checksum"
     )
 
 
 def sum_in(text: str) -> str | None:
-    """The SHA-512 sum in a published file: after a colon in groups, or before the file's name."""
-    joined = "".join(text.rpartition(":")[2].split()) if ":" in text else text
-    match = _SUM.search(joined)
+    """The SHA-512 checksum in a published file: in groups after a colon, or before a file name."""
+    digits = "".join(text.rpartition(":")[2].split()) if ":" in text else text
+    match = _SUM.search(digits)
     return match[0].lower() if match else None
 
 
 def _published(url: str) -> str | None:
     try:
-        with _asked(url + _PUBLISHED) as answer:
+        with _response(url + _PUBLISHED) as answer:
             return sum_in(answer.read(_PUBLISHED_BYTES).decode(errors="replace"))
     except HTTPError:
         return None
 
 
-def _is_there(url: str) -> bool:
+def _exists(url: str) -> bool:
     try:
-        with _asked(url, "HEAD"):
+        with _response(url, "HEAD"):
             return True
     except HTTPError as error:
-        if error.code in _GONE:
+        if error.code in _MISSING:
             return False
         raise _unknown(url, f"{error.code} {error.reason}") from None
 
 
-def _summed(url: str) -> str:
+def _computed(url: str) -> str:
     end = time.monotonic() + FETCH_SECONDS
-    summed = hashlib.sha512()
+    checksum = hashlib.sha512()
     try:
-        with _asked(url) as answer:
+        with _response(url) as answer:
             while block := answer.read(_BLOCK):
-                summed.update(block)
+                checksum.update(block)
                 if time.monotonic() > end:
                     raise _unknown(url, f"not fetched within {FETCH_SECONDS} s")
-            if answer.length:  # `read` with a size raises nothing for that
+            if answer.length:  # `read` with a size does not report it
                 raise _unknown(url, f"the connection ended {answer.length} bytes before its end")
     except HTTPError as error:
         raise _unknown(url, f"{error.code} {error.reason}") from None
-    return summed.hexdigest()
+    return checksum.hexdigest()
 
 
 @contextlib.contextmanager
-def _asked(url: str, method: str = "GET") -> Iterator[HTTPResponse]:
-    """The response. Raises HTTPError where the server refuses, else EarshotError."""
+def _response(url: str, method: str = "GET") -> Iterator[HTTPResponse]:
+    """The response. Raises HTTPError if the server refuses, else EarshotError."""
     try:
         with urlopen(Request(url, method=method), timeout=ANSWER_SECONDS) as answer:
             yield answer
@@ -105,9 +105,9 @@ def _asked(url: str, method: str = "GET") -> Iterator[HTTPResponse]:
 
 
 def _unknown(url: str, reason: object) -> EarshotError:
-    below = getattr(reason, "reason", reason)  # urllib wraps the cause
-    text = getattr(below, "strerror", None) or " ".join(str(below).split())
+    cause = getattr(reason, "reason", reason)  # urllib wraps the cause
+    text = getattr(cause, "strerror", None) or " ".join(str(cause).split())
     return EarshotError(
         f"archive.url: {url.removesuffix(_PUBLISHED)}",
-        observed=f"this machine cannot look at it beforehand ({text})",
+        observed=f"this machine cannot check it ({text})",
     )

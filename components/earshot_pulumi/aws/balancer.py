@@ -26,14 +26,14 @@ _CHECKS = 2
 class Balancer(TaggedComponent):
     """The balancer of a cluster, its targets and its name."""
 
-    shown: pulumi.Output[HostOrMarker]
+    name_or_marker: pulumi.Output[HostOrMarker]
     """The balancer's name, or a marker in a preview that cannot know it."""
     settled: pulumi.Output[str]
-    """The balancer's name, unknown until AWS or the record has it."""
+    """The balancer's name. Unknown until AWS or the record has it."""
     targets: dict[int, list[Properties]]
     """By broker, the fields of each `Target`."""
     shared_targets: dict[int, list[Properties]]
-    """The same, of target groups that have other brokers, too: those of bootstraps."""
+    """The targets in groups with other brokers, too: the groups of bootstraps."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class Balancer(TaggedComponent):
             load_balancer_type="network",
             internal=not expose.public,
             subnets=[network.subnets[zone, expose.public] for zone in spec.vpc.zones],
-            # without a group at its creation it can never have one
+            # without a group at its creation, a balancer can never have one
             security_groups=[groups[BALANCER]],
             # a broker is in one zone, and clients connect to the balancer's address in any
             enable_cross_zone_load_balancing=True,
             enable_deletion_protection=spec.deletion_protection,
-            # else the group would have to name addresses of consumers' VPCs, which may overlap
+            # otherwise the group would need addresses of consumers' VPCs, which may overlap
             enforce_security_group_inbound_rules_on_private_link_traffic=(
                 "off" if expose.private_link else None
             ),
@@ -71,8 +71,8 @@ class Balancer(TaggedComponent):
         for listener in spec.balanced:
             self._forward(plan, listener)
         self.arn: pulumi.Output[str] = self._balancer.arn
-        self.settled = self._name_of_it()
-        self.shown = marked(self.settled, unknown_balancer(spec))
+        self.settled = self._advertised_name()
+        self.name_or_marker = marked(self.settled, unknown_balancer(spec))
         self.register_outputs({"name": self.settled})
 
     def _forward(self, plan: ClusterPlan, name: str) -> None:
@@ -84,10 +84,10 @@ class Balancer(TaggedComponent):
         for id, listener in listeners.items():
             suffix = f"{label}-{self._spec.name_of(id)}"
             self._listener(suffix, listener.port, listener.bind_port, [id])
-        first = next(iter(listeners.values()))
-        if first.front is not None and first.front.bootstrap is not None:
-            port = first.front.bootstrap.port
-            self._listener(f"{label}-bootstrap", port, first.bind_port, list(listeners))
+        listener = next(iter(listeners.values()))
+        if listener.front is not None and listener.front.bootstrap is not None:
+            port = listener.front.bootstrap.port
+            self._listener(f"{label}-bootstrap", port, listener.bind_port, list(listeners))
 
     def _listener(self, suffix: str, port: int, bind_port: int, ids: list[int]) -> None:
         """Forwards ``port`` of the balancer to ``bind_port`` of the brokers ``ids``."""
@@ -133,7 +133,7 @@ class Balancer(TaggedComponent):
             ],
         )
 
-    def _name_of_it(self) -> pulumi.Output[str]:
+    def _advertised_name(self) -> pulumi.Output[str]:
         record = self._record() if self._spec.naming == "zone" else None
         if name := self._expose.consumers_name(self._spec.zone):
             return pulumi.Output.from_input(name)
@@ -142,7 +142,7 @@ class Balancer(TaggedComponent):
     def _record(self) -> pulumi.Output[str]:
         """The balancer's name in the zones of the stack."""
         zone, private = self._spec.zone, self._names.private_zone
-        assert zone is not None and private is not None  # with naming zone there are both
+        assert zone is not None and private is not None  # naming zone has both
         # outside the VPC, the private zones of consumers have the name of an endpoint service
         public = None if self._expose.private_link else zone.public_zone_id
         zones = {"private": private.zone_id, "public": public}

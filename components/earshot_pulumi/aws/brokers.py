@@ -45,7 +45,7 @@ class AwsBrokers(Brokers):
 
     spec: AwsSpec
     plan: pulumi.Output[AwsPlan]
-    """Unknown as long as any of its names is."""
+    """Unknown while one of its names is."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class AwsBrokers(Brokers):
         groups = SecurityGroups(name, draft.groups, self.network.vpc_id, self._child)
         self.groups = groups.ids
         self.names = Names(name, spec, self.network, groups.ids, self._child)
-        self._balanced = balancer = self._balancer(draft)
+        self._nlb = balancer = self._balancer(draft)
         self.endpoint_service: EndpointService | None = None
         if balancer is not None and spec.expose is not None and spec.expose.private_link:
             self.endpoint_service = EndpointService(
@@ -90,11 +90,13 @@ class AwsBrokers(Brokers):
             )
 
         def planned(
-            names: Mapping[int, ProvisionedNames], balanced: HostOrMarker | None
+            names: Mapping[int, ProvisionedNames], balancer_name: HostOrMarker | None
         ) -> AwsPlan:
-            return plan_aws(spec, names, self.network.dns, balancer=balanced, root=self.root)
+            return plan_aws(spec, names, self.network.dns, balancer=balancer_name, root=self.root)
 
-        shown_plan = _with(self.names.provisioned, balancer.shown if balancer else None, planned)
+        shown_plan = _with(
+            self.names.provisioned, balancer.name_or_marker if balancer else None, planned
+        )
         self.plan = _with(self.names.settled, balancer.settled if balancer else None, planned)
         self.gated(
             shown_plan.apply(lambda aws_plan: aws_plan.plan),
@@ -136,9 +138,9 @@ class AwsBrokers(Brokers):
         )
 
     def _parameter(self, id: int) -> str:
-        """In which node ``id`` reports.
+        """The name of the parameter in which node ``id`` reports.
 
-        A name, not a resource: the last node's parameter is made after the first node's readiness.
+        Not a resource, because the last node's parameter is made after the first node's readiness.
         """
         return report_parameter(self.stack, self.spec.name_of(id))
 
@@ -198,9 +200,9 @@ class AwsBrokers(Brokers):
 
     def _shared_targets(self, ids: Iterable[int]) -> dict[str, object]:
         """The input `shared_targets` for the nodes ``ids``; empty without a balancer."""
-        balancer = self._balanced
-        shared = balancer.shared_targets if balancer else {}
-        targets = [target for id in ids for target in shared.get(id, ())]
+        balancer = self._nlb
+        targets_by_id = balancer.shared_targets if balancer else {}
+        targets = [target for id in ids for target in targets_by_id.get(id, ())]
         return {"shared_targets": targets} if targets else {}
 
     def child_name(self, name: str) -> str:
@@ -216,7 +218,7 @@ class AwsBrokers(Brokers):
     def readiness(
         self, name: str, nodes: Sequence[Node], predecessor: pulumi.Resource, whole: bool = False
     ) -> AwsReadiness:
-        balancer = self._balanced
+        balancer = self._nlb
         targets = balancer.targets if balancer else {}
         return AwsReadiness(
             name,
@@ -243,7 +245,7 @@ def _with(
     balancer: pulumi.Output[Any] | None,
     planned: Callable[[Mapping[int, ProvisionedNames], HostOrMarker | None], AwsPlan],
 ) -> pulumi.Output[AwsPlan]:
-    """``planned`` of both; `Output.all` takes no map with numbers as keys."""
+    """``planned`` of ``names`` and ``balancer``. `Output.all` refuses maps with numbers as keys."""
     if balancer is None:
         return names.apply(with_run_errors(lambda known_names: planned(known_names, None)))
     return balancer.apply(

@@ -1,7 +1,7 @@
-"""Refuses changes of a stack on AWS by comparison with its last run: no broker can be asked.
+"""Refuses changes of a stack on AWS by comparison with its last run.
 
-The last run's inputs of the preflight are the memory. Volumes, which outlive a stack, have tags
-(see `volumes`).
+No broker can be asked from here. So the preflight's inputs of the last run are compared. Volumes,
+which outlive a stack, have tags (see `volumes`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from earshot_pulumi.unknown_inputs import is_marker
 
 @dataclass(frozen=True)
 class HeldStack:
-    """The parts of a stack that decide where data is, and which brokers can use it."""
+    """The settings of a stack that decide where its data is, and which brokers can use it."""
 
     stack: str
     brokers: tuple[int, ...]
@@ -37,23 +37,23 @@ class HeldStack:
     """The protocol and port of the controllers' listener."""
     kafka_version: str
     zones: Mapping[int, str]
-    """By node id; a volume cannot leave its zone."""
+    """The zone by node id. A volume cannot leave its zone."""
     volumes: Mapping[int, str]
-    """By node id, volumes that the stack was given and has not made."""
+    """By node id, existing volumes that the stack has not created."""
     data: str
     """`keep` or `delete`: whether a destroy keeps the volumes that the stack created."""
     drained: tuple[int, ...]
     port: int
     """The port of the inter-broker listener."""
     links: Links
-    """How brokers reach each other."""
+    """The listeners between the brokers."""
     written: str = ""
-    """The version that the data was formatted with; empty before a node has served."""
+    """The Kafka version that has formatted the data; empty before a node has served."""
     subnets: Mapping[int, str] = field(default_factory=dict)
-    """By node id; earlier releases did not remember them. Another subnet is another address."""
+    """The subnet by node id, not stored by earlier releases. Another subnet is another address."""
     sizes: Mapping[int, int] = field(default_factory=dict)
-    """By node id, the GiB of volumes that the stack has made; earlier releases did not remember
-    them. A volume does not shrink."""
+    """By node id, the GiB of volumes that the stack has created; earlier releases did not store
+    them. A volume cannot shrink."""
 
     @classmethod
     def of(cls, stack: str, spec: AwsSpec) -> HeldStack:
@@ -84,14 +84,14 @@ class HeldStack:
     def to_props(self) -> Properties:
         props: Properties = write(self)
         del props["written"]  # the update decides it
-        props["door"] = props.pop("port")  # as states of release 0.1.0 have it
+        props["door"] = props.pop("port")  # the key in states of release 0.1.0
         return props
 
 
 def problems(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
     """Why ``new_stack`` must not be applied over ``old_stack``.
 
-    Each text says what was found, what is allowed and how to fix it.
+    Each text has the observed value, the allowed value and the fix.
     """
     removal = "`data: delete` and `pulumi destroy`"
     if set(old_stack.voters) != set(new_stack.voters):
@@ -113,32 +113,34 @@ def problems(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
 
 
 def _other_links(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    """Reasons against a change of links; all brokers count as running, as no broker can be
+    """Reasons against a change of links. All brokers count as running, because no broker can be
     asked."""
     # `quorum` compares the controllers' protocol and port; their listener's name may change
     old_links, new_links = (
         replace(links, controller="") for links in (old_stack.links, new_stack.links)
     )
-    staying = sorted(set(old_stack.brokers) & set(new_stack.brokers))
-    yield from unrollable(dict.fromkeys(staying, old_links), new_links, REMEMBER)
+    common_ids = sorted(set(old_stack.brokers) & set(new_stack.brokers))
+    yield from unrollable(dict.fromkeys(common_ids, old_links), new_links, REMEMBER)
 
 
 def _removals(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    gone = sorted(set(old_stack.brokers) - set(new_stack.brokers) - set(new_stack.drained))
-    if not gone:
+    removed_ids = sorted(set(old_stack.brokers) - set(new_stack.brokers) - set(new_stack.drained))
+    if not removed_ids:
         return
-    ids = ", ".join(map(str, gone))
-    drained = ", ".join(map(str, sorted({*gone, *new_stack.drained} - set(new_stack.brokers))))
-    staying = ",".join(map(str, new_stack.brokers))
+    ids = ", ".join(map(str, removed_ids))
+    drained = ", ".join(
+        map(str, sorted({*removed_ids, *new_stack.drained} - set(new_stack.brokers)))
+    )
+    broker_list = ",".join(map(str, new_stack.brokers))
     tool = f"--bootstrap-server HOST:{old_stack.port} --command-config {CLIENT}"
     yield (
-        f"broker {ids} would be removed, and whether replicas are left there cannot be seen from "
+        f"broker {ids} would be removed, and whether it still has replicas cannot be seen from "
         "here. Move them to the brokers that stay, in a session on an instance:\n"
         f"    /opt/kafka/bin/kafka-reassign-partitions.sh {tool} "
-        f'--topics-to-move-json-file TOPICS --broker-list "{staying}" --generate\n'
+        f'--topics-to-move-json-file TOPICS --broker-list "{broker_list}" --generate\n'
         "    the same with --reassignment-json-file PLAN --execute, then --verify\n"
         f"    /opt/kafka/bin/kafka-log-dirs.sh {tool} --describe "
-        f'--broker-list "{",".join(map(str, gone))}"\n'
+        f'--broker-list "{",".join(map(str, removed_ids))}"\n'
         f"  and when the last lists no partition, write `drained: [{drained}]` into the stack's "
         "file; or keep the broker"
     )
@@ -159,77 +161,83 @@ def _other_volumes(old_stack: HeldStack, new_stack: HeldStack, id: int) -> Itera
 
 
 def _moves(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    staying = sorted(old_stack.zones.keys() & new_stack.zones.keys())
-    moving = [
+    common_ids = sorted(old_stack.zones.keys() & new_stack.zones.keys())
+    moving_ids = [
         id
-        for id in staying
+        for id in common_ids
         if old_stack.zones[id] != new_stack.zones[id]
         and old_stack.volumes.get(id) == new_stack.volumes.get(id)
     ]
-    if not moving:
+    if not moving_ids:
         return
     moves = ", ".join(
-        f"node {id} from {old_stack.zones[id]} to {new_stack.zones[id]}" for id in moving
+        f"node {id} from {old_stack.zones[id]} to {new_stack.zones[id]}" for id in moving_ids
     )
-    # pin all nodes: the pins of some decide where the others go
-    pins = ", ".join(f"{id}: {old_stack.zones[id]}" for id in staying)
+    # pin all nodes: pins of some nodes would move the others
+    pins = ", ".join(f"{id}: {old_stack.zones[id]}" for id in common_ids)
     yield (
         f"nodes would move to another zone, where their data volumes cannot follow: {moves}. Keep "
-        f"them where they are: `pinned: {{{pins}}}`; or make a volume there from a snapshot, with "
-        f"the same tags, and name it: `volumes: {{{moving[0]}: vol-…}}`"
+        f"their zones: `pinned: {{{pins}}}`; or create a volume there from a snapshot, with the "
+        "same "
+        f"tags, and set `volumes: {{{moving_ids[0]}: vol-…}}`"
     )
 
 
 def _moves_at_once(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    """Why no more than one node may follow a given volume to another zone; `_moves` speaks of those
-    whose volume stays."""
-    moving = [
+    """Why at most one node may follow its volume to another zone. `_moves` reports nodes whose
+    volume stays."""
+    moving_ids = [
         id
         for id in sorted(old_stack.zones.keys() & new_stack.zones.keys())
         if old_stack.zones[id] != new_stack.zones[id]
         and old_stack.volumes.get(id) != new_stack.volumes.get(id)
     ]
-    if len(moving) > 1:
-        first = moving[0]
-        pins = {**old_stack.zones, first: new_stack.zones[first]}
+    if len(moving_ids) > 1:
+        first_id = moving_ids[0]
+        pins = {**old_stack.zones, first_id: new_stack.zones[first_id]}
         pinned = ", ".join(f"{id}: {zone}" for id, zone in pins.items())
         yield (
-            f"node {listed(moving)} would move to other zones, all at once, and so get other "
-            "addresses and names, which the first to restart would not find yet. Move one node "
-            f"with each update, node {first} first: `pinned: {{{pinned}}}`, and only its volume in "
+            f"node {listed(moving_ids)} would move to other zones at the same time, and get other "
+            "addresses and names: the first restarted node could not connect to the others. Move "
+            f"one node with each update, node {first_id} first: `pinned: {{{pinned}}}`, and only "
+            "its volume in "
             "`volumes`"
         )
 
 
 def _other_subnets(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    """Why nodes must not leave their subnets; `_moves` speaks of those that leave their zone."""
-    moving = [
+    """Why nodes must not leave their subnets. `_moves` reports nodes that leave their zone."""
+    moving_ids = [
         id
         for id in sorted(old_stack.subnets.keys() & new_stack.subnets.keys())
         if old_stack.subnets[id] != new_stack.subnets[id]
         and old_stack.zones[id] == new_stack.zones[id]
         and not is_marker(new_stack.subnets[id])  # a preview does not know it
     ]
-    if moving:
-        first, moves = moving[0], f"node {listed(moving)} would move to another subnet"
+    if moving_ids:
+        first_id = moving_ids[0]
+        moves = f"node {listed(moving_ids)} would move to another subnet"
         yield (
-            f"{moves} (node {first} from {old_stack.subnets[first]} to "
-            f"{new_stack.subnets[first]}), all at once, and so get other addresses and names, "
-            "which the first to restart would not find yet. Keep `place`, and `vpc` with its `id`, "
+            f"{moves} (node {first_id} from {old_stack.subnets[first_id]} to "
+            f"{new_stack.subnets[first_id]}), at the same time, and get other addresses and names: "
+            "the first restarted node could not connect to the others. Keep `place`, and `vpc` "
+            "with its `id`, "
             "`cidr` and subnets"
         )
 
 
 def _smaller(old_stack: HeldStack, new_stack: HeldStack) -> Iterator[str]:
-    shrinking = [
+    shrinking_ids = [
         id
         for id in sorted(old_stack.sizes.keys() & new_stack.sizes.keys())
         if new_stack.sizes[id] < old_stack.sizes[id]
     ]
-    if shrinking:
-        first = shrinking[0]
+    if shrinking_ids:
+        first_id = shrinking_ids[0]
         yield (
-            f"the data volume of node {listed(shrinking)} would shrink (of node {first} from "
-            f"{old_stack.sizes[first]} to {new_stack.sizes[first]} GiB), which EBS cannot do. Keep "
-            f"`size_gib: {old_stack.sizes[first]}`"
+            f"the data volume of node {listed(shrinking_ids)} would shrink (of node {first_id} "
+            "from "
+            f"{old_stack.sizes[first_id]} to {new_stack.sizes[first_id]} GiB), which EBS cannot "
+            "do. "
+            f"Keep `size_gib: {old_stack.sizes[first_id]}`"
         )

@@ -11,7 +11,7 @@ from earshot_pulumi.aws.credentials import Read
 POLL = 2.0
 """Seconds between two reads."""
 MOST_SECONDS = 4 * CLIENTS_SECONDS
-"""A node without a new report by then does not report."""
+"""Seconds to wait for new reports. A node without one by then does not report."""
 _NOT_COUNTED = "clients are counted from the step on that marks a listener as leaving"
 
 
@@ -20,69 +20,84 @@ def problems(
     parameters: Mapping[int, str],
     read: Read,
     *,
-    gone: bool = False,
+    may_be_removed: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     poll: float = POLL,
     seconds: float = MOST_SECONDS,
 ) -> Iterator[str]:
-    """Why the listeners ``names``, which a change takes away, must not go yet.
+    """Why the listeners ``names`` must not be removed yet.
 
-    ``parameters`` are those in which brokers report, by node id. Reports count that are newer than
-    this call, so a client that has left is not seen. Where the change was begun before (``gone``),
-    a broker that reports no clients has lost the listeners already, and may still start. Raises
-    EarshotError where AWS does not answer.
+    ``parameters`` are those in which brokers report, by node id. Only reports that are newer than
+    this call count, so a client that has disconnected is not reported. If the change was begun
+    before (``may_be_removed``), a broker that reports no clients has lost the listeners already,
+    and may still be starting. Raises EarshotError if AWS does not answer.
     """
-    first = _reports(parameters, read)
-    silent = [id for id, it in first.items() if it and it.clients is None and (gone or it.serves)]
-    awaited = parameters.keys() - set(silent)
-    if awaited:
+    former_reports = _reports(parameters, read)
+    uncounted_ids = [
+        id
+        for id, report in former_reports.items()
+        if report and report.clients is None and (may_be_removed or report.serves)
+    ]
+    awaited_ids = parameters.keys() - set(uncounted_ids)
+    if awaited_ids:
         names_text = ", ".join(sorted(names))
-        progress(f"asking brokers who uses {names_text}; they report every {CLIENTS_SECONDS} s")
-    waiting = {id: parameters[id] for id in awaited}
-    used, missing = _renewed(first, waiting, read, gone, poll, seconds)
-    if not gone:
-        missing |= dict.fromkeys(silent, _NOT_COUNTED)
-    yield from leaving.problems({name: it for name, it in used.items() if it and name in names})
-    if missing:
-        yield _unknown(names, missing)
+        progress(
+            f"asking brokers for the clients of {names_text}; they report every {CLIENTS_SECONDS} s"
+        )
+    waiting = {id: parameters[id] for id in awaited_ids}
+    origins_by_listener, reasons = _renewed(
+        former_reports, waiting, read, may_be_removed, poll, seconds
+    )
+    if not may_be_removed:
+        reasons |= dict.fromkeys(uncounted_ids, _NOT_COUNTED)
+    yield from leaving.problems(
+        {
+            name: origins
+            for name, origins in origins_by_listener.items()
+            if origins and name in names
+        }
+    )
+    if reasons:
+        yield _unknown(names, reasons)
 
 
 def _renewed(
-    first: Mapping[int, NodeReport | None],
+    former_reports: Mapping[int, NodeReport | None],
     waiting: dict[int, str],
     read: Read,
-    gone: bool,
+    may_be_removed: bool,
     poll: float,
     seconds: float,
 ) -> tuple[dict[str, Counter[str]], dict[int, str]]:
-    """By listener, the clients in nodes' reports other than ``first``, and by node, why none came.
+    """The clients by listener in nodes' new reports; and by node without one, the reason.
 
-    ``waiting`` is used up.
+    A report is new if it differs from the one in ``former_reports``. Removes nodes from
+    ``waiting``.
     """
-    used: dict[str, Counter[str]] = {}
-    missing: dict[int, str] = {}
+    origins_by_listener: dict[str, Counter[str]] = {}
+    reasons: dict[int, str] = {}
     end = time.monotonic() + seconds
     while waiting:
         for id, report in _reports(waiting, read).items():
-            if report is None or report == first[id]:
+            if report is None or report == former_reports[id]:
                 continue
-            if gone and report.clients is None:  # an instance that came up meanwhile
+            if may_be_removed and report.clients is None:  # the instance came up meanwhile
                 del waiting[id]
                 continue
             if report.state is NodeState.STARTING:
                 continue
             del waiting[id]
             if not report.serves:
-                missing[id] = f"it reports {report.state} {report.detail}".strip()
+                reasons[id] = f"it reports {report.state} {report.detail}".strip()
             elif report.clients is None:
-                missing[id] = "it could not count connections"
+                reasons[id] = "it could not count connections"
             for name, origins in (report.clients or {}).items():
-                used.setdefault(name, Counter()).update(origins)
+                origins_by_listener.setdefault(name, Counter()).update(origins)
         if time.monotonic() > end:
-            return used, missing | dict.fromkeys(waiting, "no new report")
+            return origins_by_listener, reasons | dict.fromkeys(waiting, "no new report")
         if waiting:
             time.sleep(poll)
-    return used, missing
+    return origins_by_listener, reasons
 
 
 def _reports(parameters: Mapping[int, str], read: Read) -> dict[int, NodeReport | None]:
@@ -90,14 +105,15 @@ def _reports(parameters: Mapping[int, str], read: Read) -> dict[int, NodeReport 
     return {id: NodeReport.read(values.get(name, "")) for id, name in parameters.items()}
 
 
-def _unknown(names: Collection[str], missing: Mapping[int, str]) -> str:
+def _unknown(names: Collection[str], reasons_by_id: Mapping[int, str]) -> str:
     names_text = ", ".join(sorted(names))
-    nodes: dict[str, list[str]] = {}
-    for id, why in sorted(missing.items()):
-        nodes.setdefault(why, []).append(str(id))
-    reasons = "; ".join(f"node {', '.join(ids)}: {why}" for why, ids in nodes.items())
+    ids_by_reason: dict[str, list[str]] = {}
+    for id, reason in sorted(reasons_by_id.items()):
+        ids_by_reason.setdefault(reason, []).append(str(id))
+    reasons = "; ".join(f"node {', '.join(ids)}: {reason}" for reason, ids in ids_by_reason.items())
     return (
-        f"{names_text} would go, and whether clients are connected is not known ({reasons}). Let "
+        f"{names_text} would be removed, and whether clients are connected is not known "
+        f"({reasons}). Let "
         "them use another listener, then set `remove: anyway` in the stack's file, or a date from "
-        "which on it goes"
+        "which it may be removed"
     )

@@ -1,4 +1,4 @@
-"""`AwsCluster`, also with an `aws.Provider` of the program's own."""
+"""`AwsCluster`, which may use the program's own `aws.Provider`."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -23,29 +23,29 @@ AWS_ONLY: Final = (
     "sharedConfigFiles",
     "sharedCredentialsFiles",
 )
-"""Settings of an `aws.Provider` that earshot's own calls of AWS do not have."""
+"""Settings of an `aws.Provider` that earshot's own calls of AWS do not support."""
 AWS_READ: Final = ("profile", "accessKey", "secretKey", "token", "region", "endpoints")
 
 
 class AwsCluster(Cluster):
-    """Kafka brokers as EC2 instances; a change replaces one after the other."""
+    """Kafka brokers as EC2 instances; changes replace one instance at a time."""
 
     _placement = "aws"
     _provider_type = "aws:index:Provider"
     _exported = ("contract", "names", "ids", "incarnations")
 
     vpc_id: pulumi.Output[str]
-    """The id of the VPC that the nodes are in."""
+    """The id of the nodes' VPC."""
     instances: pulumi.Output[dict[str, str]]
-    """By node id, the id of its instance."""
+    """The instance's id by node id."""
     names: pulumi.Output[dict[str, dict[str, str]]]
-    """By node id and scope, the name that clients connect to."""
+    """By node id and scope, the name to which clients connect."""
     ids: pulumi.Output[dict[str, dict[str, str]]]
-    """By node id, the ids of its instance, volume, interface and, where it has one, Elastic IP."""
+    """By node id, the ids of its instance, volume, interface and, if it has one, Elastic IP."""
     reports: pulumi.Output[str | None]
-    """With a validator, the URL of its latest report."""
+    """With a validator: the URL of its latest report."""
     endpoint_service: pulumi.Output[Properties | None]
-    """With `expose: privatelink`, what an `AwsEndpoint` of another stack needs: `service_name`, the
+    """With `expose: privatelink`, inputs for an `AwsEndpoint` of another stack: `service_name`, the
     advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
 
     def __init__(
@@ -74,9 +74,9 @@ class AwsCluster(Cluster):
 
 
 def aws_settings(settings: Settings) -> Settings:
-    """Those of an `aws.Provider` with which earshot calls AWS, too.
+    """The settings of an `aws.Provider` with which earshot calls AWS, too.
 
-    Raises EarshotError where it has settings that earshot's calls do not use.
+    Raises EarshotError for settings that earshot's calls do not support.
     """
     refuse(
         "aws.Provider",

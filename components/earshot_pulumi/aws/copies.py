@@ -1,6 +1,7 @@
-"""Certificates of a stack on AWS; those that another checkout issued are in SSM parameters.
+"""Certificates of a stack on AWS. Copies of all of them are in SSM parameters.
 
-Instances have received the stored copies, so these precede the files of the folder.
+Another checkout may have issued the copies. Instances have fetched them, so they take precedence
+over the files of this checkout's folder.
 """
 
 from earshot.listeners.properties import read_properties
@@ -20,29 +21,29 @@ class AwsCertificates(Certificates):
 
 
 class AwsCertificatesKind(AwsKind, CertificatesKind):
-    """Reads the parameters before it reads its folder."""
+    """Copies the certificates in parameters into its folder before it reads the folder."""
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if news["hosts"] is not UNKNOWN:
-            self._take_over(operation, news)
+            self._restore_copies(operation, news)
         return super().differs(operation, olds, news)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        self._take_over(operation, news)
+        self._restore_copies(operation, news)
         return super().made(operation, olds, news)
 
-    def _take_over(self, operation: Operation, props: Properties) -> None:
+    def _restore_copies(self, operation: Operation, props: Properties) -> None:
         stack, store = props["stack"], store_of(props)
         kinds = (COPY_PARAMETER, VALIDATOR_PARAMETER, *props["hosts"])
         names = {secret_parameter(stack, kind): kind for kind in kinds}
-        by_name = reader(self.settings(operation), props["region"])(list(names))
-        texts = {names[name]: text for name, text in by_name.items()}
+        values = reader(self.settings(operation), props["region"])(list(names))
+        texts = {names[name]: text for name, text in values.items()}
         copy = texts.pop(COPY_PARAMETER, "")
         if not copy:
             return
         if VALIDATOR_PARAMETER in texts:
-            values = read_properties(texts.pop(VALIDATOR_PARAMETER)).values
-            parts = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
-            texts[VALIDATOR] = "".join(values.get(part, "") for part in parts)
+            properties = read_properties(texts.pop(VALIDATOR_PARAMETER)).values
+            keys = ("ssl.keystore.key", "ssl.keystore.certificate.chain")
+            texts[VALIDATOR] = "".join(properties.get(key, "") for key in keys)
         with writing("certificates", store.folder):
             store.restore(copy, {name: f"{text.strip()}\n" for name, text in texts.items()})

@@ -28,36 +28,36 @@ def client(config: AwsSettings, region: str, service: str = "ssm") -> AwsClient:
 
 
 def reader(config: AwsSettings, region: str) -> Read:
-    """A function that reads parameters in ``region``, SecureStrings too.
+    """A function that reads parameters in ``region``, also SecureStrings.
 
-    It raises EarshotError where AWS does not answer.
+    It raises EarshotError if AWS does not answer.
     """
     ssm = client(config, region)
 
     def read(names: Sequence[str]) -> dict[str, str]:
         values: dict[str, str] = {}
         with asking(f"SSM parameters in {region}", "cannot be read", "ssm:GetParameters"):
-            for part in in_parts(names):
-                answer = ssm.get_parameters(Names=part, WithDecryption=True)
+            for batch in batches(names):
+                response = ssm.get_parameters(Names=batch, WithDecryption=True)
                 values |= {
-                    parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]
+                    parameter["Name"]: parameter["Value"] for parameter in response["Parameters"]
                 }
         return values
 
     return read
 
 
-def in_parts(names: Sequence[str]) -> Iterator[list[str]]:
-    """``names``, as many at a time as one call of SSM takes."""
-    for first in range(0, len(names), AT_ONCE):
-        yield list(names[first : first + AT_ONCE])
+def batches(names: Sequence[str]) -> Iterator[list[str]]:
+    """``names`` in lists of at most the number that one call of SSM accepts."""
+    for start in range(0, len(names), AT_ONCE):
+        yield list(names[start : start + AT_ONCE])
 
 
 @contextlib.contextmanager
 def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
-    """A context in which AWS's errors are EarshotErrors about ``subject``, with the ``problem``.
+    """A context that turns AWS's errors into EarshotErrors about ``subject`` with the ``problem``.
 
-    ``calls`` are those that the credentials must allow.
+    ``calls`` are the calls that the credentials must allow.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -67,13 +67,13 @@ def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
         raise EarshotError(
             subject,
             observed=f"{problem}: {' '.join(str(reason).split())}",
-            remedy=f"see that these credentials may call {calls}, and run the same command again",
+            remedy=f"let these credentials call {calls}, then run the same command again",
         ) from None
 
 
 def put_secret(ssm: AwsClient, name: str, text: str, tags: Mapping[str, str]) -> int:
-    """The version of the SecureString ``name``, which now holds ``text``."""
-    # beyond 4 KiB a parameter costs something
+    """Writes ``text`` into the SecureString ``name`` and returns its version."""
+    # a parameter of more than 4 KiB is not free
     request = {"Name": name, "Type": "SecureString", "Tier": "Intelligent-Tiering", "Value": text}
     tag_pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
     try:
@@ -83,6 +83,6 @@ def put_secret(ssm: AwsClient, name: str, text: str, tags: Mapping[str, str]) ->
 
 
 def parameters(subject: str, problem: str) -> contextlib.AbstractContextManager[None]:
-    """A context that writes and reads SSM parameters, as `asking` is one."""
+    """Like `asking`, for calls that write and read SSM parameters."""
     calls = "ssm:PutParameter, ssm:GetParameters, ssm:AddTagsToResource and ssm:DeleteParameters"
     return asking(subject, problem, f"{calls} there")

@@ -1,4 +1,4 @@
-"""A cluster of placement aws: its brokers, its outputs, and the proof of its listeners."""
+"""Deploys a cluster of placement aws: brokers, outputs, and the proof of its listeners."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ from earshot_pulumi.validation import check_spark
 
 
 def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
-    """The outputs of the cluster, whose resources it registers. Raises EarshotError."""
+    """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder
     state_resources = resources()
@@ -113,19 +113,19 @@ def _down(at: ClusterContext, spec: AwsSpec, remembered: Remembered) -> dict[int
 def _check_unused(
     at: ClusterContext, spec: AwsSpec, recorded: RecordedChanges, change: Change
 ) -> None:
-    """Raises EarshotError where a change removes a listener that clients may use, and `remove` does
-    not allow it."""
-    removed = sorted(leaving(recorded.proved.plan, change.plan)) if recorded.proved else []
-    if recorded.proved is None or not removed or not matters(spec.remove):
+    """Raises EarshotError if a change removes a listener that clients may use, and `remove` forbids
+    that."""
+    removed_names = sorted(leaving(recorded.proved.plan, change.plan)) if recorded.proved else []
+    if recorded.proved is None or not removed_names or not matters(spec.remove):
         return
-    proved, planned = recorded.proved.plan.brokers, change.plan.brokers
-    staying = {broker.id for broker in proved} & {broker.id for broker in planned}
-    parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in sorted(staying)}
+    proved_ids = {broker.id for broker in recorded.proved.plan.brokers}
+    common_ids = sorted(proved_ids & {broker.id for broker in change.plan.brokers})
+    parameters = {id: report_parameter(at.name, spec.name_of(id)) for id in common_ids}
     problems = clients.problems(
-        removed,
+        removed_names,
         parameters,
         reader(at.aws, spec.region),
-        gone=change.plan in [applied.plan for applied in recorded.open],
+        may_be_removed=change.plan in [applied.plan for applied in recorded.open],
         progress=pulumi.log.info,
     )
     if reasons := "; ".join(problems):
@@ -136,9 +136,9 @@ def _check_unused(
 
 
 def _names(planned: AwsPlan) -> dict[str, dict[str, str]]:
-    client = (Scope.INTERNAL, Scope.EXTERNAL)
+    scopes = (Scope.INTERNAL, Scope.EXTERNAL)
     return {
-        str(id): {str(scope): str(names.hosts[scope]) for scope in client if scope in names.hosts}
+        str(id): {str(scope): str(names.hosts[scope]) for scope in scopes if scope in names.hosts}
         for id, names in planned.names.items()
     }
 
@@ -157,7 +157,7 @@ def _ids(brokers: AwsBrokers) -> dict[str, dict[str, pulumi.Input[str]]]:
 
 
 def _used_standpoints(spec: AwsSpec) -> list[Standpoint]:
-    """The standpoints from which a listener is validated, and those where no process is."""
+    """The standpoints from which a listener is validated; all of them except unused ones here."""
     return [
         standpoint
         for standpoint in aws_standpoints(spec)
@@ -170,12 +170,12 @@ def _used_standpoints(spec: AwsSpec) -> list[Standpoint]:
 
 
 def _standpoints(spec: AwsSpec, validator: Validator | None) -> pulumi.Output[Sequence[Standpoint]]:
-    """Where the clients of each scope are; warns of listeners that no proof reaches."""
+    """The standpoints of all scopes. Warns of listeners that no standpoint proves."""
     bucket, instance = (validator.bucket, validator.instance.id) if validator else ("", "")
     for standpoint in aws_standpoints(spec):
         for listener in spec.listeners:
             if standpoint.scope in listener.scopes and (
-                why := standpoint.leaves_out(listener.name)
+                reason := standpoint.leaves_out(listener.name)
             ):
-                pulumi.log.warn(f"{listener.name} for scope {standpoint.scope}: {why}")
+                pulumi.log.warn(f"{listener.name} for scope {standpoint.scope}: {reason}")
     return pulumi.Output.all(bucket, instance).apply(lambda values: aws_standpoints(spec, *values))

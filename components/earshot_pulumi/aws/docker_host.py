@@ -1,4 +1,4 @@
-"""The resources of Docker hosts on EC2: keys, and by host an interface, a volume, an instance."""
+"""The resources of Docker hosts on EC2: keys, and per host an interface, volume and instance."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parameter(name: str, suffix: str) -> str:
 
 @dataclass(frozen=True)
 class HostInputs:
-    """What all hosts of a component share."""
+    """The inputs that all hosts of a component share."""
 
     name: str
     spec: DockerHostsSpec
@@ -95,7 +95,7 @@ class DockerHostGroup:
 
     ready: Mapping[str, DockerEngineReady]
     hosts: pulumi.Output[list[dict[str, str]]]
-    """As `DockerCluster` takes them."""
+    """The input `hosts` of a `DockerCluster`."""
     instance_ids: Mapping[str, pulumi.Output[str]]
 
     def __init__(self, shared: HostInputs) -> None:
@@ -104,11 +104,13 @@ class DockerHostGroup:
         groups = SecurityGroups(shared.name, groups_of(spec), shared.network.vpc_id, child)
         self._group = groups.ids[HOSTS]
         self.interfaces = {host: self._interface(host) for host in spec.host_zones}
-        self._keys = self._issued()
-        self._listed = self._images()
-        self._pulled: dict[str, DockerHostImages] = {}
+        self._keys = self._issued_keys()
+        self._image_list = self._images()
+        self._pulled_images: dict[str, DockerHostImages] = {}
         self.ready, self.instance_ids = {}, {}
-        existing_hosts = [host for host in spec.host_zones if self._full(host) in shared.answered]
+        existing_hosts = [
+            host for host in spec.host_zones if self._full_name(host) in shared.answered
+        ]
         existing_hosts = existing_hosts if spec.in_turn else []
         new_hosts = [host for host in spec.host_zones if host not in existing_hosts]
         for host in new_hosts:
@@ -117,14 +119,14 @@ class DockerHostGroup:
         for host in existing_hosts:
             self._make(host, existing_hosts, predecessors)
             predecessors = [self.ready[host]]
-        self.hosts = pulumi.Output.all(*(self._described(host) for host in spec.host_zones))
+        self.hosts = pulumi.Output.all(*(self._host_output(host) for host in spec.host_zones))
 
     def _interface(self, host: str) -> aws.ec2.NetworkInterface:
-        shared, full = self._shared, self._full(host)
+        shared, full_name = self._shared, self._full_name(host)
         return aws.ec2.NetworkInterface(
-            # so the instance waits too: it needs a route to what it boots from
+            # so the instance waits, too: at its boot it needs routes
             **shared.named(
-                full,
+                full_name,
                 *shared.network.routes,
                 protect=shared.spec.deletion_protection or None,
             ),
@@ -133,10 +135,11 @@ class DockerHostGroup:
             description=f"Docker host {host} of {shared.name}",
         )
 
-    def _issued(self) -> DockerHostKeys:
+    def _issued_keys(self) -> DockerHostKeys:
         shared = self._shared
         names: Properties = {
-            host: [it.private_dns_name, it.private_ip] for host, it in self.interfaces.items()
+            host: [interface.private_dns_name, interface.private_ip]
+            for host, interface in self.interfaces.items()
         }
         props = {
             "name": shared.name,
@@ -153,8 +156,10 @@ class DockerHostGroup:
         return DockerHostKeys(f"{shared.name}-keys", props, shared.opts())
 
     def _images(self) -> aws.ssm.Parameter | None:
-        """The parameter that tells hosts which images to pull; None without any. Not part of their
-        user data: another image is pulled without another instance."""
+        """The parameter with the images that hosts pull; None without images.
+
+        They are not in the user data, so that another image does not replace the instance.
+        """
         shared = self._shared
         if not shared.spec.images:
             return None
@@ -169,13 +174,13 @@ class DockerHostGroup:
     def _make(
         self, host: str, engine_hosts: Sequence[str], predecessors: Sequence[pulumi.Resource]
     ) -> None:
-        """The resources of ``host``. Its instance changes after ``predecessors``, once the brokers
+        """The resources of ``host``. Its instance changes after ``predecessors``, when the brokers
         on the other ``engine_hosts`` are in sync."""
-        shared, full = self._shared, self._full(host)
+        shared, full_name = self._shared, self._full_name(host)
         spec, zone = shared.spec, shared.spec.host_zones[host]
         report = aws.ssm.Parameter(
-            # whatever else of it would change, AWS would be given the value of the beginning again
-            **shared.named(full, ignore_changes=["insecureValue", "value", "description"]),
+            # a change of any other input would reset the value
+            **shared.named(full_name, ignore_changes=["insecureValue", "value", "description"]),
             name=parameter(shared.name, f"{host}/report"),
             type="String",
             insecure_value=SILENT,
@@ -187,7 +192,7 @@ class DockerHostGroup:
             volume.id,
             report.name,
             self._keys.certificate,
-            self._keys.versions.apply(lambda by_host: by_host[host]),
+            self._keys.versions.apply(lambda versions: versions[host]),
         ).apply(with_run_errors(lambda values: docker_host_user_data(self._host(host, *values))))
         settings = spec.instance_of(host)
         policy = report.arn.apply(
@@ -196,7 +201,7 @@ class DockerHostGroup:
             )
         )
         turn = DockerHostTurn(
-            full,
+            full_name,
             {
                 "host": host,
                 "hosts": [self._engine(engine_host) for engine_host in engine_hosts],
@@ -204,28 +209,28 @@ class DockerHostGroup:
                     user_data.apply(digest), settings.type, settings.root_gib, settings.ami or ""
                 ),
                 "arch": settings.arch,
-                "answered": full in shared.answered,
+                "answered": full_name in shared.answered,
                 "seconds": spec.ready_seconds,
             },
             shared.opts(*predecessors),
         )
         machine = instance(
             shared,
-            full,
+            full_name,
             settings,
             zone,
             self.interfaces[host].id,
-            Profile(shared, full, policy),
+            Profile(shared, full_name, policy),
             user_data,
             [turn],
             protected=spec.deletion_protection,
         )
         attachment = aws.ec2.VolumeAttachment(
-            full,
+            full_name,
             device_name=DEVICE,
             volume_id=volume.id,
             instance_id=machine.id,
-            # the engine stops its containers, and they close their files, before the volume goes
+            # so the engine stops its containers, which close their files, before the detachment
             stop_instance_before_detaching=True,
             opts=shared.opts(delete_before_replace=True),
         )
@@ -242,22 +247,24 @@ class DockerHostGroup:
             "version": None,
             **shared.settings.to_props(),
         }
-        ready = DockerEngineReady(full, props, shared.opts(attachment))
+        ready = DockerEngineReady(full_name, props, shared.opts(attachment))
         self.ready = {**self.ready, host: ready}
-        if self._listed is not None:
-            wanted_images = {
+        if self._image_list is not None:
+            image_inputs = {
                 **{key: props[key] for key in ("name", "engine", "cert_path", "instance")},
                 "images": list(spec.images),
-                "parameter": self._listed.name,
+                "parameter": self._image_list.name,
                 "seconds": spec.ready_seconds,
                 "report": report.name,
                 "region": spec.region,
                 **shared.settings.to_props(),
             }
-            self._pulled[host] = DockerHostImages(full, wanted_images, shared.opts(ready))
+            self._pulled_images[host] = DockerHostImages(
+                full_name, image_inputs, shared.opts(ready)
+            )
 
     def _engine(self, host: str) -> Properties:
-        """As `HostEngine` has it."""
+        """The fields of a `HostEngine`."""
         address = self.interfaces[host].private_ip
         return {
             "name": host,
@@ -269,7 +276,7 @@ class DockerHostGroup:
         self, host: str, address: str, volume: str, report: str, authority: str, version: str
     ) -> DockerHost:
         region, bridge = self._shared.spec.region, self._shared.spec.bridge
-        assert bridge is not None  # the spec refuses ranges that leave none
+        assert bridge is not None  # the spec refuses networks without room for a bridge
         return DockerHost(
             name=host,
             address=address,
@@ -287,7 +294,7 @@ class DockerHostGroup:
         shared, settings = self._shared, self._shared.spec.volume
         return aws.ebs.Volume(
             **shared.named(
-                self._full(host),
+                self._full_name(host),
                 protect=shared.spec.deletion_protection or None,
                 retain_on_delete=shared.spec.data == "keep" or None,
             ),
@@ -299,15 +306,15 @@ class DockerHostGroup:
             encrypted=True,
         )
 
-    def _described(self, host: str) -> pulumi.Output[dict[str, str]]:
-        """The host; its engine is known once it answers, its addresses before."""
+    def _host_output(self, host: str) -> pulumi.Output[dict[str, str]]:
+        """The host. Its engine is known when it answers, its addresses earlier."""
         ready, interface = self.ready[host], self.interfaces[host]
         engine = pulumi.Output.all(ready.engine, ready.engine_id)
-        if host in self._pulled:
-            engine = once(self._pulled[host].id, engine)
+        if host in self._pulled_images:
+            engine = once(self._pulled_images[host].id, engine)
         description: pulumi.Output[dict[str, str]] = pulumi.Output.all(
             name=host,
-            # a preview that is yet to wait, as in another checkout, asks no engine
+            # unknown in a preview of another checkout, which has not waited for the engine yet
             engine=engine.apply(lambda values: values[0]),
             cert_path=ready.cert_path,
             internal=interface.private_dns_name,
@@ -315,7 +322,7 @@ class DockerHostGroup:
         )
         return description
 
-    def _full(self, host: str) -> str:
+    def _full_name(self, host: str) -> str:
         return f"{self._shared.name}-{host}"
 
     @property

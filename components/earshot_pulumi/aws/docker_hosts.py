@@ -1,7 +1,7 @@
-"""Docker hosts on EC2, as any program can ask for them.
+"""The component `DockerHosts`: Docker hosts on EC2 for any program.
 
-Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
-strings here: this module does without postponed annotations.
+Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
+module does not postpone annotations.
 """
 
 from collections.abc import Mapping
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from earshot_pulumi.aws.network import NetworkFacts
 
 VPC_MARK, SUBNET_MARK = "vpc-00000000", "subnet-00000000"
-"""In place of ids that may be outputs, while the other inputs are checked."""
+"""Substitutes for ids that may be outputs, while the other inputs are checked."""
 
 
 class DockerHostsArgs(TypedDict):
-    """What Docker hosts are made from."""
+    """The inputs of `DockerHosts`."""
 
     host_zones: pulumi.Input[dict[str, pulumi.Input[str]]]
     """By a name of your choice, the availability zone of each host, which cannot change."""
     deployers: pulumi.Input[dict[str, pulumi.Input[str]]]
-    """By a name of your choice, CIDR blocks of the machines that run `pulumi up`; from there alone
-    the engines are reached, with TLS."""
+    """By a name of your choice, CIDR blocks of the machines that run `pulumi up`. Only these reach
+    the engines, with TLS."""
     clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """By a name of your choice, CIDR blocks from which published ports are reached, in addition to
-    the hosts and the deployers."""
+    """By a name of your choice, CIDR blocks of clients that may reach published ports, in addition
+    to the hosts and the deployers."""
     first_port: NotRequired[pulumi.Input[int]]
     """The first published port that clients reach. Default: 9092."""
     last_port: NotRequired[pulumi.Input[int]]
@@ -45,7 +45,7 @@ class DockerHostsArgs(TypedDict):
     zones: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """Two or three availability zones of a new VPC. Default: those of the hosts."""
     cidr: NotRequired[pulumi.Input[str]]
-    """The VPC's CIDR block; for an existing VPC, its own. Default: 10.0.0.0/16."""
+    """The VPC's CIDR block, also of an existing VPC. Default: 10.0.0.0/16."""
     vpc_id: NotRequired[pulumi.Input[str]]
     """The id of an existing VPC. Default: a new VPC."""
     subnets: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
@@ -55,39 +55,39 @@ class DockerHostsArgs(TypedDict):
     instance: NotRequired[pulumi.Input[InstanceArgs]]
     """The instances. Default: m7g.large with a root volume of 16 GiB."""
     instances: NotRequired[pulumi.Input[dict[str, pulumi.Input[InstanceArgs]]]]
-    """By host, its own instance."""
+    """Other instance settings, by host."""
     volume: NotRequired[pulumi.Input[VolumeArgs]]
-    """Each host's data volume, which holds all that Docker keeps and outlives the instance.
-    Default: gp3 with 100 GiB."""
+    """Each host's data volume, which has all data of Docker and outlives the instance. Default: gp3
+    with 100 GiB."""
     images: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """Images in private registries of Amazon ECR, which each host pulls by its instance's role."""
+    """Images in private registries of Amazon ECR. Each host pulls them with its instance's role."""
     data: NotRequired[pulumi.Input[str]]
     """What `pulumi destroy` does with the data volumes: keep or delete. Default: keep."""
     deletion_protection: NotRequired[pulumi.Input[bool]]
-    """Nothing that holds data or addresses can be destroyed before this is false. Default: true."""
+    """true: resources with data or addresses cannot be destroyed. Default: true."""
     in_turn: NotRequired[pulumi.Input[bool]]
-    """true: one host changes at a time, and none while another host or a broker on it is down;
-    false: all at once, for clusters that are down as a whole. Default: true."""
+    """true: one host changes at a time, only while all other hosts and their brokers run; false:
+    all hosts change at once, for clusters that are down as a whole. Default: true."""
     ready_seconds: NotRequired[pulumi.Input[int]]
     """Seconds for a new or replaced host until its engine answers, and after that for the brokers
     on it until the next host changes. Default: 900."""
 
 
 class DockerHosts(ShapedComponent):
-    """EC2 instances with a Docker engine each, which only clients with a certificate reach."""
+    """EC2 instances, each with a Docker engine that only clients with a certificate reach."""
 
     hosts: pulumi.Output[list[pulumi.Input[DockerHostArgs]]]
-    """The `hosts` of a `DockerCluster`; what uses them waits until the engines answer."""
+    """The input `hosts` of a `DockerCluster`. A resource that uses it waits for the engines."""
     vpc_id: pulumi.Output[str]
     """The id of the VPC."""
     instance_ids: pulumi.Output[dict[str, str]]
-    """By host, the id of its instance."""
+    """The instance's id by host."""
     names: pulumi.Output[dict[str, str]]
-    """By host, the name that AWS gives its address, which stays when the instance is replaced."""
+    """By host, the name of its address, which does not change when the instance is replaced."""
     engine_ids: pulumi.Output[dict[str, str]]
-    """By host, the id of its engine."""
+    """The engine's id by host."""
     versions: pulumi.Output[dict[str, str]]
-    """By host, the version of its engine."""
+    """The engine's version by host."""
 
     _module = "aws.docker_host"
     _late = ("vpc_id", "subnets")
@@ -96,8 +96,8 @@ class DockerHosts(ShapedComponent):
     def __init__(
         self, name: str, args: DockerHostsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises pulumi.RunError with every problem of the inputs, for zones of another region than
-        the provider's, and without the extras `aws` and `docker`."""
+        """Raises pulumi.RunError with every problem of the inputs, for zones outside the
+        provider's region, and without the extras `aws` and `docker`."""
         super().__init__(name, args, opts)
 
     def _read(self, name: str, args: Inputs) -> DockerHostsSpec:
@@ -108,24 +108,28 @@ class DockerHosts(ShapedComponent):
         from earshot_pulumi.aws.network import check_region
 
         spec = read_hosts(name, args)
-        full, stack = full_name_of(name), pulumi.get_stack()
+        full_name, stack = full_name_of(name), pulumi.get_stack()
         check_region(spec.region, self)
-        network = self._network(full, spec, args)
+        network = self._network(full_name, spec, args)
         images = newest_images(map(spec.instance_of, spec.host_zones), self)
-        folder = Project.find().state_dir(stack) / "docker-hosts" / full
+        folder = Project.find().state_dir(stack) / "docker-hosts" / full_name
         group = module.DockerHostGroup(
-            module.HostInputs(full, spec, folder, network, images, self, module.answered(full))
+            module.HostInputs(
+                full_name, spec, folder, network, images, self, module.answered(full_name)
+            )
         )
         return {
             "hosts": group.hosts,
             "vpc_id": network.vpc_id,
             "instance_ids": group.instance_ids,
-            "names": {host: it.private_dns_name for host, it in group.interfaces.items()},
-            "engine_ids": {host: it.engine_id for host, it in group.ready.items()},
-            "versions": {host: it.version for host, it in group.ready.items()},
+            "names": {
+                host: interface.private_dns_name for host, interface in group.interfaces.items()
+            },
+            "engine_ids": {host: ready.engine_id for host, ready in group.ready.items()},
+            "versions": {host: ready.version for host, ready in group.ready.items()},
         }
 
-    def _network(self, full: str, spec: DockerHostsSpec, args: Inputs) -> "NetworkFacts":
+    def _network(self, full_name: str, spec: DockerHostsSpec, args: Inputs) -> "NetworkFacts":
         from earshot.names.aws import VpcDns
         from earshot_pulumi.aws.network import Network, NetworkArgs, NetworkFacts
 
@@ -138,7 +142,7 @@ class DockerHosts(ShapedComponent):
                 flow_logs=False,
                 deletion_protection=spec.deletion_protection,
             )
-            return Network(full, network_args, pulumi.ResourceOptions(parent=self)).facts
+            return Network(full_name, network_args, pulumi.ResourceOptions(parent=self)).facts
         subnets: pulumi.Output[Mapping[str, str]] = pulumi.Output.from_input(args["subnets"])
         return NetworkFacts(
             vpc_id=args["vpc_id"],
@@ -152,7 +156,7 @@ def read_hosts(name: str, args: Inputs) -> DockerHostsSpec:
     inputs = {snake_case(key): value for key, value in args.items() if value is not None}
     for key in ("instance", "volume"):
         if isinstance(inputs.get(key), Mapping):
-            inputs[key] = {snake_case(name): it for name, it in inputs[key].items()}
+            inputs[key] = {snake_case(name): value for name, value in inputs[key].items()}
     if isinstance(inputs.get("instances"), Mapping):
         inputs["instances"] = {
             host: {snake_case(key): value for key, value in settings.items()}
@@ -170,8 +174,8 @@ def read_hosts(name: str, args: Inputs) -> DockerHostsSpec:
         )
     elif isinstance(subnets, Mapping):
         inputs["subnets"] = {
-            zone: SUBNET_MARK if isinstance(it, pulumi.Output) else it
-            for zone, it in subnets.items()
+            zone: SUBNET_MARK if isinstance(subnet, pulumi.Output) else subnet
+            for zone, subnet in subnets.items()
         }
     try:
         return DockerHostsSpec.model_validate(inputs)

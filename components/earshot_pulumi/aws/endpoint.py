@@ -1,7 +1,7 @@
-"""An endpoint for clients in another VPC, as any program can ask for it.
+"""The component `AwsEndpoint`: an endpoint for clients in another VPC, for any program.
 
-Pulumi reads the schema from the annotations below and the docstrings beneath them, so they are no
-strings here: this module does without postponed annotations.
+Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
+module does not postpone annotations.
 """
 
 from collections.abc import Mapping
@@ -21,15 +21,14 @@ from earshot_pulumi.shaped import ShapedComponent
 
 
 class AwsEndpointArgs(TypedDict):
-    """What an endpoint is made from."""
+    """The inputs of `AwsEndpoint`."""
 
     service_name: pulumi.Input[str]
-    """The name of the endpoint service, as the output `endpoint_service` of an `AwsCluster` has
-    it."""
+    """The name of the endpoint service, from the output `endpoint_service` of an `AwsCluster`."""
     contract: pulumi.Input[Properties]
     """The output `contract` of the cluster, such as that of a StackReference."""
     vpc_id: pulumi.Input[str]
-    """The id of the clients' VPC, whose two DNS attributes are on."""
+    """The id of the clients' VPC. Its two DNS attributes must be on."""
     subnets: pulumi.Input[list[pulumi.Input[str]]]
     """Ids of subnets of that VPC, one per zone, in zones of the endpoint service."""
     clients: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
@@ -37,16 +36,16 @@ class AwsEndpointArgs(TypedDict):
     groups: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """By a name of your choice, ids of the clients' security groups."""
     listeners: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """Listeners of the contract behind the endpoint service. Default: each external one with one
-    name for all brokers and a port of its own for the bootstrap."""
+    """Listeners of the contract behind the endpoint service. Default: all external listeners
+    with one name for all brokers and a separate port for the bootstrap."""
     zone: NotRequired[pulumi.Input[str]]
     """The private zone to make: the advertised name, or a domain above it. Default: the name."""
     private_dns: NotRequired[pulumi.Input[bool]]
-    """Whether AWS resolves the service's private DNS name in the VPC, which takes an accepted
-    endpoint; then there is no zone. Default: false."""
+    """true: AWS resolves the service's private DNS name in the VPC after the endpoint was accepted,
+    and no zone is made. Default: false."""
     zone_ids: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """Ids of the availability zones of the endpoint service (`endpoint_service.zone_ids`), with
-    which the subnets' zones are compared. Default: not compared."""
+    which the zones of the subnets are compared. Default: no comparison."""
 
 
 class AwsEndpoint(ShapedComponent):
@@ -60,7 +59,7 @@ class AwsEndpoint(ShapedComponent):
     security_group_id: pulumi.Output[str]
     """The id of the endpoint's security group."""
     bootstrap: pulumi.Output[dict[str, str]]
-    """Bootstrap addresses by listener, once the names lead to the endpoint."""
+    """Bootstrap addresses by listener, known when the names resolve to the endpoint."""
     contract: pulumi.Output[Properties]
     """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
 
@@ -75,7 +74,8 @@ class AwsEndpoint(ShapedComponent):
         super().__init__(name, args, opts)
 
     def _read(self, name: str, args: Inputs) -> tuple[EndpointSpec, EndpointPlan]:
-        return read_endpoint(name, {key: it for key, it in args.items() if key not in self._late})
+        known_args = {key: value for key, value in args.items() if key not in self._late}
+        return read_endpoint(name, known_args)
 
     def _made(self, module: Any, name: str, args: Inputs) -> Outputs:
         spec, plan = self._read(name, args)

@@ -22,7 +22,7 @@ PENDING = "pendingAcceptance"
 
 
 class Endpoint(TaggedComponent):
-    """What an `AwsEndpoint` makes."""
+    """The resources of an `AwsEndpoint`."""
 
     outputs: Outputs
 
@@ -34,12 +34,12 @@ class Endpoint(TaggedComponent):
         network: Inputs,
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """``network`` has `service_name`, `vpc_id`, `subnets` and maybe `zone_ids`."""
+        """``network`` has `service_name`, `vpc_id`, `subnets` and, optionally, `zone_ids`."""
         super().__init__("earshot:aws:Endpoint", name, {}, opts)
         self._name, self._plan = name, plan
         self._network = network
         group = self._group(spec)
-        # all else is made after the group, which is not made where the network does not fit
+        # all other resources are made after the group, which is not made for an invalid network
         self._vpc_id = group.vpc_id
         self._endpoint = aws.ec2.VpcEndpoint(
             **self._named(),
@@ -57,15 +57,16 @@ class Endpoint(TaggedComponent):
             for zone in [self._zone(zone_name)]
             for record in names
         ]
-        last = records[-1] if records else self._endpoint
+        last_resource = records[-1] if records else self._endpoint
         self.outputs = {
             "endpoint_id": self._endpoint.id,
             "state": self._endpoint.state,
             "security_group_id": group.id,
             "bootstrap": once_there(
-                last, {listener.name: listener.bootstrap for listener in plan.contract.listeners}
+                last_resource,
+                {listener.name: listener.bootstrap for listener in plan.contract.listeners},
             ),
-            "contract": once_there(last, plan.contract.model_dump(mode="json")),
+            "contract": once_there(last_resource, plan.contract.model_dump(mode="json")),
         }
         self.register_outputs({"endpoint_id": self._endpoint.id})
 
@@ -73,7 +74,7 @@ class Endpoint(TaggedComponent):
         group = aws.ec2.SecurityGroup(
             **self._named(),
             description=f"Kafka clients of {self._plan.contract.cluster}",
-            vpc_id=self._checked_network(),
+            vpc_id=self._checked_vpc_id(),
         )
         sources: dict[str, Properties] = {
             label: _range(text) for label, text in spec.clients.items()
@@ -81,14 +82,14 @@ class Endpoint(TaggedComponent):
         sources |= {
             label: {"referenced_security_group_id": id} for label, id in spec.groups.items()
         }
-        for first, last in self._plan.ports:
+        for first_port, last_port in self._plan.ports:
             for label, source in sources.items():
                 aws.vpc.SecurityGroupIngressRule(
-                    f"{self._name}-{first}-{label}",
+                    f"{self._name}-{first_port}-{label}",
                     security_group_id=group.id,
                     ip_protocol="tcp",
-                    from_port=first,
-                    to_port=last,
+                    from_port=first_port,
+                    to_port=last_port,
                     description=f"Kafka clients: {label}",
                     opts=pulumi.ResourceOptions(parent=self),
                     **source,
@@ -106,16 +107,16 @@ class Endpoint(TaggedComponent):
         )
 
     def _record(self, zone_id: pulumi.Input[str], name: str) -> aws.route53.Record:
-        entry = self._endpoint.dns_entries.apply(with_run_errors(_first))
+        dns_entry = self._endpoint.dns_entries.apply(with_run_errors(_first_entry))
         return aws.route53.Record(
             f"{self._name}-{name}",
             zone_id=zone_id,
             name=name,
-            type="A",  # an alias, as the top of a zone has no CNAME
+            type="A",  # an alias: the top of a zone cannot have a CNAME
             aliases=[
                 aws.route53.RecordAliasArgs(
-                    name=entry.apply(lambda values: values[0]),
-                    zone_id=entry.apply(lambda values: values[1]),
+                    name=dns_entry.apply(lambda values: values[0]),
+                    zone_id=dns_entry.apply(lambda values: values[1]),
                     evaluate_target_health=False,
                 )
             ],
@@ -125,15 +126,17 @@ class Endpoint(TaggedComponent):
     def _invoke(self) -> pulumi.InvokeOptions:
         return pulumi.InvokeOptions(parent=self)
 
-    def _checked_network(self) -> pulumi.Input[str]:
-        """The id of the VPC. Raises EarshotError, or the output does, for a network in which the
-        endpoint would not work."""
+    def _checked_vpc_id(self) -> pulumi.Input[str]:
+        """The id of the VPC, after a check of the network.
+
+        Raises EarshotError, or its output does, if the endpoint would not work in this network.
+        """
         if not contains_output(self._network):
             return self._checked(self._network)
-        checked: pulumi.Output[str] = pulumi.Output.all(**self._network).apply(
+        vpc_id: pulumi.Output[str] = pulumi.Output.all(**self._network).apply(
             with_run_errors(self._checked)
         )
-        return checked
+        return vpc_id
 
     def _checked(self, network: Inputs) -> str:
         """The id of the VPC. Raises EarshotError for a service of another region or other zones,
@@ -143,7 +146,7 @@ class Endpoint(TaggedComponent):
         if len(parts) < 5 or parts[-2] != region:
             raise EarshotError(
                 f"service_name: {service}",
-                observed=f"is no endpoint service of {region}, where the AWS provider works",
+                observed=f"is not an endpoint service of {region}, the region of the AWS provider",
                 allowed=f"a name such as com.amazonaws.vpce.{region}.vpce-svc-0123456789abcdef0",
                 remedy="give the component a provider of the service's region",
             )
@@ -153,8 +156,8 @@ class Endpoint(TaggedComponent):
         if dns.off:
             raise EarshotError(
                 f"vpc_id: {id}",
-                observed=f"{' and '.join(dns.off)} of the VPC: off, so that no private zone "
-                "resolves there",
+                observed=f"{' and '.join(dns.off)} of the VPC: off, so private zones do not "
+                "resolve there",
                 remedy="set both attributes on the VPC",
             )
         zone_ids = network.get("zone_ids") or []
@@ -182,12 +185,12 @@ def _range(text: str) -> Properties:
     return {"cidr_ipv4" if is_v4 else "cidr_ipv6": text}
 
 
-def _first(entries: Sequence[Any]) -> tuple[str, str]:
-    """The name of the endpoint in all its zones, and AWS's own zone that has it."""
+def _first_entry(entries: Sequence[Any]) -> tuple[str, str]:
+    """The name of the endpoint in all its zones, and the hosted zone of AWS that has the name."""
     if not entries:
         raise EarshotError(
             "the endpoint",
             observed="AWS has given it no DNS name yet",
-            remedy="let the owner of the service accept it, and run the same command again",
+            remedy="let the owner of the service accept it, then run the same command again",
         )
     return str(entries[0].dns_name), str(entries[0].hosted_zone_id)

@@ -19,7 +19,7 @@ class EndpointService(TaggedComponent):
     """The endpoint service of a cluster's balancer."""
 
     facts: pulumi.Output[Properties]
-    """What a stack with an endpoint needs: the cluster's output `endpoint_service`."""
+    """The cluster's output `endpoint_service`, for a stack with an endpoint."""
 
     def __init__(
         self,
@@ -53,10 +53,14 @@ class EndpointService(TaggedComponent):
             "zone_ids": list(zones.zone_ids),
             "ports": ports(plan, spec.balanced),
         }
-        later: dict[str, pulumi.Output[Any]] = {"service_name": service.service_name}
+        service_outputs: dict[str, pulumi.Output[Any]] = {"service_name": service.service_name}
         if expose.private_dns:
-            later["verification"] = service.private_dns_name_configurations.apply(_verification)
-        self.facts = pulumi.Output.all(**later).apply(lambda outputs: {**outputs, **facts})
+            service_outputs["verification"] = service.private_dns_name_configurations.apply(
+                _verification
+            )
+        self.facts = pulumi.Output.all(**service_outputs).apply(
+            lambda outputs: {**outputs, **facts}
+        )
         self.register_outputs({"service_name": service.service_name})
 
     def _own_account(self) -> str:
@@ -66,21 +70,23 @@ class EndpointService(TaggedComponent):
 
 
 def ports(plan: ClusterPlan, listeners: tuple[str, ...]) -> dict[str, dict[str, int]]:
-    """By listener, the balancer's port of each broker, and that of the bootstrap."""
-    by_listener: dict[str, dict[str, int]] = {}
+    """By listener, the balancer's port of each broker and of the bootstrap."""
+    ports_by_listener: dict[str, dict[str, int]] = {}
     for name in listeners:
-        of_brokers = {
+        listeners_by_id = {
             node.id: listener for node in plan.brokers if (listener := node.listener(name))
         }
-        by_listener[name] = {str(id): listener.port for id, listener in of_brokers.items()}
-        for listener in of_brokers.values():
+        ports_by_listener[name] = {
+            str(id): listener.port for id, listener in listeners_by_id.items()
+        }
+        for listener in listeners_by_id.values():
             if listener.front is not None and listener.front.bootstrap is not None:
-                by_listener[name]["bootstrap"] = listener.front.bootstrap.port
-    return by_listener
+                ports_by_listener[name]["bootstrap"] = listener.front.bootstrap.port
+    return ports_by_listener
 
 
 def _verification(configurations: Any) -> list[dict[str, str]]:
-    """The TXT records that prove that the private DNS name is the owner's."""
+    """The TXT records that prove the ownership of the private DNS name."""
     return [
         {"name": record.name, "type": record.type, "value": record.value}
         for record in configurations or ()

@@ -15,7 +15,7 @@ class SecurityGroups(TaggedComponent):
     """One group per role of a node."""
 
     ids: Mapping[str, pulumi.Output[str]]
-    """By the group's name in the plan."""
+    """The id by the group's name in the plan."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class SecurityGroups(TaggedComponent):
         }
         for group in groups:
             for rule in group.ingress:
-                self._let_in(group, rule)
+                self._add_ingress(group, rule)
             aws.vpc.SecurityGroupEgressRule(
                 f"{name}-{group.name}",
                 security_group_id=self.ids[group.name],
@@ -48,7 +48,7 @@ class SecurityGroups(TaggedComponent):
             )
         self.register_outputs({"ids": self.ids})
 
-    def _let_in(self, group: SecurityGroup, rule: Ingress) -> None:
+    def _add_ingress(self, group: SecurityGroup, rule: Ingress) -> None:
         source: Properties
         if isinstance(rule.source, Members):
             label = rule.source.group

@@ -1,6 +1,6 @@
-"""Keys of Docker hosts: each engine's as an SSM parameter, the client's in a folder here.
+"""Keys of Docker hosts: those of engines in SSM parameters, that of the client in a folder here.
 
-This machine writes the parameters itself, so that states have fingerprints alone.
+This machine writes the parameters itself, so that states have only fingerprints.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pulumi
 
 from earshot.certificates.authority import IssuedCertificate, read_certificate
 from earshot.certificates.engines import EngineStore, for_engine, new_engines_authority, written
-from earshot_pulumi.aws.credentials import client, in_parts, parameters, put_secret, reader
+from earshot_pulumi.aws.credentials import batches, client, parameters, put_secret, reader
 from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
@@ -25,10 +25,10 @@ from earshot_pulumi.writing import writing
 class DockerHostKeysKind(AwsKind):
     """Issues a key for each engine, and a certificate for this machine.
 
-    Inputs: `name`, of the hosts together; `folder`, of this machine; `region`; `tags`; `authority`,
+    Inputs: `name` of the group of hosts; `folder` on this machine; `region`; `tags`; `authority`,
     the parameter with the authority, which no instance reads; `parameters` by host; and `hosts`,
     the names of each engine. Outputs: `versions`, fingerprints of the engines' certificates by
-    host; `certificate`, the authority's.
+    host; `certificate`, that of the authority.
     """
 
     ID = "keys"
@@ -47,8 +47,10 @@ class DockerHostKeysKind(AwsKind):
         names = [news["authority"], *news["parameters"].values()]
         with _ssm(news):
             ssm = client(self.settings(operation), news["region"])
-            parts = in_parts(names)
-            return any(ssm.get_parameters(Names=part)["InvalidParameters"] for part in parts)
+            name_batches = batches(names)
+            return any(
+                ssm.get_parameters(Names=batch)["InvalidParameters"] for batch in name_batches
+            )
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         name, parameters, store = news["name"], news["parameters"], _store(news)
@@ -66,14 +68,14 @@ class DockerHostKeysKind(AwsKind):
             versions = {}
             for host, names in news["hosts"].items():
                 text = parameter_values.get(parameters[host], "")
-                if not _is_of(text, authority, names, olds, host):
+                if not _is_current(text, authority, names, olds, host):
                     certificate = for_engine(authority, host, names, _now())
                     text = certificate.key + certificate.certificate
                     put_secret(ssm, parameters[host], text, news["tags"])
                 versions[host] = read_certificate(_certificate(text)).fingerprint
-            gone = {*(olds.get("parameters") or {}).values()} - {*parameters.values()}
-            if gone:
-                ssm.delete_parameters(Names=sorted(gone))
+            former_names = {*(olds.get("parameters") or {}).values()} - {*parameters.values()}
+            if former_names:
+                ssm.delete_parameters(Names=sorted(former_names))
         return {**news, "versions": versions, "certificate": authority.certificate}
 
     def update(
@@ -81,7 +83,7 @@ class DockerHostKeysKind(AwsKind):
     ) -> Properties:
         if not operation.preview or news["hosts"] is UNKNOWN:
             return super().update(operation, id, olds, news)
-        # what is not known would show that every instance is replaced
+        # an unknown value would show a replacement of every instance
         old_versions, old_names = olds.get("versions") or {}, olds.get("hosts") or {}
         versions = {
             host: old_versions.get(host, UNKNOWN) if old_names.get(host) == host_names else UNKNOWN
@@ -93,8 +95,8 @@ class DockerHostKeysKind(AwsKind):
         with _ssm(olds):
             ssm = client(self.settings(operation, olds), olds["region"])
             names = [olds["authority"], *olds["parameters"].values()]
-            for part in in_parts(names):
-                ssm.delete_parameters(Names=part)
+            for batch in batches(names):
+                ssm.delete_parameters(Names=batch)
         store = _store(olds)
         with writing(f"Docker hosts {olds['name']}", store.folder):
             store.remove()
@@ -104,7 +106,7 @@ class DockerHostKeys(InternalResource):
     """The keys of a group of Docker hosts."""
 
     versions: pulumi.Output[Mapping[str, str]]
-    """By host, the fingerprint of its engine's certificate."""
+    """The fingerprint of the engine's certificate, by host."""
     certificate: pulumi.Output[str]
     """The authority's certificate, as PEM."""
 
@@ -114,11 +116,11 @@ def _store(props: Properties) -> EngineStore:
 
 
 def client_folder(folder: Path) -> Path:
-    """Where Docker's tools find the certificate with which they are let in."""
+    """The folder with the client certificate, in the form for Docker's tools."""
     return EngineStore(folder).client
 
 
-def _is_of(
+def _is_current(
     text: str, authority: IssuedCertificate, names: list[str], olds: Properties, host: str
 ) -> bool:
     """True if ``text`` of the parameter is the key that `made` last issued for ``names``."""
@@ -128,8 +130,8 @@ def _is_of(
         fingerprint = read_certificate(_certificate(text)).fingerprint
     except ValueError:
         return False
-    same_authority = olds.get("certificate") == authority.certificate
-    return same_authority and fingerprint == (olds.get("versions") or {}).get(host)
+    is_same_authority = olds.get("certificate") == authority.certificate
+    return is_same_authority and fingerprint == (olds.get("versions") or {}).get(host)
 
 
 def _certificate(text: str) -> str:
@@ -137,7 +139,7 @@ def _certificate(text: str) -> str:
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:
-    """A context in which an error of SSM becomes an EarshotError."""
+    """A context that turns errors of SSM into EarshotErrors."""
     return parameters(f"keys of the Docker hosts in {props['region']}", "SSM refuses")
 
 

@@ -1,8 +1,7 @@
-"""The id of a stack's cluster on AWS: made up once, then kept by a parameter of the stack.
+"""The id of a stack's cluster on AWS: generated once, then stored in an SSM parameter.
 
-It is a parameter because the package's clusters have no resources of earshot's own. Its name is
-unique to the stack in an account and region, so no second stack can use it. If it is lost, the
-attached volumes still have the id.
+The parameter's name is unique to the stack in an account and region, so no second stack can use it.
+If the parameter is lost, the attached volumes still have the id.
 """
 
 import pulumi
@@ -22,17 +21,17 @@ def cluster_identity(
 ) -> pulumi.Output[str]:
     """The id of the cluster of ``stack``.
 
-    ``configured`` is the id in the stack's file, ``attached`` the one of the data on volumes at its
-    instances, if any.
+    ``configured`` is the id in the stack's file, ``attached`` that of the data on volumes attached
+    to its instances; None without one.
     """
-    full = f"{stack}-{NAME}"
+    full_name = f"{stack}-{NAME}"
     parameter = aws.ssm.Parameter(
-        full,
+        full_name,
         name=report_parameter(stack, NAME),
         type="String",
         insecure_value=attached or configured or new_cluster_id(),
         description=f"Kafka's id of the cluster {stack}",
-        tags=tags(stack, full),
+        tags=tags(stack, full_name),
         opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["insecureValue", "value"]),
     )
     return parameter.insecure_value.apply(
@@ -41,11 +40,11 @@ def cluster_identity(
 
 
 def checked(id: str, configured: str | None, attached: str | None) -> str:
-    """``id``, the parameter's value. Raises EarshotError where another id contradicts it."""
+    """``id``, the parameter's value. Raises EarshotError if another id contradicts it."""
     if attached not in (None, id):
         raise EarshotError(
             f"parameter {NAME}",
-            observed=f"is {id}, and the volumes at the instances hold data of {attached}",
+            observed=f"is {id}, and the volumes attached to the instances have data of {attached}",
             allowed=f"{attached}",
             remedy="write that value back into the parameter, then run this with --refresh",
         )
@@ -53,6 +52,6 @@ def checked(id: str, configured: str | None, attached: str | None) -> str:
         raise EarshotError(
             f"cluster_id: {configured}",
             observed=f"this stack's cluster is {id}, which is in the data of every node",
-            remedy=f"take the key away, or write `cluster_id: {id}`",
+            remedy=f"remove the key, or write `cluster_id: {id}`",
         )
     return id

@@ -1,4 +1,4 @@
-"""What all instances of a stack have in common, nodes and validator."""
+"""The common parts of all instances of a stack: nodes, validator and Docker hosts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,17 +28,17 @@ class SharedInputs:
     names: Names
     cluster_id: pulumi.Output[str]
     planned: pulumi.Output[AwsPlan]
-    """Unknown as long as a name is."""
+    """Unknown while a name is."""
     gate: AdvertisedListeners
-    """The parent of all resources here, which are created after the check of the names."""
+    """The parent of these resources, which are created after the check of the names."""
     preflight: pulumi.Resource
-    """Known once an update was checked."""
+    """Created after the checks of an update."""
     images: Mapping[Architecture, str]
-    """By architecture, the id of the current Amazon Linux 2023."""
+    """The image id of the current Amazon Linux 2023, by architecture."""
     settings: Inputs = field(default_factory=dict)
-    """The input of resources that call AWS themselves."""
+    """The `aws:` settings, an input of resources that call AWS themselves."""
     leaving: frozenset[str] = frozenset()
-    """Listeners that a later change removes; nodes report their clients."""
+    """Listeners that a later step removes. Nodes report their clients."""
 
     def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
         """The name, tags and options of a resource."""
@@ -51,12 +51,12 @@ class SharedInputs:
 
     @property
     def approved_digest(self) -> pulumi.Input[str]:
-        """The digest that the gate approved; without it, even a preview registers no instance."""
+        """The digest that the gate has approved. Without it, no preview registers an instance."""
         return self.gate.approved
 
 
-class Surroundings(Protocol):
-    """What `instance` and `Profile` need of the component that they are part of."""
+class ResourceInputs(Protocol):
+    """The inputs that `instance` and `Profile` need from their component."""
 
     @property
     def images(self) -> Mapping[Architecture, str]: ...
@@ -69,14 +69,14 @@ class Surroundings(Protocol):
 class Profile:
     """The instance profile and role of one instance, with ``policy``."""
 
-    def __init__(self, shared: Surroundings, name: str, policy: pulumi.Input[str]) -> None:
+    def __init__(self, shared: ResourceInputs, name: str, policy: pulumi.Input[str]) -> None:
         role = aws.iam.Role(**shared.named(name), assume_role_policy=trust_policy())
         self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
         self.name = aws.iam.InstanceProfile(**shared.named(name), role=role.name).name
 
 
 def instance(
-    shared: Surroundings,
+    shared: ResourceInputs,
     name: str,
     spec: InstanceSpec,
     zone: str,
@@ -88,19 +88,19 @@ def instance(
     protected: bool,
 ) -> aws.ec2.Instance:
     """An instance with the network interface ``interface`` (an id), created after ``after``."""
-    common = shared.named(
+    common_args = shared.named(
         name,
         profile.policy,
         *after,
         # an interface, an address and a volume are attached to one instance at a time
         delete_before_replace=True,
-        # a newer image does not replace an instance that serves
+        # a newer image does not replace an existing instance
         ignore_changes=[] if spec.ami else ["ami"],
-        # EC2 puts no other architecture under an image, and makes no root volume smaller
+        # EC2 cannot change the architecture of an image, or shrink a root volume
         replacement_trigger=[spec.arch, spec.root_gib],
     )
     return aws.ec2.Instance(
-        **common,
+        **common_args,
         ami=spec.ami or shared.images[spec.arch],
         instance_type=spec.type,
         availability_zone=zone,
@@ -134,14 +134,14 @@ def instances_of(spec: AwsSpec) -> list[InstanceSpec]:
 def newest_images(
     instances: Iterable[InstanceSpec], parent: pulumi.Resource
 ) -> dict[Architecture, str]:
-    """The ids of the current Amazon Linux 2023, for the architectures that ask for it.
+    """The image ids of the current Amazon Linux 2023, for architectures without a configured image.
 
     https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
     """
     images: dict[Architecture, str] = {}
     for arch in dict.fromkeys(instance.arch for instance in instances if instance.ami is None):
-        answer = aws.ssm.get_parameter(
+        parameter = aws.ssm.get_parameter(
             name=f"{_IMAGE}{arch}", opts=pulumi.InvokeOptions(parent=parent)
         )
-        images[arch] = str(answer.insecure_value or answer.value)
+        images[arch] = str(parameter.insecure_value or parameter.value)
     return images

@@ -21,12 +21,12 @@ class Machine:
 
     id: str
     name: str
-    """Its tag."""
+    """The value of its tag `Name`."""
     state: str
     started: float
-    """When EC2 last started it, in seconds since the epoch."""
+    """The time at which EC2 last started it, in seconds since the epoch."""
     impaired: str = ""
-    """Which of EC2's own status checks fail."""
+    """The status checks of EC2 that fail; empty if none does."""
 
     @property
     def is_stopped(self) -> bool:
@@ -34,10 +34,12 @@ class Machine:
 
     @property
     def problem(self) -> str:
-        """Why nothing can serve on it; empty where EC2 knows no reason."""
+        """Why no node can serve on it; empty if EC2 reports no reason."""
         if self.state != "running":
             return f"its instance {self.id} is {self.state}"
-        return f"EC2 calls its instance {self.id} impaired ({self.impaired})" * bool(self.impaired)
+        if self.impaired:
+            return f"EC2 reports its instance {self.id} as impaired ({self.impaired})"
+        return ""
 
 
 Look = Callable[[Sequence[str]], Mapping[str, Machine]]
@@ -113,6 +115,6 @@ def _impaired(ec2: AwsClient, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     for page in pages:
         for status in page["InstanceStatuses"]:
             checks = {"system": status["SystemStatus"], "instance": status["InstanceStatus"]}
-            failing = [name for name, it in checks.items() if it["Status"] == "impaired"]
+            failing = [name for name, check in checks.items() if check["Status"] == "impaired"]
             if failing and status["InstanceId"] in ids:
                 yield status["InstanceId"], f"{' and '.join(failing)} status"

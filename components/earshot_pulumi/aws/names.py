@@ -1,4 +1,4 @@
-"""The names of nodes, made before their instances: interfaces, Elastic IPs, records of a zone."""
+"""The names of nodes: interfaces, Elastic IPs and DNS records, created before the instances."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from earshot_pulumi.outputs import known_or
 
 
 class Names(TaggedComponent):
-    """The resources that name every node. They stay when an instance is replaced."""
+    """The resources with the names of all nodes. They remain when an instance is replaced."""
 
     provisioned: pulumi.Output[dict[int, ProvisionedNames]]
     """The names by node id. In a preview, markers replace values that are not known yet."""
     settled: pulumi.Output[dict[int, ProvisionedNames]]
-    """The names by node id, without markers: unknown until all values are known."""
+    """The names by node id, without markers. Unknown until all values are known."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Names(TaggedComponent):
         roles = [BROKERS] if id in spec.ids else []
         roles += [CONTROLLERS] if id in spec.controller_ids else []
         return aws.ec2.NetworkInterface(
-            # so the instance waits too: it needs a route to what it boots from
+            # so the instance waits, too: at its boot it needs routes
             **self._named(
                 name, protect=spec.deletion_protection or None, depends_on=[*self._network.routes]
             ),
@@ -78,9 +78,9 @@ class Names(TaggedComponent):
         )
 
     def _records(self) -> tuple[dict[int, pulumi.Output[str]], dict[int, pulumi.Output[str]]]:
-        """By node id, the names that the private and the public zone give."""
+        """By node id, the names in the private and in the public zone."""
         zone = self._spec.zone
-        assert zone is not None  # the spec has one wherever names come from it
+        assert zone is not None  # the spec requires a zone for naming zone
         self.private_zone = aws.route53.Zone(
             self._name,
             name=zone.name,
@@ -91,7 +91,9 @@ class Names(TaggedComponent):
             tags=tags(self._name, zone.name),
             opts=self._opts(
                 protect=self._spec.deletion_protection or None,
-                ignore_changes=["vpcs"] if self._spec.connected else None,  # others are associated
+                ignore_changes=["vpcs"]
+                if self._spec.connected
+                else None,  # `ZoneAssociation` adds others
             ),
         )
         for name, vpc in self._spec.connected.items():
@@ -139,9 +141,9 @@ def _provisioned(
     public: Mapping[int, pulumi.Output[str]],
     read: Read,
 ) -> pulumi.Output[dict[int, ProvisionedNames]]:
-    """The provisioned names of all nodes; ``read`` gets each value and its marker."""
+    """The provisioned names of all nodes. ``read`` gets each value and its marker."""
     outputs: dict[str, dict[str, pulumi.Output[Any]]] = {}
-    for id, marks in unknown_names(spec).items():
+    for id, markers in unknown_names(spec).items():
         values = {
             "private_name": private[id],
             "private_address": names.interfaces[id].private_ip,
@@ -149,19 +151,19 @@ def _provisioned(
             "public_address": names.addresses[id].public_ip if id in names.addresses else None,
         }
         outputs[str(id)] = {
-            key: read(value, getattr(marks, key))
+            key: read(value, getattr(markers, key))
             for key, value in values.items()
             if value is not None
         }
     return pulumi.Output.all(**outputs).apply(
         lambda nodes: {
-            int(id): ProvisionedNames(**{key: it or "" for key, it in values.items()})
+            int(id): ProvisionedNames(**{key: value or "" for key, value in values.items()})
             for id, values in nodes.items()
         }
     )
 
 
-def marked(value: pulumi.Output[str], mark: UnknownHost) -> pulumi.Output[HostOrMarker]:
-    """``value``, or ``mark`` in a preview that does not know it."""
+def marked(value: pulumi.Output[str], marker: UnknownHost) -> pulumi.Output[HostOrMarker]:
+    """``value``, or ``marker`` in a preview that does not know it."""
     host_output: pulumi.Output[HostOrMarker] = value.apply(lambda host: host)
-    return known_or(host_output, mark)
+    return known_or(host_output, marker)

@@ -21,7 +21,7 @@ ANYWHERE = "0.0.0.0/0"
 
 @dataclass(frozen=True)
 class NetworkArgs:
-    """What a new network is made from."""
+    """The inputs of a new network."""
 
     region: str
     cidr: str
@@ -47,14 +47,14 @@ class NetworkArgs:
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """What a node's interface needs of a network."""
+    """The parts of a network that a node's interface needs."""
 
     vpc_id: pulumi.Input[str]
     dns: VpcDns
     subnets: Mapping[tuple[str, bool], pulumi.Input[str]]
-    """Ids by zone, and by whether the subnet is public."""
+    """The id by zone, and true for a public subnet."""
     routes: tuple[pulumi.Resource, ...] = ()
-    """What an instance needs to reach anything beyond its subnet: routes and associations."""
+    """Routes and associations, which an instance needs to reach hosts outside its subnet."""
 
 
 class Network(TaggedComponent):
@@ -103,28 +103,28 @@ class Network(TaggedComponent):
             vpc_id=self.vpc.id,
             cidr_block=str(subnet.cidr),
             availability_zone=subnet.zone,
-            map_public_ip_on_launch=False,  # an instance that stops loses such an address
+            map_public_ip_on_launch=False,  # a stopped instance loses such an address
         )
 
     def _route(self) -> list[aws.ec2.RouteTable]:
         """One table for the public subnets, and one per zone for the private ones."""
-        public = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
-        self._add_route("public", public, gateway_id=self._gateway.id)
-        self._connect("public", public)
-        tables = [public]
-        shared: aws.ec2.NatGateway | None = None
+        public_table = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
+        self._add_route("public", public_table, gateway_id=self._gateway.id)
+        self._connect("public", public_table)
+        tables = [public_table]
+        nat_gateway: aws.ec2.NatGateway | None = None
         for subnet, resource in self._subnets.items():
-            table = public
+            table = public_table
             if not subnet.public:
                 table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
                 tables.append(table)
                 self._connect(subnet.name, table)
                 if self._args.nat_gateways == "per-zone" or (
-                    self._args.nat_gateways == "one" and shared is None
+                    self._args.nat_gateways == "one" and nat_gateway is None
                 ):
-                    shared = self._nat(subnet.zone)
-                if shared is not None:
-                    self._add_route(subnet.name, table, nat_gateway_id=shared.id)
+                    nat_gateway = self._nat(subnet.zone)
+                if nat_gateway is not None:
+                    self._add_route(subnet.name, table, nat_gateway_id=nat_gateway.id)
             self._routes.append(
                 aws.ec2.RouteTableAssociation(
                     f"{self._name}-{subnet.name}",
@@ -161,7 +161,7 @@ class Network(TaggedComponent):
 
     def _nat(self, zone: str) -> aws.ec2.NatGateway:
         suffix = f"nat-{zone[-1]}"
-        public = next(
+        public_subnet = next(
             resource
             for subnet, resource in self._subnets.items()
             if subnet.public and subnet.zone == zone
@@ -170,7 +170,7 @@ class Network(TaggedComponent):
         return aws.ec2.NatGateway(
             **self._named(suffix, depends_on=[self._gateway]),
             allocation_id=address.allocation_id,
-            subnet_id=public.id,
+            subnet_id=public_subnet.id,
         )
 
     def _log(self) -> None:
@@ -179,9 +179,9 @@ class Network(TaggedComponent):
             **self._named(suffix), force_destroy=not self._args.deletion_protection
         )
         child = pulumi.ResourceOptions(parent=self)
-        closed = without_public_access(f"{self._name}-{suffix}", bucket, child)
+        access_block = without_public_access(f"{self._name}-{suffix}", bucket, child)
         aws.ec2.FlowLog(
-            **self._named(suffix, depends_on=[closed]),
+            **self._named(suffix, depends_on=[access_block]),
             vpc_id=self.vpc.id,
             traffic_type="ALL",
             log_destination_type="s3",
@@ -190,9 +190,9 @@ class Network(TaggedComponent):
 
 
 def existing(spec: AwsSpec, parent: pulumi.Resource) -> NetworkFacts:
-    """The VPC that ``spec`` names by id. Raises EarshotError where it differs from the spec.
+    """The existing VPC of ``spec``. Raises EarshotError if it differs from the spec.
 
-    A VPC that a preview does not know cannot be looked up: the update compares it.
+    If a preview does not know the VPC, the update compares it.
     """
     if spec.vpc.id and is_marker(spec.vpc.id):
         return _facts(spec, spec.vpc.id, VpcDns(support=True, hostnames=True))
@@ -220,12 +220,12 @@ def _facts(spec: AwsSpec, vpc_id: str, dns: VpcDns) -> NetworkFacts:
 
 
 def check_region(region: str, parent: pulumi.Resource) -> None:
-    """Raises EarshotError where Pulumi's own provider would work in another region."""
+    """Raises EarshotError if Pulumi's provider is for another region."""
     provider_region = aws.get_region(opts=pulumi.InvokeOptions(parent=parent)).region
     if provider_region != region:
         raise EarshotError(
             f"region: {region}",
-            observed=f"the AWS provider works in {provider_region}",
+            observed=f"the region of the AWS provider is {provider_region}",
             remedy=f"give the provider the region {region} (aws:region in the stack's file, or "
             f"`region` of an aws.Provider), or use {provider_region} here",
         )

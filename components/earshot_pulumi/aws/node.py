@@ -1,4 +1,4 @@
-"""One node: its role, its data volume, its instance; everything but its names."""
+"""The resources of one node except its names: role, data volume, instance."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,14 +19,14 @@ from earshot_pulumi.provider.kind import Properties
 SILENT = "nothing yet"
 """The value of a node's parameter before its first report."""
 DEVICE = "/dev/sdf"
-"""EC2's name of the data volume; the instance finds it by the volume's id."""
+"""The device name of the data volume in EC2. The instance finds the volume by its id."""
 
 
 Granted = Callable[["InstanceNode", pulumi.Output[Any]], pulumi.Output[str]]
 
 
 class InstanceNode:
-    """The resources of node ``id``, whose instance is touched once ``turn`` is known."""
+    """The resources of node ``id``. Its instance changes after ``turn`` is known."""
 
     def __init__(
         self,
@@ -36,21 +36,23 @@ class InstanceNode:
         version: pulumi.Input[SecretVersions],
         granted: Granted,
     ) -> None:
-        """``version`` is that of the secrets of `security`; empty without it. ``granted`` makes an
-        output that is known once the node may be touched, of what replaces or restarts its
-        instance."""
+        """``version`` is that of the secrets of `security`; empty without it. ``granted`` gets the
+        node and the inputs that replace or restart its instance, and returns an output that is
+        known when the node may change."""
         self._shared, self.id = shared, id
         self.name = shared.spec.name_of(id)
-        self._full = f"{shared.stack}-{self.name}"
+        self._full_name = f"{shared.stack}-{self.name}"
         self.parameter = aws.ssm.Parameter(
-            # whatever else of it would change, AWS would be given the value of the beginning again
-            **shared.named(self._full, ignore_changes=["insecureValue", "value", "description"]),
+            # a change of any other input would reset the value
+            **shared.named(
+                self._full_name, ignore_changes=["insecureValue", "value", "description"]
+            ),
             name=report_parameter(shared.stack, self.name),
             type="String",
             insecure_value=SILENT,
             description=f"What {self.name} of {shared.stack} reports of itself",
         )
-        # a volume that the stack was given is no resource of it
+        # an existing volume is not a resource of the stack
         self.volume_id = shared.spec.volumes.get(id) or self._volume().id
         self.user_data = pulumi.Output.all(
             shared.planned,
@@ -69,30 +71,30 @@ class InstanceNode:
         )
         if turn is not None:
             self.user_data = once(turn, self.user_data)
-        wanted_state = pulumi.Output.all(
+        instance_inputs = pulumi.Output.all(
             self.user_data.apply(digest), self.hardware, shared.spec.instance_of(id).ami or ""
         )
-        self._granted = granted(self, wanted_state)
+        self._granted = granted(self, instance_inputs)
         self.user_data = once(self._granted, self.user_data)
         self.instance = self._instance()
         self.attachment = aws.ec2.VolumeAttachment(
-            self._full,
+            self._full_name,
             device_name=DEVICE,
             volume_id=self.volume_id,
             instance_id=self.instance.id,
-            # Kafka closes its files before they go
+            # so Kafka closes its files before the detachment
             stop_instance_before_detaching=True,
             opts=shared.opts(delete_before_replace=True),
         )
 
     @property
     def hardware(self) -> str:
-        """What EC2 changes in place: it stops the instance and starts it again, with a new boot."""
+        """The instance type. To change it, EC2 stops the instance and starts it again."""
         return self._shared.spec.instance_of(self.id).type
 
     @property
     def incarnation(self) -> pulumi.Output[str]:
-        """Changes when the instance was replaced or restarted."""
+        """A value that changes when the instance is replaced or restarted."""
         return pulumi.Output.all(self.instance.id, self.user_data).apply(
             lambda values: f"{values[0]} {digest(values[1])[:12]} {self.hardware}"
         )
@@ -113,7 +115,7 @@ class InstanceNode:
     def _volume(self) -> aws.ebs.Volume:
         spec, settings = self._shared.spec, self._shared.spec.volume_of(self.id)
         return aws.ebs.Volume(
-            self._full,
+            self._full_name,
             availability_zone=spec.zone_of[self.id],
             size=settings.size_gib,
             type=settings.type,
@@ -122,7 +124,7 @@ class InstanceNode:
             encrypted=True,
             tags=self._shared.cluster_id.apply(
                 lambda cluster_id: (
-                    tags(self._shared.stack, self._full) | of_volume(spec, self.id, cluster_id)
+                    tags(self._shared.stack, self._full_name) | of_volume(spec, self.id, cluster_id)
                 )
             ),
             opts=self._shared.opts(
@@ -133,18 +135,18 @@ class InstanceNode:
 
     def _instance(self) -> aws.ec2.Instance:
         shared, spec = self._shared, self._shared.spec
-        associated = shared.names.associations.get(self.id)
+        association = shared.names.associations.get(self.id)
         secrets = list(parameters_of(spec, shared.stack, self.id).values())
         policy = self.parameter.arn.apply(lambda arn: node_policy(arn, secrets))
         return instance(
             shared,
-            self._full,
+            self._full_name,
             spec.instance_of(self.id),
             spec.zone_of[self.id],
             shared.names.interfaces[self.id].id,
-            Profile(shared, self._full, policy),
+            Profile(shared, self._full_name, policy),
             self.user_data,
-            [associated] if associated else [],
-            # protects from all but Pulumi, which must replace it when the plan changes
+            [association] if association else [],
+            # against deletion by others: Pulumi must replace it when the plan changes
             protected=spec.deletion_protection,
         )

@@ -1,8 +1,8 @@
-"""Checks on this machine before any instance is touched.
+"""Checks on this machine before any instance changes.
 
-They compare the stack with its last run, and ask whether Kafka's archive is where instances will
-fetch it, and whether Kafka itself accepts the settings of every node. A preview skips the settings
-while a node's name is not known.
+They compare the stack with its last run, and check that Kafka's archive is at the URL from which
+instances fetch it, and that Kafka accepts the settings of every node. A preview does not check the
+settings while a node's name is unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -28,16 +28,16 @@ Say = Callable[[str], None]
 
 
 class ChangePreflightKind(AwsKind, CheckedKind):
-    """Keeps its inputs, and refuses later ones that do not fit them; asks the archive's server, and
-    Kafka on this machine.
+    """Compares its inputs with those of the last run, checks the archive's URL, and runs Kafka's
+    parser on this machine.
 
-    Inputs beside those of `HeldStack`: `region`, and `reports`, the nodes' parameters there; the
-    `archive`; and `properties`, by node id the text of its settings.
+    Inputs in addition to those of `HeldStack`: `region`; `reports`, the nodes' parameters there;
+    the `archive`; and `properties`, the text of each node's settings by id.
     """
 
     ID = "held"
     IDLE = ("written", SETTINGS)
-    """A difference in only these is no change; the next change records it."""
+    """Inputs whose difference alone is no change. The next change stores them."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         if olds:
@@ -48,25 +48,25 @@ class ChangePreflightKind(AwsKind, CheckedKind):
 
     def _written(self, operation: Operation, olds: Properties) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the
-        data; empty where none has, or where that is not known."""
+        data; empty if none has, or if that is unknown."""
         try:
             values = reader(self.settings(operation), olds["region"])(olds["reports"])
         except EarshotError as reason:
             operation.log(f"whether a node has served is not known: {reason.line}")
             return ""
         reports = map(NodeReport.read, values.values())
-        served = any(report is not None and report.serves for report in reports)
-        return str(olds["kafka_version"]) if served else ""
+        has_served = any(report is not None and report.serves for report in reports)
+        return str(olds["kafka_version"]) if has_served else ""
 
 
 class ChangePreflight(InternalResource):
-    """The checks before an instance is touched, as a resource."""
+    """The checks before an instance changes, as a resource."""
 
     FORMER_NAMES = ("ChangePreflight", "AwsGround")
 
 
 def settings_of(plan: ClusterPlan) -> dict[str, str]:
-    """The input `properties`: by node id, the text of its settings."""
+    """The input `properties`: the text of each node's settings by id."""
     return {str(node.id): server_properties(plan, node) for node in plan.nodes}
 
 
@@ -83,11 +83,11 @@ def _archive_problems(olds: Properties, news: Properties, say: Say) -> list[str]
 
 def _settings_problems(olds: Properties, news: Properties, say: Say) -> list[str]:
     version, new_texts = news["kafka_version"], news["properties"]
-    if new_texts is UNKNOWN:  # as a name in them is
+    if new_texts is UNKNOWN:  # because a name in them is
         return []
     old_texts = olds.get("properties", {}) if version == olds.get("kafka_version") else {}
-    changed = {int(id): text for id, text in new_texts.items() if old_texts.get(id) != text}
-    return list(refused_settings(version, _refusals(version, changed, say)))
+    changed_texts = {int(id): text for id, text in new_texts.items() if old_texts.get(id) != text}
+    return list(refused_settings(version, _refusals(version, changed_texts, say)))
 
 
 def _refusals(version: str, properties: Mapping[int, str], say: Say) -> dict[int, str]:
@@ -97,7 +97,7 @@ def _refusals(version: str, properties: Mapping[int, str], say: Say) -> dict[int
     try:
         refusals = ask_kafka(find_java(), kafka_broker_jars(version), texts).refusals
     except EarshotError as reason:
-        say(f"Kafka has not read the settings beforehand: {reason.line}")
+        say(f"Kafka has not checked the settings: {reason.line}")
         return {}
-    # the archive may hold more classes than the published jars
+    # the archive may have more classes than the published jars
     return {id: text for id, text in refusals.items() if not lacks_class(text)}

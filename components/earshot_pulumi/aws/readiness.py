@@ -1,4 +1,4 @@
-"""Readiness of instances as a resource: each node's changes wait for that of the one before."""
+"""The readiness of instances as a resource. The next node's change waits for it."""
 
 import contextlib
 
@@ -17,14 +17,17 @@ class AwsReadinessKind(AwsKind):
     """Waits for one node after a change, or for the whole cluster at the end of a run, and starts
     instances that were stopped.
 
-    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); whether it is
-    the `whole` cluster; whether nodes change `in_turn`, as they do once the cluster has served; and
-    maybe the `shared_targets` of the nodes, which are registered again (see `AwsTurnKind`).
+    Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); `whole`, true
+    for the whole cluster; `in_turn`, true if nodes change one after the other, as they do after the
+    cluster has served; and, optionally, the `shared_targets` of the nodes, which are registered
+    again (see `AwsTurnKind`).
     """
 
     ID = "ready"
     DECISIVE = ("nodes", "whole")
-    interrupted = "interrupted while waiting for instances, which go on; nothing was changed"
+    interrupted = (
+        "interrupted while waiting for instances, which continue to run; nothing was changed"
+    )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return super().differs(operation, olds, news) or (
@@ -62,5 +65,5 @@ class AwsReadinessKind(AwsKind):
 
 
 class AwsReadiness(InternalResource):
-    """Waits until nodes have reported that they are in sync, as they were deployed, and are healthy
-    targets of the balancer, if there is one."""
+    """Waits until nodes report that they are in sync, with the deployed settings, and are healthy
+    targets of the balancer, if the stack has one."""

@@ -1,4 +1,4 @@
-"""What a stack's Pulumi state holds of its nodes, for the program that goes on with it."""
+"""Reads the nodes of a stack's last run from its Pulumi state."""
 
 from __future__ import annotations
 
@@ -21,55 +21,56 @@ _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
 @dataclass(frozen=True)
 class Remembered:
-    """The nodes of a stack's last run; nothing of a new one."""
+    """The nodes of a stack's last run; the defaults are those of a new stack."""
 
     served: bool = False
-    """Whether all nodes were in sync once."""
+    """True if all nodes were in sync once."""
     nodes: frozenset[str] = frozenset()
-    """The names of those that were deployed."""
+    """The names of the nodes that were deployed."""
     volumes: frozenset[str] = frozenset()
     """The ids of the volumes that the stack has made."""
     place: Place | None = None
-    """Where its brokers are; None before there is one."""
+    """The place of its brokers; None without brokers."""
 
     @classmethod
     def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
-        """From the ``resources`` of ``stack``, by their URN."""
-        names_of: dict[str, set[str]] = {}
+        """The nodes in the ``resources`` of ``stack``, by URN."""
+        names_by_type: dict[str, set[str]] = {}
         for urn, resource in resources.items():
-            names_of.setdefault(resource["type"], set()).add(
+            names_by_type.setdefault(resource["type"], set()).add(
                 urn.rpartition("::")[2].removeprefix(f"{stack}-")
             )
-        ready = {name for kind in types_of("AwsReadiness") for name in names_of.get(kind, ())}
-        instances = names_of.get(_INSTANCE, set())
+        ready_names = {
+            name for kind in types_of("AwsReadiness") for name in names_by_type.get(kind, ())
+        }
+        instances = names_by_type.get(_INSTANCE, set())
         place: Place | None = None
         if any(name.startswith("broker-") for name in instances):
-            associated = names_of.get(_ASSOCIATION, set())
+            public_names = names_by_type.get(_ASSOCIATION, set())
             place = (
-                "public" if any(name.startswith("broker-") for name in associated) else "private"
+                "public" if any(name.startswith("broker-") for name in public_names) else "private"
             )
         volumes = frozenset(
             str(resource["outputs"]["arn"]).rpartition("/")[2]
             for resource in resources.values()
             if resource["type"] == _VOLUME and "arn" in resource["outputs"]
         )
-        return cls("cluster" in ready, frozenset(ready - {"cluster"}), volumes, place)
+        return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), volumes, place)
 
 
 def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:
-    """Raises EarshotError where a node runs on an instance that the state does not have.
+    """Raises EarshotError if a node runs on an instance that is not in the state.
 
-    ``resources`` are those of ``stack`` by their URN, ``ec2`` is boto3's client. An instance is
-    replaced where its listeners change, so a state with the right instances has the right listeners
-    too.
+    ``resources`` are those of ``stack`` by URN, ``ec2`` is boto3's client. A change of listeners
+    replaces an instance, so a state with the right instances has the right listeners, too.
     """
-    ids_of: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
+    names_by_id: dict[str, dict[str, str]] = {_INSTANCE: {}, _INTERFACE: {}}
     for urn, resource in resources.items():
         prefix, full_name = f"{stack}-", urn.rpartition("::")[2]
-        if resource["type"] in ids_of and full_name.startswith(prefix):
+        if resource["type"] in names_by_id and full_name.startswith(prefix):
             name = full_name.removeprefix(prefix)
-            ids_of[resource["type"]][resource["outputs"]["arn"].rpartition("/")[2]] = name
-    nodes = ids_of[_INTERFACE]
+            names_by_id[resource["type"]][resource["outputs"]["arn"].rpartition("/")[2]] = name
+    nodes = names_by_id[_INTERFACE]
     if not nodes:
         return
     filters = [{"Name": "network-interface-id", "Values": list(nodes)}]
@@ -80,44 +81,45 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
         nodes[interface["NetworkInterfaceId"]]: instance
         for interface in interfaces
         if (instance := interface.get("Attachment", {}).get("InstanceId"))
-        and instance not in ids_of[_INSTANCE]
+        and instance not in names_by_id[_INSTANCE]
     }
     if instance_of:
         instances_text = ", ".join(
             f"{name} on {instance}" for name, instance in sorted(instance_of.items())
         )
         raise EarshotError(
-            "nothing was touched: the state of this stack is not that of its nodes",
-            observed=f"nodes run on instances that the state does not have: {instances_text}",
+            "nothing was touched: the state of this stack does not match its nodes",
+            observed=f"nodes run on instances that are not in the state: {instances_text}",
             allowed="the state that the last update wrote",
-            remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
-            "an update was cut off before it wrote it, terminate these instances one by one, each "
-            "once the last one is in sync again: their data volumes stay",
+            remedy="restore it (`pulumi stack export --version`, `pulumi stack import`); if an "
+            "update was killed before it wrote the state, terminate these instances one by one, "
+            "each after the last one is in sync again: their data volumes stay",
         )
 
 
 def placed(spec: AwsSpec, remembered: Remembered) -> AwsSpec:
-    """``spec`` with the place where its brokers are, or will be; raises EarshotError for another.
+    """``spec`` with the place of its existing brokers. Raises EarshotError for another place.
 
-    Another subnet gives every broker another interface, address and name, all of them at once.
+    Another subnet gives every broker another interface, address and name, all at the same time.
     """
     if remembered.place is None:
         return spec
-    wanted_place: Place = spec.place or ("public" if spec.directly_external else remembered.place)
-    if wanted_place != remembered.place:
-        change, reason = f"place: {wanted_place}", ""
+    planned_place: Place = spec.place or ("public" if spec.directly_external else remembered.place)
+    if planned_place != remembered.place:
+        change, reason = f"place: {planned_place}", ""
         if spec.place is None:
             change, reason = "listeners for scope external", "these take `place: public`, and "
         raise EarshotError(
             f"nothing was touched: {change}",
-            observed=f"{reason}the brokers are in {remembered.place} subnets; in {wanted_place} "
-            "ones all would get other addresses and names at once, and the first to restart would "
-            "find no other",
+            observed=f"{reason}the brokers are in {remembered.place} subnets; in {planned_place} "
+            "ones all would get other addresses and names at the same time, and the first "
+            "restarted "
+            "broker could not connect to the others",
             allowed=f"`place: {remembered.place}`, and listeners that it can serve; with `expose: "
             "nlb` and the address strategy port also external ones in private subnets",
-            remedy="mirror the data to another stack; or, with the cluster down meanwhile: set "
+            remedy="mirror the data to another stack; or, while the cluster is down: set "
             "`data: keep` and `deletion_protection: false`, `pulumi up`, `pulumi destroy`, then "
-            f"`pulumi up` with `place: {wanted_place}`, and with `volumes` and `cluster_id` as the "
-            "tags of the kept volumes have them",
+            f"`pulumi up` with `place: {planned_place}`, and with `volumes` and `cluster_id` "
+            "from the tags of the kept volumes",
         )
     return spec.at(remembered.place)

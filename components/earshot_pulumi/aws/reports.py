@@ -1,8 +1,7 @@
-"""Nodes' reports in SSM parameters, and waiting until all nodes report that they are in sync and
-the balancer sends them connections.
+"""Waits until all nodes report that they are in sync, and the balancer sends them connections.
 
-Brokers in private subnets cannot be reached from outside. So each node reports which instance it
-is, which user data it booted with, and its state.
+Brokers in private subnets cannot be reached from outside. So each node reports its instance, the
+user data of its boot, and its state, in an SSM parameter.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from earshot_pulumi.aws.machines import Look, Machine, Start
 from earshot_pulumi.driver import NodeDriver
 
 POLL = 5.0
-"""Seconds between two reads; an account may read parameters 40 times a second:
+"""Seconds between two reads. An account may read parameters 40 times a second:
 https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 AGAIN = (
-    "look on the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
-    "kafka-prepare -u kafka`), fix it, and run the same command again"
+    "look at the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
+    "kafka-prepare -u kafka`), fix it, then run the same command again"
 )
 
 
@@ -31,18 +30,18 @@ class Target:
     """A broker's port in a target group of the balancer."""
 
     group: str
-    """ARN."""
+    """The ARN of the target group."""
     address: str
     port: int
 
 
 Unhealthy = Callable[[Target], str]
-"""Why the balancer sends a target no connections; empty if it does."""
+"""Returns the reason why the balancer sends a target no connections; empty if it sends some."""
 
 
 @dataclass(frozen=True)
 class Awaited:
-    """One node as it was deployed."""
+    """One deployed node, for which a readiness waits."""
 
     node: int
     parameter: str
@@ -50,51 +49,52 @@ class Awaited:
     user_data: str
     """The digest of the instance's user data."""
     hardware: str = ""
-    """What EC2 stops and starts the instance to change."""
+    """The instance type. To change it, EC2 stops and starts the instance."""
     granted: str = ""
-    """Differs with every change of the node."""
+    """A value that changes with every change of the node."""
     size_gib: int = 0
-    """Of its data volume."""
+    """The size of its data volume."""
     targets: tuple[Target, ...] = ()
-    """Its own in the balancer's target groups."""
+    """The node's targets in the balancer's target groups."""
 
 
 class InstanceDriver(NodeDriver):
-    """A node on an instance, as its report describes it; reports of earlier boots do not count."""
+    """A node on an instance, by its report. Reports of earlier boots do not count."""
 
     def __init__(
         self,
-        of: Awaited,
+        node: Awaited,
         machines: Mapping[str, Machine],
         values: Mapping[str, str],
         unhealthy: Unhealthy,
     ) -> None:
         """``machines`` are all instances by id, ``values`` all parameters, as last seen."""
-        self.name, self._of, self._machines, self._values = f"node {of.node}", of, machines, values
+        self.name, self._node = f"node {node.node}", node
+        self._machines, self._values = machines, values
         self._unhealthy = unhealthy
 
     def check_alive(self) -> None:
-        report = NodeReport.read(self._values.get(self._of.parameter, ""))
+        report = NodeReport.read(self._values.get(self._node.parameter, ""))
         if report and report.is_final and self._report_lacks() == report.lacking:
             raise EarshotError(self.name, observed=report.lacking, remedy=AGAIN)
 
     def lacks(self) -> str:
         if reason := self._report_lacks():
             return reason
-        if reason := next(filter(None, map(self._unhealthy, self._of.targets)), ""):
+        if reason := next(filter(None, map(self._unhealthy, self._node.targets)), ""):
             return f"in sync, and the balancer sends it no connections: {reason}"
         return ""
 
     def _report_lacks(self) -> str:
-        of, machine = self._of, self._machines.get(self._of.instance)
+        node, machine = self._node, self._machines.get(self._node.instance)
         if machine is not None and machine.state != "running":
             return machine.problem
-        if of.parameter not in self._values:
-            return f"its parameter {of.parameter} is gone"
-        if (report := NodeReport.read(self._values[of.parameter])) is None:
+        if node.parameter not in self._values:
+            return f"its parameter {node.parameter} does not exist any more"
+        if (report := NodeReport.read(self._values[node.parameter])) is None:
             return "it has not reported yet"
         started = machine.started if machine is not None else 0.0
-        return report.lacks(of.node, of.instance, of.user_data, started, of.size_gib)
+        return report.lacks(node.node, node.instance, node.user_data, started, node.size_gib)
 
     def last_lines(self, count: int) -> str:
         return ""
@@ -111,7 +111,7 @@ def wait_for(
     poll: float = POLL,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Returns when every one of ``nodes`` has reported that it is in sync, as deployed, and its
+    """Returns when all ``nodes`` report that they are in sync with the deployed settings, and their
     targets are healthy.
 
     A stopped instance is started once: it was stopped by hand, or by an interrupted update. Raises

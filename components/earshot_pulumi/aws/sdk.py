@@ -1,8 +1,8 @@
-"""pulumi_aws by the resource: a use of `aws.ec2.Vpc` loads that file, and not 180 others.
+"""Loads pulumi_aws by the resource: a use of `aws.ec2.Vpc` loads that file, and not 180 others.
 
-The package `pulumi_aws.ec2` loads them all on its first use, as `s3` and the rest do: most of the
-time in which a program starts. The file of a class is known by its name here; where none has it,
-the whole package is loaded as it always was.
+The packages `pulumi_aws.ec2`, `s3` and so on load all their files at the first use, which takes
+most of the start of a program. This module finds the file of a class by its name. If no file has
+the class, the whole package is loaded as usual.
 """
 
 import importlib.util
@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import Any
 
 PACKAGES = ("ebs", "ec2", "iam", "lb", "route53", "s3", "ssm", "vpc")
-"""Those that the component takes resources from."""
+"""The packages whose resources earshot uses."""
 _SHARED = ("_inputs", "_enums")
 """Files whose names the package exports in addition to its resources."""
 
 
 class _OnDemand(ModuleType):
-    """A package of pulumi_aws that loads its files as their names are asked for."""
+    """A package of pulumi_aws that loads a file when one of its names is used."""
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
@@ -29,7 +29,7 @@ class _OnDemand(ModuleType):
                 module = import_module(f"{self.__name__}.{file}")
                 if file == name and name not in module.__all__:
                     return module
-                # one that is named like its function is hidden by it, as in the whole package
+                # a function hides the file with its name, as in the whole package
                 vars(self).update(
                     {attribute: getattr(module, attribute) for attribute in module.__all__}
                 )
@@ -41,13 +41,13 @@ class _OnDemand(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # an import of a file sets the file; as in the whole package, its function goes first
+        # an import of a file sets the file: a function of its name takes precedence
         if isinstance(value, ModuleType) and name in getattr(value, "__all__", ()):
             value = getattr(value, name)
         super().__setattr__(name, value)
 
     def _files(self, name: str) -> Iterator[str]:
-        """The files of the package that may have it."""
+        """The existing files of the package that may define ``name``."""
         word = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
         for file in dict.fromkeys(
             (name, word, re.sub("_(args(_dict)?|result|output)$", "", word), *_SHARED)
@@ -56,19 +56,19 @@ class _OnDemand(ModuleType):
                 yield file
 
     def _load_all(self) -> None:
-        self.__class__ = ModuleType  # type: ignore[assignment]  # as it is without this module
+        self.__class__ = ModuleType  # type: ignore[assignment]  # as without this module
         assert self.__spec__ is not None and self.__spec__.loader is not None
         self.__spec__.loader.exec_module(self)
 
 
 def load_on_demand() -> None:
     """Makes packages of pulumi_aws load their modules on first use, unless already imported."""
-    about = importlib.util.find_spec("pulumi_aws")
-    if about is None or not about.submodule_search_locations:
+    package_spec = importlib.util.find_spec("pulumi_aws")
+    if package_spec is None or not package_spec.submodule_search_locations:
         return
     for package in PACKAGES:
         name = f"pulumi_aws.{package}"
-        folder = Path(about.submodule_search_locations[0]) / package
+        folder = Path(package_spec.submodule_search_locations[0]) / package
         if name in sys.modules or not folder.is_dir():
             continue
         spec = importlib.util.spec_from_file_location(

@@ -1,6 +1,6 @@
 """Secrets of a secured cluster as SSM parameters, each for the instances that need it.
 
-They are SecureStrings that this machine writes itself: states have fingerprints alone.
+This machine writes them itself, as SecureStrings, so that states have only fingerprints.
 """
 
 from contextlib import AbstractContextManager
@@ -22,26 +22,26 @@ from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 from earshot_pulumi.users import changes, merged, remember, remembered
 
-_FEWER = "let there be fewer users or prefixes in `security.users`"
+_FEWER = "remove users or prefixes from `security.users`"
 _SHORTER = {
     aws_secrets.USERS_PARAMETER: _FEWER,
-    aws_secrets.COPY_PARAMETER: "let there be fewer users in `security.users`",
+    aws_secrets.COPY_PARAMETER: "remove users from `security.users`",
 }
-"""By the kind of secret, how to shorten it; the other kinds are certificates."""
-_REMEMBERED = 50
-"""Versions of a secret; SSM keeps 100 of a parameter:
+"""The fix for a secret that is too long, by its kind. The other kinds are certificates."""
+_STORED_VERSIONS = 50
+"""Number of versions of a secret in the state. SSM keeps 100 versions of a parameter:
 https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-paramstore-versions.html"""
 LIMIT = 8192
-"""Bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
+"""Maximum bytes of a parameter: https://docs.aws.amazon.com/general/latest/gr/ssm.html"""
 
 
 class AwsSecretKind(AwsKind):
-    """Writes one parameter, and again where the secret changes or another program wrote it.
+    """Writes one parameter, and again if the secret changes or another program wrote it.
 
-    Inputs: its `kind`, a key store's name or one of those in `aws_secrets`; `parameter`, `region`
-    and `tags`; `root`, the folder of the stack's cluster on this machine; `version`, which differs
-    where the secret does; `mechanism`; `users`, prefixes by name; and `logs_in`, whether some
-    listener asks for passwords.
+    Inputs: its `kind`, the name of a key store or one of those in `aws_secrets`; `parameter`,
+    `region` and `tags`; `root`, the folder of the stack's cluster on this machine; `version`, which
+    changes with the secret; `mechanism`; `users`, prefixes by name; and `logs_in`, true if a
+    listener requires passwords.
     """
 
     ID_IN = "parameter"
@@ -52,14 +52,16 @@ class AwsSecretKind(AwsKind):
     )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        if super().differs(operation, olds, news):  # also while the version is not known
+        if super().differs(operation, olds, news):  # also while the version is unknown
             return True
-        is_pinned = news["version"] in (olds.get("numbers") or {})  # not by an earlier release
+        is_pinned = news["version"] in (
+            olds.get("numbers") or {}
+        )  # earlier releases stored no numbers
         return not is_pinned or self._version(operation, olds) != olds.get("written")
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         with _ssm(olds):
-            # unlike the call for one, this one takes what is not there
+            # unlike `delete_parameter`, this call accepts a name that does not exist
             ssm = client(self.settings(operation, olds), olds["region"])
             ssm.delete_parameters(Names=[olds["parameter"]])
 
@@ -67,24 +69,24 @@ class AwsSecretKind(AwsKind):
         return client(self.settings(operation), props["region"])
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
-        state = _known_from_now_on(olds, news)
-        text = _content(store_of(news), {**news, "known": state})
+        known = _known_users(olds, news)
+        text = _content(store_of(news), {**news, "known": known})
         if (size := len(text.encode())) > LIMIT:
-            shorter = "have certificates issued for keys of EC, or by fewer authorities"
+            remedy = "use certificates with EC keys, or of fewer authorities"
             raise EarshotError(
                 f"SSM parameter {news['parameter']}",
                 observed=f"would have {size} bytes",
                 allowed=f"{LIMIT} bytes",
-                remedy=_SHORTER.get(news["kind"], shorter),
+                remedy=_SHORTER.get(news["kind"], remedy),
             )
         with _ssm(news):
             ssm = self._ssm(operation, news)
-            written = put_secret(ssm, news["parameter"], text, news["tags"])
-        numbers = _numbers(olds, news["version"], written)
+            number = put_secret(ssm, news["parameter"], text, news["tags"])
+        numbers = _numbers(olds, news["version"], number)
         return {
             **news,
-            "known": state,
-            "written": written,
+            "known": known,
+            "written": number,
             "numbers": numbers,
             "pinned": numbers[news["version"]],
         }
@@ -102,35 +104,37 @@ class AwsSecret(InternalResource):
     """One secret of a cluster, in a parameter."""
 
     pinned: pulumi.Output[float]
-    """The number of the parameter's version that has this secret; the last one, or one before it
-    where the secret is as it was then."""
+    """The number of the parameter's version with this secret: the last one, or an earlier one with
+    the same secret."""
 
 
-def _numbers(olds: Properties, version: str, written: int) -> dict[str, int]:
-    """By version of the secret, the number that SSM gave it first; ``written`` is the last one.
+def _numbers(olds: Properties, version: str, last_number: int) -> dict[str, int]:
+    """By version of the secret, its first number in SSM. ``last_number`` is the parameter's last.
 
     An instance reads its secret by that number. A restored secret keeps its number, so its instance
     is not replaced.
     """
     numbers = {key: int(number) for key, number in (olds.get("numbers") or {}).items()}
-    if any(number >= written for number in numbers.values()):
+    if any(number >= last_number for number in numbers.values()):
         numbers = {}  # the parameter was deleted and created again
-    return dict(list({**numbers, version: numbers.get(version, written)}.items())[-_REMEMBERED:])
+    return dict(
+        list({**numbers, version: numbers.get(version, last_number)}.items())[-_STORED_VERSIONS:]
+    )
 
 
-def _known_from_now_on(olds: Properties, news: Properties) -> Properties:
-    """The users that the cluster may know, and their mechanisms: all that ever were.
+def _known_users(olds: Properties, news: Properties) -> Properties:
+    """The users that the cluster may have, and their mechanisms: those of all updates so far.
 
-    The folder knows of them too, for volumes may be kept without a state.
+    They are also recorded in the folder, because volumes may outlive a state.
     """
     if "users" not in news:
         return {}
-    old_state, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
-    users = merged(merged(remembered(store), old_state["users"]), news["users"])
+    known, store = olds.get("known") or {"users": {}, "mechanisms": []}, store_of(news)
+    users = merged(merged(remembered(store), known["users"]), news["users"])
     remember(store, users)
     return {
         "users": users,
-        "mechanisms": sorted({*old_state["mechanisms"], *news["mechanism"].split(",")}),
+        "mechanisms": sorted({*known["mechanisms"], *news["mechanism"].split(",")}),
     }
 
 
@@ -149,15 +153,15 @@ def _content(store: Store, props: Properties) -> str:
 
 
 def _users(store: Store, props: Properties) -> str:
-    """The changes that lead from any state of the cluster's users to the wanted one."""
-    state, mechanisms = props["known"], read_mechanisms(props["mechanism"])
-    earlier = [Mechanism(kind) for kind in state["mechanisms"]]
-    inputs = (props["users"], state["users"], mechanisms, earlier, props["logs_in"])
+    """The changes that lead from any state of the cluster's users to the planned one."""
+    known, mechanisms = props["known"], read_mechanisms(props["mechanism"])
+    former_mechanisms = [Mechanism(name) for name in known["mechanisms"]]
+    inputs = (props["users"], known["users"], mechanisms, former_mechanisms, props["logs_in"])
     changed_users = {"passwords": {}, "gone": (), **changes(store, *inputs)}
     return lines(former_users=changed_users.pop("gone"), **changed_users)
 
 
 def _ssm(props: Properties) -> AbstractContextManager[None]:
-    """A context in which an error of SSM becomes an EarshotError."""
+    """A context that turns errors of SSM into EarshotErrors."""
     subject = f"SSM parameter {props['parameter']} in {props['region']}"
     return parameters(subject, "cannot be written or read")

@@ -1,4 +1,4 @@
-"""Certificates of a cluster on AWS, and the secrets that instances fetch."""
+"""Certificates of a cluster on AWS, and the secrets that its instances fetch."""
 
 import hashlib
 import json
@@ -34,18 +34,20 @@ class Secured:
             **shared.settings,
         )
         authorities = str(list(security.tls.authorities))
-        first = self.certificates.of_node(shared.spec.ids[0])
-        self._trusted = self._secret(aws_secrets.TRUSTED_PARAMETER, _version(authorities, first))
-        self._secret(aws_secrets.COPY_PARAMETER, _version(authorities, first, self._passwords))
+        certificate = self.certificates.of_node(shared.spec.ids[0])
+        version = _version(authorities, certificate)
+        self._trusted = self._secret(aws_secrets.TRUSTED_PARAMETER, version)
+        version = _version(authorities, certificate, self._passwords)
+        self._secret(aws_secrets.COPY_PARAMETER, version)
 
     def of_node(self, id: int) -> pulumi.Output[aws_secrets.SecretVersions]:
-        """The secrets of node ``id``, which are there once it is known."""
+        """The versions of the secrets of node ``id``. Known when the secrets exist."""
         certificate, users = self.certificates.of_node(id), pulumi.Output.from_input("")
-        pinned = {
+        pinned_secrets = {
             aws_secrets.TRUSTED_PARAMETER: self._trusted,
             node_name(id): self._secret(node_name(id), certificate),
         }
-        secrets = [*pinned.values()]
+        secrets = [*pinned_secrets.values()]
         if aws_secrets.makes_users(self._shared.spec, id):
             users = _version(
                 json.dumps([user.model_dump(mode="json") for user in self._security.users]),
@@ -62,16 +64,18 @@ class Secured:
                 )
             )
         digest = _version(certificate, users, *(secret.id.apply(str) for secret in secrets))
-        numbers = pulumi.Output.all(**{kind: secret.pinned for kind, secret in pinned.items()})
+        numbers = pulumi.Output.all(
+            **{kind: secret.pinned for kind, secret in pinned_secrets.items()}
+        )
         return pulumi.Output.all(digest, numbers).apply(
-            # in the state of an earlier release there are no numbers
+            # states of earlier releases have no numbers
             lambda values: aws_secrets.SecretVersions(
-                values[0], {k: int(v) for k, v in values[1].items() if v}
+                values[0], {kind: int(number) for kind, number in values[1].items() if number}
             )
         )
 
     def of_validator(self) -> pulumi.Output[str]:
-        """The same of the validator in the VPC."""
+        """The version of the secrets of the validator in the VPC. Known when the secrets exist."""
         version = _version(
             str(self._security.mechanism),
             str(list(self._security.tls.authorities)),
@@ -88,10 +92,10 @@ class Secured:
 
     @property
     def _passwords(self) -> pulumi.Output[str]:
-        """What differs where any user's password does."""
+        """A text that changes with any user's password."""
         return _version(*map(self.certificates.password_of, self._security.user_names))
 
-    def _secret(self, kind: str, version: pulumi.Output[str], **more: object) -> AwsSecret:
+    def _secret(self, kind: str, version: pulumi.Output[str], **inputs: object) -> AwsSecret:
         stack, name = self._shared.stack, f"{self._shared.stack}-{kind}"
         return AwsSecret(
             name,
@@ -109,14 +113,14 @@ class Secured:
                 "written": None,
                 "numbers": None,
                 "pinned": None,
-                **more,
+                **inputs,
             },
             self._shared.opts(self.certificates),
         )
 
 
 def _version(*parts: pulumi.Input[str]) -> pulumi.Output[str]:
-    """One text that differs where any of ``parts`` does."""
+    """A text that changes with any of ``parts``."""
     return pulumi.Output.all(*parts).apply(
         lambda parts: hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     )

@@ -18,7 +18,7 @@ class TaggedComponent(pulumi.ComponentResource):
     """A component with the stack's name, which prefixes the names of its resources."""
 
     def _named(self, suffix: str = "", **options: Any) -> Properties:
-        """The name, tags and options of the resource that ``suffix`` tells from the others."""
+        """The name, tags and options of the resource with this ``suffix``."""
         name = f"{self._name}-{suffix}" if suffix else self._name
         opts = pulumi.ResourceOptions(parent=self, **options)
         return {"resource_name": name, "tags": tags(self._name, name), "opts": opts}
@@ -27,7 +27,7 @@ class TaggedComponent(pulumi.ComponentResource):
 def without_public_access(
     name: str, bucket: aws.s3.Bucket, opts: pulumi.ResourceOptions
 ) -> aws.s3.BucketPublicAccessBlock:
-    """``bucket`` stays private, whatever a later policy or access list allows."""
+    """Keeps ``bucket`` private, even if a later policy or access list allows access."""
     return aws.s3.BucketPublicAccessBlock(
         name,
         bucket=bucket.bucket,

@@ -1,4 +1,4 @@
-"""Targets of a balancer: their health, and which of them get connections."""
+"""Targets of a balancer: their health, registration and deregistration."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from earshot_pulumi.aws_settings import AwsSettings
 from earshot_pulumi.provider.kind import Properties
 
 SERVED = ("initial", "healthy", "unhealthy")
-"""States of registered targets; one that leaves is draining, and then unused."""
+"""States of registered targets. A deregistered target is draining, and then unused."""
 
 
 def health(config: AwsSettings, region: str) -> Unhealthy:
-    """A function that asks the balancers of ``region``; it raises EarshotError where AWS does not
-    answer."""
+    """A function that reads the health of targets in ``region``. It raises EarshotError if AWS does
+    not answer."""
 
     def unhealthy(target: Target) -> str:
         queries = [{"Id": target.address, "Port": target.port}]
@@ -30,10 +30,10 @@ def health(config: AwsSettings, region: str) -> Unhealthy:
 
 
 def deregister(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
-    """Asks the balancers of ``region`` to send no new connections to ``targets``, of which
-    `still_served` are those that have not been taken out yet. Raises EarshotError.
+    """Deregisters ``targets`` in ``region``, so that balancers send them no new connections.
 
-    Connections that exist go on until the broker closes them.
+    `still_served` returns the targets for which that has not taken effect. Existing connections
+    remain until the broker closes them. Raises EarshotError.
     """
     with _named_errors(region, "deregistered", "DeregisterTargets"):
         for group, group_targets in _by_group(targets).items():
@@ -45,14 +45,16 @@ def deregister(config: AwsSettings, region: str, targets: Iterable[Target]) -> N
 
 
 def still_served(config: AwsSettings, region: str, targets: Iterable[Target]) -> list[str]:
-    """Of deregistered ``targets``, those to which the balancer still sends new connections, with
-    their state. Raises EarshotError."""
+    """A text for each deregistered target to which the balancer still sends new connections.
+
+    Raises EarshotError.
+    """
     states = []
     with _named_errors(region, "described", "DescribeTargetHealth"):
         for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
-            described = elb.describe_target_health(TargetGroupArn=group, Targets=group_targets)
-            for description in described["TargetHealthDescriptions"]:
+            response = elb.describe_target_health(TargetGroupArn=group, Targets=group_targets)
+            for description in response["TargetHealthDescriptions"]:
                 state, target = description["TargetHealth"]["State"], description["Target"]
                 if state in SERVED:
                     states.append(f"target {target['Id']}:{target['Port']} is {state}")
@@ -60,8 +62,10 @@ def still_served(config: AwsSettings, region: str, targets: Iterable[Target]) ->
 
 
 def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
-    """Lets the balancers of ``region`` send connections to ``targets``; nothing changes for those
-    that are registered. Raises EarshotError."""
+    """Registers ``targets`` in ``region``, so that balancers send them connections.
+
+    Does nothing for registered targets. Raises EarshotError.
+    """
     with _named_errors(region, "registered", "RegisterTargets"):
         for group, group_targets in _by_group(targets).items():
             elb = client(config, region, "elbv2")
@@ -69,14 +73,15 @@ def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> Non
 
 
 def _by_group(targets: Iterable[Target]) -> dict[str, list[Properties]]:
-    by_group: dict[str, list[Properties]] = {}
+    descriptions: dict[str, list[Properties]] = {}
     for target in targets:
-        by_group.setdefault(target.group, []).append({"Id": target.address, "Port": target.port})
-    return by_group
+        description = {"Id": target.address, "Port": target.port}
+        descriptions.setdefault(target.group, []).append(description)
+    return descriptions
 
 
 def _named_errors(region: str, participle: str, action: str) -> AbstractContextManager[None]:
-    """A context in which errors of AWS become EarshotErrors: targets cannot be ``participle``.
+    """A context that turns errors of AWS into EarshotErrors: targets cannot be ``participle``.
 
     ``action`` is the call that the credentials must allow.
     """
@@ -86,11 +91,11 @@ def _named_errors(region: str, participle: str, action: str) -> AbstractContextM
 
 def _reason(target: Target, descriptions: list[Any]) -> str:
     group = target.group.rpartition(":targetgroup/")[2].partition("/")[0]
-    where = f"target {target.address}:{target.port} of target group {group}"
+    subject = f"target {target.address}:{target.port} of target group {group}"
     if not descriptions:
-        return f"{where} is not registered"
+        return f"{subject} is not registered"
     state = descriptions[0]["TargetHealth"]
     if state["State"] == "healthy":
         return ""
     details = [text for key in ("Reason", "Description") if (text := state.get(key))]
-    return f"{where} is {state['State']}" + (f" ({': '.join(details)})" if details else "")
+    return f"{subject} is {state['State']}" + (f" ({': '.join(details)})" if details else "")

@@ -1,4 +1,4 @@
-"""A node's turn as a resource: no node of a cluster is touched while another one is down."""
+"""The turn of a node, as a resource: no node changes while another node of the cluster is down."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 LEAVING_SECONDS = 60.0
-"""Within which the balancer should have taken out a deregistered target."""
+"""Seconds within which a deregistration should take effect."""
 POLL = 1.0
 
 
 @dataclass(frozen=True)
-class Other:
-    """A node other than the one that may change now."""
+class OtherNode:
+    """Another node, which must serve while a node changes."""
 
     node: int
     name: str
     """The tag of its instance."""
     parameter: str
-    """In which it reports."""
+    """The parameter with its reports."""
 
 
 class AwsTurnKind(AwsKind, CheckedKind):
-    """Refuses a change of a node while others are down, and takes the node out of the balancer's
-    bootstrap before it stops, which the balancer has applied by then.
+    """Refuses a change of a node while others are down. Before the node stops, it is deregistered
+    from the balancer's bootstrap, and the deregistration has taken effect.
 
-    Inputs: `node`, its id; `wanted` and `root_gib`, which restart or replace its instance when they
-    change (states of earlier versions have no `root_gib`);
-    `others`, the nodes that must serve (empty: the node may change whichever nodes are down);
-    `stack`; `region`; and maybe `shared_targets`, its targets in groups that have others, too. A
-    group with this node alone keeps it: without any target, a balancer answers no connection.
+    Inputs: `node`, its id; `wanted` and `root_gib`, whose change restarts or replaces its instance
+    (states of earlier versions have no `root_gib`); `others`, the nodes that must serve (if empty,
+    the node may always change); `stack`; `region`; and, optionally, `shared_targets`, its targets
+    in groups with other nodes, too. A group with only this node keeps it: without any target, a
+    balancer answers no connection.
     """
 
     ID = "turn"
@@ -59,42 +59,44 @@ class AwsTurnKind(AwsKind, CheckedKind):
         if not others or news["wanted"] is UNKNOWN or not self.differs(operation, olds, news):
             return
         settings, region = self.settings(operation), news["region"]
-        known_machines = machines(settings, region, news["stack"])
+        machines_by_name = machines(settings, region, news["stack"])
         values = reader(settings, region)([other["parameter"] for other in others])
-        down = dict(_down([Other(**other) for other in others], known_machines, values))
-        if down:
-            yield _refusal(int(news["node"]), down)
+        reasons = dict(_down([OtherNode(**other) for other in others], machines_by_name, values))
+        if reasons:
+            yield _refusal(int(news["node"]), reasons)
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds and news["others"]:
             targets = [read(Target, target) for target in news.get("shared_targets", ())]
             deregister(self.settings(operation), news["region"], targets)
-            self._wait_until_gone(operation, news["region"], targets)
-        # a change that is taken back restarts the instance too, and is waited for again
+            self._wait_until_deregistered(operation, news["region"], targets)
+        # a change that is reverted restarts the instance, too, and the readiness waits again
         return {**news, "granted": uuid4().hex}
 
-    def _wait_until_gone(
+    def _wait_until_deregistered(
         self, operation: Operation, region: str, targets: Sequence[Target]
     ) -> None:
-        """Returns once the balancer sends no new connections to ``targets``. After a while it only
-        says so: clients of the bootstrap try again, and the change is wanted."""
+        """Returns when the balancer sends no new connections to ``targets``.
+
+        After `LEAVING_SECONDS` it only logs the targets: clients of the bootstrap try again.
+        """
         settings, end = self.settings(operation), time.monotonic() + LEAVING_SECONDS
-        while served := still_served(settings, region, targets):
+        while texts := still_served(settings, region, targets):
             if time.monotonic() > end:
                 operation.log(
                     f"the balancer has not applied a deregistration within {LEAVING_SECONDS:g} s: "
-                    f"{'; '.join(served)}. The change goes on; a client that connects by the "
-                    "bootstrap may be refused until it tries again"
+                    f"{'; '.join(texts)}. The change continues; a client that connects through "
+                    "the bootstrap may be refused until it tries again"
                 )
                 return
             operation.wait(POLL)
 
 
 class AwsTurn(InternalResource):
-    """Known once a node may be touched."""
+    """Created when a node may change."""
 
     granted: pulumi.Output[str]
-    """Differs with every change of the node."""
+    """A value that changes with every change of the node."""
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, {**props, "granted": None}, opts)
@@ -105,15 +107,15 @@ def nodes_down(
 ) -> dict[int, str]:
     """The reason for each node that does not serve, by its id; ``names`` are each node's name and
     parameter by its id. Raises EarshotError."""
-    nodes = [Other(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
+    nodes = [OtherNode(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
     values = reader(settings, region)([node.parameter for node in nodes])
     return dict(_down(nodes, machines(settings, region, stack), values))
 
 
 def _down(
-    nodes: Iterable[Other], machines: Mapping[str, Machine], values: Mapping[str, str]
+    nodes: Iterable[OtherNode], machines: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
-    """By node that does not serve, the reason."""
+    """The id of each node that does not serve, with the reason."""
     for node in nodes:
         if reason := _reason(
             int(node.node), machines.get(node.name), values.get(node.parameter, "")
@@ -128,18 +130,18 @@ def _reason(node: int, machine: Machine | None, text: str) -> str:
         return machine.problem
     report = NodeReport.read(text)
     if report is None:
-        return f"{machine.id} has not reported; `systemctl start kafka-ready` there makes it"
+        return f"{machine.id} has sent no report; `systemctl start kafka-ready` on it sends one"
     return report.outdated(node, machine.id, machine.started) or report.lacking
 
 
-def _refusal(node: int, down: Mapping[int, str]) -> str:
-    details = "".join(f"\n  - node {id}: {reason}" for id, reason in sorted(down.items()))
-    ids = listed(sorted(down))
+def _refusal(node: int, reasons: Mapping[int, str]) -> str:
+    details = "".join(f"\n  - node {id}: {reason}" for id, reason in sorted(reasons.items()))
+    ids = listed(sorted(reasons))
     return (
         f"node {node} would be restarted while node {ids} is down:{details}\n"
-        f"  Bring node {ids} back first: start its instance, or replace a lost one alone "
-        "(`pulumi up --refresh` with the settings of before). Where the cluster is down as a "
-        "whole, `in_turn: false` changes all nodes at once"
+        f"  Start the instance of node {ids} first, or replace only a lost one (`pulumi up "
+        "--refresh` with the former settings). If the cluster is down as a whole, `in_turn: false` "
+        "changes all nodes at once"
     )
 
 

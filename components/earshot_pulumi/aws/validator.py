@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Validator:
-    """The resources of a stack's validator; below the gate, as the nodes are."""
+    """The resources of a stack's validator, below the gate like the nodes."""
 
     bucket: pulumi.Output[str]
     """The name of its bucket."""
     instance: aws.ec2.Instance
     ready: tuple[pulumi.Resource, ...]
-    """What must exist before it gets an order."""
+    """The resources that must exist before it gets an order."""
     reports: pulumi.Output[str]
     """The URL of its latest report."""
 
@@ -47,27 +47,27 @@ class Validator:
         """``group`` is the id of its security group, which has no ingress."""
         self._shared, self._spec, self._network = shared, spec, network
         version = secured.of_validator() if secured else ""
-        self._full = f"{shared.stack}-{VALIDATOR}"
+        self._full_name = f"{shared.stack}-{VALIDATOR}"
         self._zone = shared.spec.vpc.zones[0]
-        # reports can be made again at any time
-        bucket = aws.s3.Bucket(**shared.named(self._full), force_destroy=True)
+        # reports can be created again at any time
+        bucket = aws.s3.Bucket(**shared.named(self._full_name), force_destroy=True)
         self.bucket = bucket.bucket
-        closed = self._close(bucket)
+        bucket_settings = self._close(bucket)
         bundle_ref = BundleRef(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
-        uploaded = aws.s3.BucketObject(
-            self._full,
+        bundle_object = aws.s3.BucketObject(
+            self._full_name,
             bucket=bucket.bucket,
             key=bundle_ref.key,
             source=pulumi.FileAsset(bundle.file),
-            opts=shared.opts(*closed),
+            opts=shared.opts(*bucket_settings),
         )
         self.instance = instance(
             shared,
-            self._full,
+            self._full_name,
             spec.instance,
             self._zone,
             self._interface(group).id,
-            Profile(shared, self._full, self._policy(bucket, bundle_ref)),
+            Profile(shared, self._full_name, self._policy(bucket, bundle_ref)),
             pulumi.Output.all(bucket.bucket, version, shared.approved_digest).apply(
                 with_run_errors(
                     lambda values: validator_user_data(
@@ -75,10 +75,10 @@ class Validator:
                     )
                 )
             ),
-            [uploaded],
-            protected=False,  # it holds nothing
+            [bundle_object],
+            protected=False,  # it has no data
         )
-        self.ready = (self.instance, *closed)
+        self.ready = (self.instance, *bucket_settings)
         self.reports = pulumi.Output.concat("s3://", bucket.bucket, "/", LATEST)
 
     def _settings(self, bucket: str, version: str, bundle_ref: BundleRef) -> ValidatorSettings:
@@ -99,7 +99,7 @@ class Validator:
 
     @property
     def _parameters(self) -> dict[str, str]:
-        """By file, the SSM parameter that only the validator and the deployer may read."""
+        """The SSM parameter by file. Only the validator and the deployer may read it."""
         stack, secrets = self._shared.stack, validator_secrets(self._shared.spec)
         return self._spec.secrets | {
             file: secret_parameter(stack, parameter) for file, parameter in secrets.items()
@@ -108,8 +108,8 @@ class Validator:
     def _interface(self, group: pulumi.Input[str]) -> aws.ec2.NetworkInterface:
         shared = self._shared
         return aws.ec2.NetworkInterface(
-            # so the instance waits too: it needs a route to what it boots from
-            **shared.named(self._full, *self._network.routes),
+            # so the instance waits, too: at its boot it needs routes
+            **shared.named(self._full_name, *self._network.routes),
             subnet_id=self._network.subnets[self._zone, False],
             security_groups=[group],
             description=f"{VALIDATOR} of {shared.stack}",
@@ -131,7 +131,7 @@ class Validator:
 
     def _close(self, bucket: aws.s3.Bucket) -> tuple[pulumi.Resource, ...]:
         """The settings of ``bucket``: private, encrypted, TLS only, old reports expire."""
-        name, opts = self._full, self._shared.opts()
+        name, opts = self._full_name, self._shared.opts()
         block = without_public_access(name, bucket, opts)
         encryption = aws.s3.BucketServerSideEncryptionConfiguration(
             name,
@@ -149,7 +149,7 @@ class Validator:
             name,
             bucket=bucket.bucket,
             policy=bucket.arn.apply(over_tls),
-            opts=self._shared.opts(block),  # S3 takes one change of this kind at a time
+            opts=self._shared.opts(block),  # S3 accepts one change of this kind at a time
         )
         expiry = aws.s3.BucketLifecycleConfiguration(
             name,

@@ -1,4 +1,4 @@
-"""Data volumes that outlive their stack, and checks where a later stack takes them over."""
+"""Data volumes that outlive their stack, and the checks before a later stack uses them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ CLUSTER: Final = "earshot:cluster-id"
 """Earlier releases set none: they derived the id from the stack's name."""
 
 SHOWN: Final = 9
-"""Volumes that one warning names."""
+"""Maximum number of volumes in one warning."""
 
 
 def of_volume(spec: AwsSpec, id: int, cluster_id: str) -> dict[str, str]:
@@ -35,9 +35,9 @@ def attached_id(stack: str, parent: pulumi.Resource) -> str | None:
 
 
 def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> None:
-    """Raises SpecError for volumes of ``spec`` that are not there, or hold something else.
+    """Raises SpecError for volumes of ``spec`` that do not exist, or have other data.
 
-    ``cluster_id`` is the cluster's, if the stack's file or attached volumes decide it.
+    ``cluster_id`` is that of the cluster, if the stack's file or attached volumes decide it.
     """
     if not spec.volumes or any(map(is_marker, spec.volumes.values())):
         return  # a preview that does not know them
@@ -70,13 +70,16 @@ def idle(
     if not ids:
         return ""
     tag_maps = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]
-    first = _id_of(tag_maps[0])
-    key = f" and `cluster_id: {first}` take" if first != cluster_id else " takes"
-    nodes = [f"{marks.get(NODE, '?')}: {id}" for id, marks in zip(ids, tag_maps, strict=False)]
-    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    first_id = _id_of(tag_maps[0])
+    key = f" and `cluster_id: {first_id}`" if first_id != cluster_id else ""
+    nodes = [
+        f"{volume_tags.get(NODE, '?')}: {id}"
+        for id, volume_tags in zip(ids, tag_maps, strict=False)
+    ]
+    more_text = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
     return (
-        f"volumes of stack {stack} are attached to nothing, by node: {', '.join(nodes)}{more}. If "
-        f"an earlier stack has kept them, `volumes: {{{nodes[0]}}}`{key} the first over"
+        f"volumes of stack {stack} are not attached, by node: {', '.join(nodes)}{more_text}. If an "
+        f"earlier stack has kept them, set `volumes: {{{nodes[0]}}}`{key} to use the first one"
     )
 
 
@@ -93,26 +96,26 @@ def _volume(id: str, parent: pulumi.Resource) -> aws.ebs.GetVolumeResult:
 
 
 def _id_of(tags: Mapping[str, str]) -> str:
-    """The id of the cluster whose data is on a stack's volume."""
+    """The id of the cluster whose data is on a volume with these ``tags``."""
     return tags.get(CLUSTER) or of_stack_name(tags[STACK])
 
 
 def problems(
     stack: str, spec: AwsSpec, id: int, cluster_id: str | None, volume: Any
 ) -> Iterator[str]:
-    """Why node ``id`` must not get ``volume``, which is AWS's description."""
+    """Why node ``id`` must not get ``volume``, a description from AWS."""
     tags: Mapping[str, str] = volume.tags or {}
     if not tags.get(STACK):
-        yield f"is of no stack; allowed: volumes of stack {stack}"
+        yield f"has no tag of a stack; allowed: volumes of stack {stack}"
     elif (volume_cluster := _id_of(tags)) != cluster_id:
-        whose = f"is of stack {tags[STACK]}, and " if tags[STACK] != stack else ""
+        owner = f"is of stack {tags[STACK]}, and " if tags[STACK] != stack else ""
         yield (
-            f"{whose}holds data of cluster {volume_cluster}"
-            + (f"; this stack's is {cluster_id}" if cluster_id else "")
-            + f". A new stack takes it over with `cluster_id: {volume_cluster}`"
+            f"{owner}has data of cluster {volume_cluster}"
+            + (f"; the cluster of this stack is {cluster_id}" if cluster_id else "")
+            + f". A new stack can use it with `cluster_id: {volume_cluster}`"
         )
     elif (node := tags.get(NODE)) != str(id):
-        yield f"holds the data of node {node or '(unknown)'}; allowed: that of node {id}"
+        yield f"has the data of node {node or '(unknown)'}; allowed: that of node {id}"
     elif (voters := tags.get(VOTERS)) != _voters(spec):
         yield (
             f"was formatted for a quorum of {voters or '(unknown)'} and would get one of "
@@ -131,7 +134,7 @@ def problems(
             f"aws ec2 modify-volume --volume-id {volume.volume_id} --size {size}"
         )
     if not volume.encrypted:
-        yield "is not encrypted; copy it by way of an encrypted snapshot"
+        yield "is not encrypted; copy it through an encrypted snapshot"
 
 
 def _by_id(ids: Iterable[str]) -> Any:

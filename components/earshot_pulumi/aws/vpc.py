@@ -1,7 +1,7 @@
-"""A network for brokers on AWS, as any program can ask for it.
+"""The component `AwsNetwork`: a network for brokers on AWS, for any program.
 
-The package's schema is read from the annotations below and the docstrings beneath them, so they are
-no strings here: this module does without postponed annotations.
+Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
+module does not postpone annotations.
 """
 
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -29,7 +29,7 @@ class _NetworkSpec(Frozen):
 
 
 class AwsNetworkArgs(TypedDict):
-    """What a network is made from."""
+    """The inputs of `AwsNetwork`."""
 
     zones: pulumi.Input[list[pulumi.Input[str]]]
     """Two or three availability zones of one region, as in us-east-1a."""
@@ -38,9 +38,9 @@ class AwsNetworkArgs(TypedDict):
     nat: NotRequired[pulumi.Input[str]]
     """NAT gateways for the private subnets: none, one or per-zone. Default: one."""
     flow_logs: NotRequired[pulumi.Input[bool]]
-    """Whether the VPC's traffic is recorded in a bucket. Default: false."""
+    """true: the VPC's traffic is logged in a bucket. Default: false."""
     deletion_protection: NotRequired[pulumi.Input[bool]]
-    """Whether what holds data or addresses is protected from deletion. Default: true."""
+    """true: resources with data or addresses cannot be deleted. Default: true."""
 
 
 class AwsNetwork(ShapedComponent):
@@ -49,17 +49,17 @@ class AwsNetwork(ShapedComponent):
     vpc_id: pulumi.Output[str]
     """The id of the VPC."""
     public_subnets: pulumi.Output[dict[str, str]]
-    """By zone, the id of the subnet that is routed to the internet gateway."""
+    """By zone, the id of the subnet with a route to the internet gateway."""
     private_subnets: pulumi.Output[dict[str, str]]
-    """By zone, the id of the subnet that is not."""
+    """By zone, the id of the subnet without such a route."""
 
     _module = "aws.network"
 
     def __init__(
         self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Raises pulumi.RunError for invalid zones or ranges, for zones of another region than the
-        provider's, and without the extra `aws`."""
+        """Raises pulumi.RunError for invalid zones or ranges, for zones outside the provider's
+        region, and without the extra `aws`."""
         super().__init__(name, args, opts)
 
     def _made(self, module: Any, name: str, args: Inputs) -> Properties:
@@ -76,7 +76,9 @@ class AwsNetwork(ShapedComponent):
         opts = pulumi.ResourceOptions(parent=self)
         facts: NetworkFacts = module.Network(name, network_args, opts).facts
         subnets = {
-            key: {zone: id for (zone, beyond), id in facts.subnets.items() if beyond is public}
+            key: {
+                zone: id for (zone, is_public), id in facts.subnets.items() if is_public is public
+            }
             for key, public in (("public_subnets", True), ("private_subnets", False))
         }
         return {"vpc_id": facts.vpc_id, **subnets}

@@ -10,4 +10,4 @@ KINDS = {
     "DockerUsers": "users",
     "EnginePreflight": "preflight",
 }
-"""By name of its custom resources, the module here with their kind, called `NAMEKind`."""
+"""For each custom resource, the module of this package with its kind, `NAMEKind`."""

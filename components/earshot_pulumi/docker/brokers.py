@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 OFF = ("init", "privileged", "publish_all_ports", "read_only", "rm", "stdin_open", "tty", "wait")
 LOGS = {"max-size": "50m", "max-file": "3"}
 MOST_TELLERS = 10
-"""Brokers that may be asked about one node: all of them for each would be a square of inputs."""
+"""Maximum number of brokers that are asked about one node. With all brokers, the inputs would grow
+with the square of the nodes."""
 
 
 class DockerStopPreflight(InternalResource):
-    """Checks before a running container is stopped."""
+    """The check before a running container is stopped."""
 
 
 class DockerReadiness(InternalResource):
@@ -66,7 +67,7 @@ class DockerBrokers(Brokers):
     ) -> None:
         """``last_plan`` is the plan at the end of a change of which ``planned`` is a step.
 
-        ``unsettled`` nodes come first, so that no other node is stopped before these are in sync.
+        ``unsettled`` nodes are first, so that no other node is stopped before these are in sync.
         """
         super().__init__("docker:DockerCluster", at, spec, begin)
         name = self.stack
@@ -105,19 +106,19 @@ class DockerBrokers(Brokers):
                 container.host: container for container in planned.containers.values()
             }.items()
         }
-        self.certificates = self._issued()
+        self.certificates = self._issued_certificates()
         self._containers: dict[int, docker.Container] = {}
         nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
         self.in_turn(self.plan, nodes, self.begun(self.preflight))
 
-    def _issued(self) -> Certificates | None:
+    def _issued_certificates(self) -> Certificates | None:
         if self.spec.security is None:
             return None
-        reachable = (host for host in self._planned.hosts if not is_marker(host.engine))
-        for host in filter(in_clear, reachable):
+        known_hosts = (host for host in self._planned.hosts if not is_marker(host.engine))
+        for host in filter(in_clear, known_hosts):
             pulumi.log.warn(
-                f"keys and passwords reach the engine at {address_of(host)} in clear: let it take "
-                "TLS (`hosts[].cert_path`), or name it by ssh://",
+                f"keys and passwords reach the engine at {address_of(host)} in clear text: use TLS "
+                "(`hosts[].cert_path`), or an address that begins with ssh://",
                 self,
             )
         from earshot_pulumi.certificates import Certificates  # slow to import
@@ -125,10 +126,10 @@ class DockerBrokers(Brokers):
         return Certificates(self.stack, self.spec.security, self.plan, self.root, self._opts())
 
     def users(self) -> tuple[type[DockerUsers], Inputs]:
-        from earshot_pulumi.docker.users import DockerUsers, reached
+        from earshot_pulumi.docker.users import DockerUsers, access_inputs
 
-        places = self._addresses.values()
-        return DockerUsers, reached(self.stack, self.spec, self._planned, places)
+        addresses = self._addresses.values()
+        return DockerUsers, access_inputs(self.stack, self.spec, self._planned, addresses)
 
     def _keys(self, node: Node, host: HostResources, name: str) -> DockerKeys | None:
         """The node's key store in a volume of its container; None for a cluster without TLS."""
@@ -179,8 +180,8 @@ class DockerBrokers(Brokers):
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
         """Options of a child of the gate; its default ``depends_on`` is the preflight."""
-        after = options.pop("depends_on", [self.preflight])
-        return pulumi.ResourceOptions(parent=self.gate, depends_on=after, **options)
+        dependencies = options.pop("depends_on", [self.preflight])
+        return pulumi.ResourceOptions(parent=self.gate, depends_on=dependencies, **options)
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> docker.Container:
         container = self._planned.containers[node.id]
@@ -229,10 +230,9 @@ class DockerBrokers(Brokers):
     def _settings(
         self, node: Node, host: HostResources, volume: docker.Volume, keys: DockerKeys | None
     ) -> Properties:
-        """All inputs of a node's container.
+        """All inputs of a node's container, with defaults.
 
-        They include defaults: one that the engine fills in would be a difference at the next
-        update.
+        A default that only the engine sets would be a difference at the next update.
         """
         container = self._planned.containers[node.id]
         return {
@@ -242,7 +242,8 @@ class DockerBrokers(Brokers):
             "envs": pulumi.Output.secret(
                 pulumi.Output.all(self.cluster_id, keys.certificate if keys else "").apply(
                     lambda values: [
-                        f"{k}={v}" for k, v in sorted(_variables(container, *values).items())
+                        f"{name}={value}"
+                        for name, value in sorted(_variables(container, *values).items())
                     ]
                 )
             ),
@@ -302,12 +303,13 @@ class DockerBrokers(Brokers):
         self, name: str, nodes: Sequence[Node], after: pulumi.Resource, whole: bool = False
     ) -> DockerReadiness:
         addresses, security = self._addresses, self.spec.security
-        tellers = [address for address in addresses.values() if address.can_be_asked]
-        users = {}
+        askable_brokers = [address for address in addresses.values() if address.can_be_asked]
+        users_input = {}
         if security is not None:
-            kinds = ",".join(self.spec.mechanisms(security))
-            users = {"users": {**self.users()[1], "root": str(self.root), "mechanism": kinds}}
-        ready = DockerReadiness(
+            mechanisms = ",".join(self.spec.mechanisms(security))
+            users = {**self.users()[1], "root": str(self.root), "mechanism": mechanisms}
+            users_input = {"users": users}
+        readiness = DockerReadiness(
             name,
             {
                 "nodes": [
@@ -319,20 +321,21 @@ class DockerBrokers(Brokers):
                 ],
                 "voters": [addresses[node.id].to_props() for node in self.plan.controllers],
                 "tellers": [
-                    teller.to_props() for teller in (tellers if whole else tellers[:MOST_TELLERS])
+                    broker.to_props()
+                    for broker in (askable_brokers if whole else askable_brokers[:MOST_TELLERS])
                 ],
                 "incarnations": dict(self.incarnations) if whole else {},
                 "cluster_id": self.cluster_id,
                 "whole": whole,
                 "incarnation": None,
                 "state_dir": str(self.at.folder),
-                **users,
+                **users_input,
             },
             self.below(after),
         )
         if not whole:
-            self.incarnations[str(nodes[0].id)] = ready.incarnation
-        return ready
+            self.incarnations[str(nodes[0].id)] = readiness.incarnation
+        return readiness
 
 
 def _variables(container: NodeContainer, cluster_id: str, certificate: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The clusters that have nodes on Docker hosts, of any stack, as the hosts' engines show them."""
+"""The clusters of all stacks with nodes on Docker hosts, as the hosts' engines list them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _CLUSTER_ID: Final = "CLUSTER_ID"
 
 @dataclass(frozen=True)
 class HostEngine:
-    """A Docker host and its engine, as `Engines` takes it."""
+    """A Docker host and its engine, in the form for `Engines`."""
 
     name: str
     engine: str
@@ -47,7 +47,7 @@ class ClusterNode:
 
 @dataclass(frozen=True)
 class HostedCluster:
-    """A cluster, with its nodes on the hosts that were asked."""
+    """A cluster, with its nodes on the inspected hosts."""
 
     stack: str
     nodes: tuple[ClusterNode, ...]
@@ -63,30 +63,30 @@ class HostedCluster:
     def has_majority(self, without: Sequence[ClusterNode] = ()) -> bool:
         """True if enough voters run for a quorum, ``without`` some nodes."""
         voters = [node for node in self.nodes if node.address.voter]
-        running = [node for node in voters if not node.problem and node not in without]
-        return len(running) * 2 > len(voters)
+        running_voters = [node for node in voters if not node.problem and node not in without]
+        return len(running_voters) * 2 > len(voters)
 
     @classmethod
     def all_of(cls, nodes: Iterable[ClusterNode]) -> tuple[Self, ...]:
         """The clusters of ``nodes``, in the order of their first nodes."""
-        by_deployment: dict[str, list[ClusterNode]] = {}
+        nodes_by_deployment: dict[str, list[ClusterNode]] = {}
         for node in nodes:
-            by_deployment.setdefault(node.deployment, []).append(node)
-        return tuple(cls(group[0].stack, tuple(group)) for group in by_deployment.values())
+            nodes_by_deployment.setdefault(node.deployment, []).append(node)
+        return tuple(cls(group[0].stack, tuple(group)) for group in nodes_by_deployment.values())
 
 
 def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
-    """The nodes on ``host``. If a node has two containers, because a change replaces one, this is
-    the one that runs.
+    """The nodes on ``host``. If a node has two containers, because a change replaces one, the
+    running container counts.
 
     Raises EarshotError if the engine does not answer.
     """
-    by_key: dict[tuple[str, int], ClusterNode] = {}
+    nodes: dict[tuple[str, int], ClusterNode] = {}
     for node in _nodes(engines, host):
         key = (node.deployment, node.number)
-        if key not in by_key or by_key[key].problem:
-            by_key[key] = node
-    return [by_key[key] for key in sorted(by_key)]
+        if key not in nodes or nodes[key].problem:
+            nodes[key] = node
+    return [nodes[key] for key in sorted(nodes)]
 
 
 def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
@@ -121,18 +121,18 @@ def _node(host: HostEngine, container: DockerObject, node_labels: Mapping[str, s
         deployment=node_labels[labels.DEPLOYMENT],
         stack=node_labels.get(labels.STACK, ""),
         cluster_id=variables.get(_CLUSTER_ID, ""),
-        problem=_problem(container["State"], up=is_up(container)),
+        problem=_problem(container["State"], runs=is_up(container)),
     )
 
 
-def _problem(state: DockerObject, *, up: bool) -> str:
-    if not up:
+def _problem(state: DockerObject, *, runs: bool) -> str:
+    if not runs:
         return f"it does not run (status {state['ExitCode']})"
     return "it is paused" if state["Paused"] else ""
 
 
 def _endpoint(values: Mapping[str, str]) -> InnerListener:
-    """The inter-broker listener if it is in plaintext, else any that is, else the first."""
+    """The inter-broker listener if in plaintext, else another plaintext one, else the first."""
     links = Links.of_settings(values)
     try:
         entries = parse_entries(values.get("listeners", ""))

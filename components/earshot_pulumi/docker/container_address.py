@@ -139,34 +139,34 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
     """Docker clients of several engines; each connects at its first use."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str | None, str | None], docker.DockerClient] = {}
+        self._clients: dict[tuple[str | None, str | None], docker.DockerClient] = {}
         self._stack = contextlib.ExitStack()
 
-    def of(self, where: HasEngine) -> docker.DockerClient:
+    def of(self, host: HasEngine) -> docker.DockerClient:
         """The client of an engine. Raises EarshotError if it does not answer."""
-        key = (where.engine, where.cert_path)
-        if key not in self._open:
-            self._open[key] = self._stack.enter_context(connect(where))
-        return self._open[key]
+        key = (host.engine, host.cert_path)
+        if key not in self._clients:
+            self._clients[key] = self._stack.enter_context(connect(host))
+        return self._clients[key]
 
-    def inspect(self, subject: str, where: HasEngine, id: str) -> DockerObject | None:
+    def inspect(self, subject: str, host: HasEngine, id: str) -> DockerObject | None:
         """The engine's description of the container ``id``, or None if there is none.
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
-        with asking(subject, where):
+        with asking(subject, host):
             try:
-                return _description(self.of(where).api.inspect_container(id))
+                return _description(self.of(host).api.inspect_container(id))
             except NotFound:
                 return None
 
-    def seconds_up(self, subject: str, where: HasEngine, container: DockerObject) -> float:
-        """How long an inspected container has run, by the clock of its engine.
+    def seconds_up(self, subject: str, host: HasEngine, container: DockerObject) -> float:
+        """Seconds for which an inspected container has run, by the clock of its engine.
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
-        with asking(subject, where):
-            clock = datetime.fromisoformat(self.of(where).api.info()["SystemTime"])
+        with asking(subject, host):
+            clock = datetime.fromisoformat(self.of(host).api.info()["SystemTime"])
             since = datetime.fromisoformat(container["State"]["StartedAt"])
             return (clock - since).total_seconds()
 
@@ -193,29 +193,29 @@ def failure(
     return None
 
 
-def check_engine(where: HasEngine) -> None:
+def check_engine(host: HasEngine) -> None:
     """Raises EarshotError if the engine accepts no new connection.
 
     An engine that is stopping ends its containers, but still serves its existing connections.
     """
-    with connect(where):
+    with connect(host):
         pass
 
 
 def inspected(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
-    """The engine's description of the container ``id``. Raises EarshotError if it is gone."""
+    """The engine's description of the container ``id``. Raises EarshotError if it was removed."""
     container = engines.inspect(str(address), address, id)
     if container is None:
         raise Disturbed(
             str(address),
-            observed="is gone; it was removed by hand, its volume is still there",
-            remedy="`pulumi up --refresh` makes it again",
+            observed="was removed by hand; its volume still exists",
+            remedy="`pulumi up --refresh` creates it again",
         )
     return container
 
 
 @contextlib.contextmanager
-def asking(subject: str, where: HasEngine) -> Iterator[None]:
+def asking(subject: str, host: HasEngine) -> Iterator[None]:
     """Turns failures of an engine, and answers of another form, into an EarshotError about
     ``subject``."""
     try:
@@ -223,14 +223,14 @@ def asking(subject: str, where: HasEngine) -> Iterator[None]:
     except (DockerException, OSError) as reason:
         raise EarshotError(
             subject,
-            observed=f"its engine at {address_of(where)} fails ({root_cause(reason)})",
-            remedy="see that the engine runs, then run the same command again",
+            observed=f"its engine at {address_of(host)} fails ({root_cause(reason)})",
+            remedy="check that the engine runs, then run the same command again",
         ) from None
     except UNREADABLE as reason:
         raise EarshotError(
             subject,
-            observed=f"its engine at {address_of(where)} {another_form(reason)}",
-            remedy="see that a Docker engine listens there, then run the same command again",
+            observed=f"its engine at {address_of(host)} {another_form(reason)}",
+            remedy="check that a Docker engine listens there, then run the same command again",
         ) from None
 
 
@@ -260,7 +260,7 @@ def is_up(container: DockerObject) -> bool:
 
 
 def runs(engines: Engines, address: ContainerAddress) -> bool:
-    """True if the container of that name runs; False also if its engine does not answer."""
+    """True if the container at ``address`` runs; False also if its engine does not answer."""
     try:
         return is_up(inspected(engines, address, address.name))
     except EarshotError:

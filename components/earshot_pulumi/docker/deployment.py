@@ -1,4 +1,4 @@
-"""Deploys a cluster of placement docker: brokers, outputs, and validation of its listeners."""
+"""Deploys a cluster of placement docker: brokers, outputs, and the proof of its listeners."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,32 +41,32 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
     state_resources = resources()
-    remembered = recorded_changes(state, name, state_resources)
-    silent = {}
-    if pulumi.runtime.is_dry_run() and not remembered.running:
-        silent = dict(_silent(spec.hosts))
-    markers = Markers(silent)
-    if silent:
-        spec, at = _without(silent, markers, spec), at.changed_by(markers.transformation)
+    recorded = recorded_changes(state, name, state_resources)
+    silent_hosts = {}
+    if pulumi.runtime.is_dry_run() and not recorded.running:
+        silent_hosts = dict(_silent_hosts(spec.hosts))
+    markers = Markers(silent_hosts)
+    if silent_hosts:
+        spec, at = _with_markers(silent_hosts, markers, spec), at.changed_by(markers.transformation)
     target = plan_docker(spec, name, state / "kafka")
-    if remembered.proved and not any(is_marker(host.engine) for host in target.hosts):
-        running = settings_of_running(name, target.hosts)
-        remembered = remembered.with_plans(correct_memory(state, target.plan, running))
+    if recorded.proved and not any(is_marker(host.engine) for host in target.hosts):
+        observed = settings_of_running(name, target.hosts)
+        recorded = recorded.with_plans(correct_memory(state, target.plan, observed))
     change = Change.of(state, target.plan)
-    planned = plan_step(spec, name, target, change.plan, _published(remembered.running))
+    planned = plan_step(spec, name, target, change.plan, _published(recorded.running))
     contract = at.announced(spec, planned, change)
     standpoints = docker_standpoints(
         contract, planned.hosts, network_of(spec, name), spec.validator.base, spec.dns
     )
     check_spark(spec.validation.records, standpoints)
-    begun = remembered.begun_with(AppliedPlan(planned.plan, _ports(planned)))
+    begun = recorded.begun_with(AppliedPlan(planned.plan, _ports(planned)))
     brokers = DockerBrokers(
         at,
         spec,
         planned,
         last_plan=target.plan,
         begin=partial(BegunChange, name, begun, state),
-        unsettled=unsettled(name, planned, state_resources) if remembered.proved else (),
+        unsettled=unsettled(name, planned, state_resources) if recorded.proved else (),
     )
     outputs = brokers.proved(
         planned.plan.security,
@@ -74,10 +74,10 @@ def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
         partial(ProvedChange, name, change, begun, state),
         standpoints=standpoints,
     )
-    return markers.hidden(outputs) if silent else outputs
+    return markers.hidden(outputs) if silent_hosts else outputs
 
 
-def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
+def _silent_hosts(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
     """The input path and index of each host whose engine does not answer, with a warning.
 
     The first preview of a cluster continues without it, as CI may have no engine. Raises
@@ -91,17 +91,19 @@ def _silent(hosts: Iterable[DockerHost]) -> Iterator[tuple[str, int]]:
         except EarshotError as error:
             if "does not answer" not in str(error):
                 raise
-            text = f"this preview goes on without it, and compares nothing with it: {error}"
+            text = f"this preview continues without it, and compares nothing with it: {error}"
             pulumi.log.warn(text)
             yield f"hosts[{index}].engine", index
 
 
-def _without(silent: Mapping[str, int], markers: Markers, spec: DockerSpec) -> DockerSpec:
+def _with_markers(
+    silent_hosts: Mapping[str, int], markers: Markers, spec: DockerSpec
+) -> DockerSpec:
     """``spec`` with markers for engines that do not answer."""
     hosts = list(spec.hosts)
-    for path, index in silent.items():
-        unknown = {"engine": markers.text(path), "cert_path": None}
-        hosts[index] = hosts[index].model_copy(update=unknown)
+    for path, index in silent_hosts.items():
+        changes = {"engine": markers.text(path), "cert_path": None}
+        hosts[index] = hosts[index].model_copy(update=changes)
     return spec.model_copy(update={"hosts": tuple(hosts)})
 
 
@@ -143,8 +145,8 @@ def _ports(planned: DockerPlan) -> Properties:
 def _published(running: Iterable[AppliedPlan]) -> dict[int, list[PublishedPort]]:
     """The published ports of ``running`` plans, by node id.
 
-    If plans publish a container port differently, the first plan, which is proved, decides: a step
-    keeps its old listeners.
+    If plans publish a container port differently, the first plan decides. That is the proved one: a
+    step keeps its listeners.
     """
     ports_by_node: dict[int, dict[int, PublishedPort]] = {}
     for applied in running:

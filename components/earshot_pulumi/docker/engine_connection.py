@@ -1,7 +1,7 @@
-"""A connection to a port of a container from inside it, with or without TLS.
+"""A connection to a port of a container, from inside the container, with or without TLS.
 
-In the container a shell copies bytes between the engine's connection and the port. TLS is done in
-this process. So this machine need not reach the port, and the container needs no keys or tools.
+A shell in the container copies bytes between the engine's connection and the port. This process
+does TLS. So this machine need not reach the port, and the container needs no keys or tools.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ from earshot.tunnel.via import PASS_ON
 
 SECONDS: Final = 5
 """The time limit of one connection, for all its requests together."""
-MOST_FRAME: Final = 2**20
+MAX_FRAME_BYTES: Final = 2**20
 """The maximum size of one part of the output; engines send at most 32 KiB."""
-MOST_ERRORS: Final = 4096
+MAX_ERROR_BYTES: Final = 4096
 REFUSED: Final = "Connection refused"
 """Bash's message for a port on which no process listens."""
 _STDOUT: Final = 1
@@ -37,11 +37,11 @@ class EngineConnection:
         """Raises DockerException or OSError if the engine cannot run the shell."""
         command = ["timeout", str(SECONDS), "bash", "-c", PASS_ON, "pass", host, str(port)]
         id = client.api.exec_create(container, command, stdin=True)["Id"]
-        self._opened: Any = client.api.exec_start(id, socket=True)
-        self._socket = getattr(self._opened, "_sock", self._opened)
+        self._stream: Any = client.api.exec_start(id, socket=True)
+        self._socket = getattr(self._stream, "_sock", self._stream)
         self._frames, self._output, self._errors = bytearray(), bytearray(), bytearray()
         self._end = time.monotonic() + 2 * SECONDS
-        self._early = early_output(self._opened)
+        self._early = early_output(self._stream)
 
     def settimeout(self, seconds: float, /) -> None:
         self._socket.settimeout(seconds)
@@ -51,15 +51,15 @@ class EngineConnection:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(data)
 
-    def recv(self, most: int, /) -> bytes:
-        """At most ``most`` bytes. Raises OSError with the shell's error if there is no output."""
+    def recv(self, max_bytes: int, /) -> bytes:
+        """At most ``max_bytes`` of output. Raises OSError with the error of a failed shell."""
         while not self._output and self._read_frames():
             pass
-        part = bytes(self._output[:most])
-        del self._output[:most]
-        if not part and (reason := first_line(self._errors)):
+        data = bytes(self._output[:max_bytes])
+        del self._output[:max_bytes]
+        if not data and (reason := first_line(self._errors)):
             raise ConnectionRefusedError if REFUSED in reason else OSError(reason)
-        return part
+        return data
 
     def _read_frames(self) -> bool:
         """Reads what has arrived; False at the end of the connection."""
@@ -70,26 +70,26 @@ class EngineConnection:
         frames += chunk
         while len(frames) >= _HEAD:
             size = int.from_bytes(frames[4:_HEAD], "big")
-            if size > MOST_FRAME:
+            if size > MAX_FRAME_BYTES:
                 raise OSError(f"the engine announces {size} bytes of output at once")
             end = _HEAD + size
             if len(frames) < end:
                 break
             stream = self._output if frames[0] == _STDOUT else self._errors
             stream += frames[_HEAD:end]
-            del frames[:end], self._errors[MOST_ERRORS:]
+            del frames[:end], self._errors[MAX_ERROR_BYTES:]
         return bool(chunk)
 
     def close(self) -> None:
         # the response keeps the socket of an engine with TLS open, and cannot be closed after it
-        if (response := getattr(self._opened, "_response", None)) is not None:
+        if (response := getattr(self._stream, "_response", None)) is not None:
             response.close()
-        self._opened.close()
+        self._stream.close()
         self._socket.close()
 
 
 class TlsConnection:
-    """TLS over ``connection``; the peer's certificate must name ``host``."""
+    """TLS over ``connection``. The peer's certificate must be for ``host``."""
 
     def __init__(self, connection: EngineConnection, context: ssl.SSLContext, host: str) -> None:
         self._connection = connection
@@ -103,8 +103,8 @@ class TlsConnection:
         self._until(self._tls.do_handshake)  # does nothing after the first time
         self._until(lambda: self._tls.write(data))
 
-    def recv(self, most: int, /) -> bytes:
-        return self._until(lambda: self._tls.read(most))
+    def recv(self, max_bytes: int, /) -> bytes:
+        return self._until(lambda: self._tls.read(max_bytes))
 
     def _until(self, step: Callable[[], T]) -> T:
         """The result of ``step``, repeated until the peer has sent the bytes that it needs."""
@@ -120,7 +120,7 @@ class TlsConnection:
                     self._connection.sendall(self._out.read())
             chunk = self._connection.recv(65536)
             if not chunk:
-                raise OSError("nothing came back")
+                raise OSError("no answer arrived")
             self._in.write(chunk)
 
 

@@ -33,7 +33,7 @@ class DockerEngineReadyKind(AwsKind):
 
     ID_IN = "engine_id"
     DECISIVE = ("name", "engine", "cert_path", "instance", "boot")
-    interrupted = "interrupted while an engine was waited for; the next `pulumi up` waits again"
+    interrupted = "interrupted while waiting for an engine; the next `pulumi up` waits again"
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         if super().differs(operation, olds, news):
@@ -46,13 +46,13 @@ class DockerEngineReadyKind(AwsKind):
         begin = last_log = time.monotonic()
         while True:
             try:
-                about = _about(host, begin + news["seconds"] - time.monotonic())
+                identity = _identity(host, begin + news["seconds"] - time.monotonic())
                 if report_of(self.settings(operation), news) is not None:
-                    return {**news, **about}
+                    return {**news, **identity}
                 # the former instance or boot may answer until it has ended
                 error = EarshotError(
                     news["engine"],
-                    observed="answers, and its host has not reported since it booted",
+                    observed="answers, but its host has sent no report since it booted",
                 )
             except EarshotError as reason:
                 error = reason
@@ -68,7 +68,7 @@ class DockerEngineReadyKind(AwsKind):
     def _late(
         self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
     ) -> EarshotError:
-        detail = f"; the host itself reports: {report}" if report else "; the host reports nothing"
+        detail = f"; the host itself reports: {report}" if report else "; the host sent no report"
         return EarshotError(
             f"Docker host {props['name']} ({props['instance']}): engine at {props['engine']}",
             observed=f"{error.observed} after {seconds} s{detail}",
@@ -77,9 +77,9 @@ class DockerEngineReadyKind(AwsKind):
 
 
 def report_of(settings: Inputs, props: Properties) -> HostReport | None:
-    """The last report of the host with ``props`` since the current boot of its `instance`.
+    """The last report of the host since the current boot of its instance; ``props`` has both.
 
-    None without one, and if AWS does not answer.
+    None without a report, and if AWS does not answer.
     """
     name, instance, region = props["report"], props["instance"], props["region"]
     try:
@@ -91,7 +91,7 @@ def report_of(settings: Inputs, props: Properties) -> HostReport | None:
     return report if report and report.is_of(instance, started) else None
 
 
-def _about(host: HostEngine, seconds: float) -> Properties:
+def _identity(host: HostEngine, seconds: float) -> Properties:
     """The ID and version that the engine of ``host`` reports, within ``seconds``.
 
     Raises EarshotError, also if the server is not a Docker engine.
@@ -99,20 +99,20 @@ def _about(host: HostEngine, seconds: float) -> Properties:
     error = EarshotError(f"Docker engine at {host.engine}")
     with connect(host, seconds=min(ANSWER_SECONDS, max(LEAST_SECONDS, seconds))) as client:
         try:
-            about = client.info()
+            info = client.info()
         except (DockerException, OSError) as reason:
-            error.observed = f"does not describe itself ({root_cause(reason)})"
+            error.observed = f"returns no information ({root_cause(reason)})"
             raise error from None
-    described = about if isinstance(about, dict) else {}
-    engine_id, version = described.get("ID"), described.get("ServerVersion")
+    values = info if isinstance(info, dict) else {}
+    engine_id, version = values.get("ID"), values.get("ServerVersion")
     if not (isinstance(engine_id, str) and engine_id and isinstance(version, str) and version):
-        error.observed = "describes itself without an ID and a version"
+        error.observed = "returns information without an ID and a version"
         raise error
     return {"engine_id": engine_id, "version": version}
 
 
 class DockerEngineReady(InternalResource):
-    """An engine that has answered."""
+    """A Docker engine that has answered."""
 
     engine: pulumi.Output[str]
     cert_path: pulumi.Output[str]
@@ -134,7 +134,8 @@ def _remedy(error: EarshotError, report: HostReport | None) -> str:
             f"{again}"
         )
     return (
-        "see that this machine is in one of `deployers` and has a way into the VPC (a VPN, or a "
+        "check that this machine is in one of `deployers` and has a route into the VPC (a VPN, or "
+        "a "
         "machine in the VPC), and that the host's subnet reaches AWS's services and packages; "
         f"{again}"
     )

@@ -1,4 +1,4 @@
-"""Waiting until a Docker host has pulled images from ECR by its own role."""
+"""Waits until a Docker host has pulled images from ECR with its own role."""
 
 import time
 from typing import Final
@@ -14,15 +14,16 @@ from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import Operation, Properties
 
 PATIENCE: Final = 120.0
-"""Seconds for which the host may report the same problem: a role's new policy takes some."""
+"""Seconds during which the host may report the same problem: a role's new policy takes effect
+later."""
 
 
 class DockerHostImagesKind(AwsKind):
-    """Looks for images on an engine until all are there; the host pulls them.
+    """Waits until an engine has all of its images, which the host pulls.
 
     Inputs: `name` of the host; `engine` and `cert_path`; `instance`, its id; `images`, their names;
-    `parameter`, which tells the host to pull them; `seconds`, until when they must be there;
-    `report`, the SSM parameter in which the host says what keeps it, and its `region`.
+    `parameter`, the SSM parameter with the list of images for the host; `seconds`, the time limit;
+    `report`, the SSM parameter with the host's report, and its `region`.
     """
 
     ID = "pulled"
@@ -34,18 +35,18 @@ class DockerHostImagesKind(AwsKind):
         begin = last_log = time.monotonic()
         problem, since = "", begin
         with Engines() as engines:
-            while absent := [
+            while missing_images := [
                 image for image in news["images"] if not has_image(engines, host, image)
             ]:
                 report = report_of(self.settings(operation), news)
-                reported, time_now = report.detail if report else "", time.monotonic()
-                if reported != problem:
-                    problem, since = reported, time_now
+                new_problem, time_now = report.detail if report else "", time.monotonic()
+                if new_problem != problem:
+                    problem, since = new_problem, time_now
                 elapsed = time_now - begin
                 if elapsed >= news["seconds"] or (problem and time_now - since >= PATIENCE):
-                    raise _missing(news, absent, problem, int(elapsed))
+                    raise _late(news, missing_images, problem, int(elapsed))
                 if time_now - last_log >= LOG_SECONDS:
-                    text = f"Docker host {host.name} pulls {', '.join(absent)}"
+                    text = f"Docker host {host.name} pulls {', '.join(missing_images)}"
                     operation.log(f"{text}: {problem}" if problem else text)
                     last_log = time_now
                 operation.wait(POLL_SECONDS)
@@ -56,12 +57,12 @@ class DockerHostImages(InternalResource):
     """Images that are on a host."""
 
 
-def _missing(props: Properties, absent: list[str], problem: str, seconds: int) -> EarshotError:
+def _late(props: Properties, images: list[str], problem: str, seconds: int) -> EarshotError:
     report = f"; the host reports: {problem}" if problem else "; the host reports no problem"
     return EarshotError(
-        f"image {', '.join(absent)} on Docker host {props['name']}",
-        observed=f"is not there after {seconds} s{report}",
-        remedy="see that the repository has the image for the host's architecture, that a "
+        f"image {', '.join(images)} on Docker host {props['name']}",
+        observed=f"is missing after {seconds} s{report}",
+        remedy="check that the repository has the image for the host's architecture, that a "
         "repository of another account admits this one, and that the host's subnet reaches ECR "
         "and S3 (`journalctl -u docker-pull` there: aws ssm start-session --target "
         f"{props['instance']}); then run the same command again",

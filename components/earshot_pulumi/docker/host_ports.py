@@ -1,4 +1,4 @@
-"""Ports of a Docker host that processes outside containers listen on, by its kernel's tables.
+"""Ports of a Docker host on which processes outside containers listen, from its kernel's tables.
 
 An engine lists only the ports of its containers. The tables of this machine are read directly,
 those of another host or network namespace in a short-lived container on the host's network.
@@ -32,7 +32,7 @@ true"""
 
 def holders(
     client: docker.DockerClient,
-    where: HasEngine,
+    host: HasEngine,
     image: str | None,
     requested: Sequence[PublishedPort],
     published: Iterable[PublishedPort],
@@ -43,41 +43,43 @@ def holders(
     ``image`` is one with bash that the engine has. Raises CommandFailed if the ports cannot be
     listed.
     """
-    if is_here(address_of(where)) and shares_network(address_of(where)):
-        listening = [(listener.bound, _named(listener)) for listener in sockets.listening()]
+    if is_here(address_of(host)) and shares_network(address_of(host)):
+        listening = [(listener.bound, _process_text(listener)) for listener in sockets.listening()]
     elif image is None:
-        raise throwaway.CommandFailed("its ports", observed="it has no image yet to ask them in")
+        raise throwaway.CommandFailed(
+            "its ports", observed="the engine has no image yet in which they could be listed"
+        )
     else:
         ports = sorted({bound.port for bound in map(_bound, requested)})
         command = ["bash", "-c", _SCRIPT, "ports", *map(str, ports)]
         output = throwaway.ask(client, image, command, network="host")
-        answering = {
+        answering_ports = {
             int(line.removeprefix(_ANSWERS)) for line in output.splitlines() if _ANSWERS in line
         }
         listening = [
             (
-                _with_ipv4(bound, answering),
+                _with_ipv4(bound, answering_ports),
                 f"a process there (`ss -ltnp sport = :{bound.port}` names it)",
             )
             for bound in sockets.from_proc(output)
         ]
-    return {port: holder for port in requested if (holder := _taker(port, listening, published))}
+    return {port: holder for port in requested if (holder := _holder(port, listening, published))}
 
 
-def _taker(
+def _holder(
     port: PublishedPort,
     listening: Iterable[tuple[Bound, str]],
     published: Iterable[PublishedPort],
 ) -> str | None:
-    by_docker = [
+    docker_addresses = [
         _bound(published_port) for published_port in published if published_port.protocol == "tcp"
     ]
-    bound = _bound(port)
-    for taken_bound, who in listening:
-        if sockets.clash(bound, taken_bound) and not any(
-            _same(own, taken_bound) for own in by_docker
+    address = _bound(port)
+    for taken_address, process_text in listening:
+        if sockets.clash(address, taken_address) and not any(
+            _same(docker_address, taken_address) for docker_address in docker_addresses
         ):
-            return who
+            return process_text
     return None
 
 
@@ -86,32 +88,34 @@ def _bound(port: PublishedPort) -> Bound:
     return Bound(port.host_ip or ANY_IPV4, port.host_port or 0, ipv6_only=True)
 
 
-def _same(first: Bound, second: Bound) -> bool:
+def _same(address: Bound, other: Bound) -> bool:
     wildcards = {ANY_IPV4, ANY_IPV6}
-    return first.port == second.port and (
-        first.host == second.host or {first.host, second.host} <= wildcards
+    return address.port == other.port and (
+        address.host == other.host or {address.host, other.host} <= wildcards
     )
 
 
-def _with_ipv4(bound: Bound, answering: set[int]) -> Bound:
-    is_open = bound.host == ANY_IPV6
-    return replace(bound, ipv6_only=bound.port not in answering) if is_open else bound
+def _with_ipv4(bound: Bound, answering_ports: set[int]) -> Bound:
+    """``bound``, also for IPv4 if its port answers there. Only a wildcard IPv6 socket may."""
+    if bound.host != ANY_IPV6:
+        return bound
+    return replace(bound, ipv6_only=bound.port not in answering_ports)
 
 
-def _named(listener: sockets.Listening) -> str:
+def _process_text(listener: sockets.Listening) -> str:
     return f"pid {listener.pid} ({listener.name})" if listener.pid else "a process of another user"
 
 
 def shares_network(address: str) -> bool:
     """True if the server of the socket at ``address`` is in this process's network namespace.
 
-    The namespace of another user's process cannot be read: the result is True, as such a server is
-    the system's engine.
+    If the namespace cannot be read, because the process belongs to another user, the result is
+    True: such a server is the system's engine.
     """
     try:
-        with socket.socket(socket.AF_UNIX) as end:
-            end.connect(unquote(urlsplit(address).path))
-            peer = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(unquote(urlsplit(address).path))
+            peer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         pid, _, _ = struct.unpack("3i", peer)
         return Path(f"/proc/{pid}/ns/net").samefile("/proc/self/ns/net")
     except PermissionError:

@@ -65,22 +65,23 @@ def labelled(values: Mapping[str, str]) -> Any:
 def clearing(host: DockerHost, hosts: Sequence[DockerHost]) -> pulumi.ResourceHookBinding:
     """A hook that removes a leftover container or network of ``host`` before Pulumi creates it.
 
-    Pulumi's state has no object of that name then. If the engine has one of this deployment, an
-    interrupted run has left it or a failed change has put it back; data is in a named volume.
+    At that time Pulumi's state has no object of that name. If the engine has one of this
+    deployment, an interrupted run has left it or a failed change has put it back. Data is in a
+    named volume.
     Objects of other deployments stay. Raises EarshotError if the container runs while another node
     on the stack's ``hosts`` is down.
     """
 
     def clear(args: pulumi.ResourceHookArgs) -> None:
         inputs = args.new_inputs or {}
-        own = {label["label"]: label["value"] for label in inputs["labels"]}
-        deployment = str(own[labels.DEPLOYMENT])
+        object_labels = {label["label"]: label["value"] for label in inputs["labels"]}
+        deployment = str(object_labels[labels.DEPLOYMENT])
         if args.type.endswith(":Network"):
-            removed = _remove_network(host, inputs["name"], deployment)
+            is_removed = _remove_network(host, inputs["name"], deployment)
         else:
-            removed = _remove_container(host, hosts, inputs["name"], deployment)
-        if removed:
-            pulumi.log.info(f"removed {inputs['name']}, of which Pulumi's state knew nothing")
+            is_removed = _remove_container(host, hosts, inputs["name"], deployment)
+        if is_removed:
+            pulumi.log.info(f"removed {inputs['name']}, which was not in Pulumi's state")
 
     return pulumi.ResourceHookBinding(before_create=[clear])
 
@@ -91,13 +92,14 @@ def _remove_container(
     with Engines() as engines:
         api = engines.of(host).api
         container = engines.inspect(f"Docker host {host.name}", host, name)
-        own = container["Config"]["Labels"] or {} if container else {}
-        if not container or own.get(labels.DEPLOYMENT) != deployment:
+        own_labels = container["Config"]["Labels"] or {} if container else {}
+        if not container or own_labels.get(labels.DEPLOYMENT) != deployment:
             return False
         if is_up(container):
-            in_turn.check_others(engines, hosts, name, own)
+            in_turn.check_others(engines, hosts, name, own_labels)
         api.stop(
-            container["Id"], timeout=in_turn.GRACE if labels.PUT_BACK in own else UNSERVED_GRACE
+            container["Id"],
+            timeout=in_turn.GRACE if labels.PUT_BACK in own_labels else UNSERVED_GRACE,
         )
         api.remove_container(container["Id"], force=True, v=True)
     return True

@@ -1,4 +1,5 @@
-"""A Docker host's turn as a resource: no host changes while brokers on another one are down."""
+"""The turn of a Docker host, as a resource: no host changes while another host or a node there is
+down."""
 
 import contextlib
 from collections.abc import Iterable
@@ -17,13 +18,13 @@ from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
 
 
 class DockerHostTurnKind(CheckedKind):
-    """Refuses a change of a host while another one, or a node on it, is down; waits until the nodes
-    of the others are in sync.
+    """Refuses a change of a host while another host, or a node on it, is down; then waits until the
+    nodes on the other hosts are in sync.
 
-    Inputs: `host`, its name; `hosts`, all hosts that may have nodes, itself included (see
-    `HostEngine`; empty: it may change whatever is down); `wanted`, what restarts or replaces its
-    instance when it changes; `arch`, its architecture; `answered`, whether its engine has answered
-    an earlier update; and `seconds`, how long it waits for the nodes of the others.
+    Inputs: `host`, its name; `hosts`, all hosts that may have nodes, with this one (see
+    `HostEngine`; if empty, the host may always change); `wanted`, the settings whose change
+    restarts or replaces its instance; `arch`, its architecture; `answered`, true if its engine has
+    answered an earlier update; and `seconds`, the time limit for the nodes on other hosts.
     """
 
     ID = "turn"
@@ -37,11 +38,13 @@ class DockerHostTurnKind(CheckedKind):
             return
         host, other_hosts = _hosts(news)
         with Engines() as engines:
-            nodes, down = _look(engines, other_hosts)
-            with contextlib.suppress(EarshotError):  # it may change because it does not answer
+            nodes, reasons_by_host = _look(engines, other_hosts)
+            with contextlib.suppress(
+                EarshotError
+            ):  # the change may be the fix for an engine that does not answer
                 nodes += nodes_on(engines, host)
-        if down:
-            yield _refusal(host.name, down)
+        if reasons_by_host:
+            yield _refusal(host.name, reasons_by_host)
         for cluster in HostedCluster.all_of(nodes):
             if note := _note(host.name, cluster):
                 operation.log(note)
@@ -50,14 +53,15 @@ class DockerHostTurnKind(CheckedKind):
         if news["hosts"]:
             host, other_hosts = _hosts(news)
             with Engines() as engines:
-                nodes, down = _look(engines, other_hosts)
-                if down:  # since the check
-                    raise EarshotError("nothing was changed", observed=_refusal(host.name, down))
+                nodes, reasons_by_host = _look(engines, other_hosts)
+                if reasons_by_host:  # since the check
+                    text = _refusal(host.name, reasons_by_host)
+                    raise EarshotError("nothing was changed", observed=text)
                 with contextlib.suppress(EarshotError):
                     nodes += nodes_on(engines, host)
                 for cluster in HostedCluster.all_of(nodes):
                     _wait(engines, host.name, cluster, news["seconds"], operation)
-        # a change that is taken back changes the host too
+        # a change that is reverted changes the host, too
         return {**news, "granted": uuid4().hex}
 
 
@@ -90,29 +94,30 @@ def _hosts(props: Properties) -> tuple[HostEngine, list[HostEngine]]:
 def _look(
     engines: Engines, hosts: Iterable[HostEngine]
 ) -> tuple[list[ClusterNode], dict[str, list[str]]]:
-    """The nodes on ``hosts``; and by name of each host that is down or has a node down, why."""
+    """The nodes on ``hosts``; and the reasons for each host that is down or has a node down."""
     nodes: list[ClusterNode] = []
-    down: dict[str, list[str]] = {}
+    reasons_by_host: dict[str, list[str]] = {}
     for host in hosts:
         try:
             own_nodes = nodes_on(engines, host)
         except EarshotError as error:
-            down[host.name] = [error.line]
+            reasons_by_host[host.name] = [error.line]
             continue
         nodes += own_nodes
         if reasons := [
             f"container {node.address.name}: {node.problem}" for node in own_nodes if node.problem
         ]:
-            down[host.name] = reasons
-    return nodes, down
+            reasons_by_host[host.name] = reasons
+    return nodes, reasons_by_host
 
 
 def _wait(
     engines: Engines, host: str, cluster: HostedCluster, seconds: float, operation: Operation
 ) -> None:
-    """Returns once all nodes of ``cluster`` on other hosts than ``host`` are in sync.
+    """Returns when all nodes of ``cluster`` on other hosts than ``host`` are in sync.
 
-    Returns at once if the cluster has no quorum: then no node can be in sync. Raises EarshotError.
+    Returns at once if the cluster has no quorum, because no node can be in sync then. Raises
+    EarshotError.
     """
     nodes = [node for node in cluster.nodes if node.address.host != host]
     if not nodes or not cluster.has_majority():
@@ -131,36 +136,37 @@ def _wait(
         raise EarshotError(
             f"Docker host {host} was not touched",
             observed=f"{error.object}: {error.observed}",
-            remedy="bring these nodes back, then run the same command again; for clusters that "
-            "are down as a whole, `in_turn: false` changes all hosts at once",
+            remedy="start these nodes, then run the same command again; for clusters that are down "
+            "as a whole, `in_turn: false` changes all hosts at once",
         ) from None
 
 
-def _refusal(host: str, down: dict[str, list[str]]) -> str:
+def _refusal(host: str, reasons_by_host: dict[str, list[str]]) -> str:
     details = "".join(
-        f"\n  - {name}: {'; '.join(reasons)}" for name, reasons in sorted(down.items())
+        f"\n  - {name}: {'; '.join(reasons)}" for name, reasons in sorted(reasons_by_host.items())
     )
+    names = listed(sorted(reasons_by_host))
     return (
-        f"Docker host {host} would be restarted or replaced while {listed(sorted(down))} is down:"
+        f"Docker host {host} would be restarted or replaced while {names} is down:"
         f"{details}\n"
-        f"  Bring {listed(sorted(down))} back first, with the settings of before for the hosts "
-        "that run. Where clusters are down as a whole, `in_turn: false` changes all hosts at once"
+        f"  Start {names} first, with the former settings of the hosts that run. If clusters are "
+        "down as a whole, `in_turn: false` changes all hosts at once"
     )
 
 
 def _note(host: str, cluster: HostedCluster) -> str:
-    """What ``cluster`` cannot do while ``host`` is away; empty if it can do without the host."""
+    """The effects on ``cluster`` while ``host`` is down; empty without effects."""
     nodes = cluster.on(host)
     brokers = [node.number for node in nodes if node.address.broker]
     loses_quorum = cluster.has_majority() and not cluster.has_majority(nodes)
-    lost = ["has no quorum"] if loses_quorum else []
+    effects = ["has no quorum"] if loses_quorum else []
     if len(brokers) > 1:
-        lost.append("takes no records for partitions with too few replicas elsewhere")
-    if not nodes or not lost:
+        effects.append("accepts no records for partitions with too few replicas elsewhere")
+    if not nodes or not effects:
         return ""
     return (
         f"Docker host {host} holds {numbered('node', [node.number for node in nodes])} of "
-        f"{cluster.stack}. While it is away, the cluster {' and '.join(lost)}. With a host for "
+        f"{cluster.stack}. While it is down, the cluster {' and '.join(effects)}. With a host for "
         "each of at least three brokers, it would serve all the time"
     )
 

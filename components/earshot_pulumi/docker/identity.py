@@ -18,11 +18,11 @@ from earshot_pulumi.docker.on_engines import (
 )
 
 TO_BE_MADE: Final = "made by the update"
-"""The id in the gate's inputs: it is decided only after the gate has approved the containers."""
+"""The cluster id in the gate's inputs. The id is decided after the gate has approved them."""
 FILE: Final = "cluster-id"
 """File in a stack's state directory with the id of the cluster whose data the stack has."""
 LEFT_BY_EARLIER_RELEASES: Final = ("contract.json", "report.json")
-"""`make down` removes the first, only `make clean` the second."""
+"""`make down` removes the first file, only `make clean` the second."""
 
 
 def decided(
@@ -34,7 +34,7 @@ def decided(
 ) -> tuple[str, list[str]]:
     """The cluster id for ``target``, and the problems with it.
 
-    For a stack whose state has no id (``current`` is None), or whose file has another one
+    For a stack without an id in its state (``current`` is None), or with another one in its file
     (``configured``).
     """
     planned = spots(target.hosts, target.containers.values())
@@ -42,11 +42,11 @@ def decided(
     if current is not None and configured and current in volumes:
         text = (
             f"`cluster_id: {configured}` is not the id of this stack's cluster, which is {current} "
-            f"and is in the data of every node. Take the key away, or write `cluster_id: {current}`"
+            f"and is in the data of every node. Remove the key, or write `cluster_id: {current}`"
         )
         return current, [text]
-    own = own_id(target.stack, state_dir)
-    id = configured or (own if own in volumes else None)
+    recorded_id = own_id(target.stack, state_dir)
+    id = configured or (recorded_id if recorded_id in volumes else None)
     return id or new_cluster_id(), list(another_clusters_data(target.stack, id, planned, objects))
 
 

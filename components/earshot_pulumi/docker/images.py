@@ -1,6 +1,6 @@
-"""The nodes' image on each Docker host, pulled before anything is changed.
+"""Pulls the nodes' image on each Docker host, before any container changes.
 
-The official provider pulls as well, but its error names neither the Docker host nor a remedy.
+The official provider pulls, too, but its error has neither the Docker host nor a remedy.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def absent(engines: Engines, target: TargetStack) -> list[str]:
 def pull(
     engines: Engines, target: TargetStack, hosts: Sequence[str], progress: Callable[[str], None]
 ) -> None:
-    """Pull the nodes' image on the Docker hosts named ``hosts``. Raises EarshotError."""
+    """Pull the nodes' image on the Docker hosts with the names ``hosts``. Raises EarshotError."""
     jobs = [
         (engines.of(host), host, image) for host, image in _images(target) if host.name in hosts
     ]
@@ -40,8 +40,8 @@ def pull(
 
 
 def _images(target: TargetStack) -> list[tuple[DockerHost, str]]:
-    by_host = {container.host: container.image for container in target.containers.values()}
-    return [(target.hosts[index], image) for index, image in sorted(by_host.items())]
+    images = {container.host: container.image for container in target.containers.values()}
+    return [(target.hosts[index], image) for index, image in sorted(images.items())]
 
 
 def has_image(engines: Engines, host: DockerHost | HostEngine, image: str) -> bool:
@@ -61,13 +61,13 @@ def _pull(
     try:
         client.images.pull(image)
     except (DockerException, OSError) as reason:
-        of_role = "name it in `images` of the `DockerHosts`, which pull it by their role; or "
+        role_hint = "add it to `images` of the `DockerHosts`, which pull it with their role; or "
         raise EarshotError(
             f"image {image} on Docker host {host.name}",
             observed=f"is missing, and its engine cannot pull it ({root_cause(reason)}); nothing "
             "was changed",
-            remedy=(of_role if ecr_image(image) else "")
+            remedy=(role_hint if ecr_image(image) else "")
             + "correct `image` or `kafka_version` in the stack file, let the engine reach the "
-            "registry, or log in to it on this machine (docker login); or bring the image over "
-            f"from elsewhere: docker save {image} | docker --host {address_of(host)} load",
+            "registry, or log in to it on this machine (docker login); or copy the image from "
+            f"another engine: docker save {image} | docker --host {address_of(host)} load",
         ) from None

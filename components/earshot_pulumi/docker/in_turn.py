@@ -1,6 +1,6 @@
 """Rolling restarts: a broker is stopped only while every other node is up.
 
-With two brokers down at a time, partitions may be unavailable.
+With two brokers down at the same time, partitions may be unavailable.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,26 +35,26 @@ def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs])
     ``resources`` maps URNs to the resources in the stack's state. Empty if an engine does not
     answer; the preflight reports that.
     """
-    volumes = {container.volume: id for id, container in planned.containers.items()}
+    ids_by_volume = {container.volume: id for id, container in planned.containers.items()}
     is_own = on_engines.of_stack(stack)
-    proved = _incarnations(stack, planned, resources)
+    proved_incarnations = _incarnations(stack, planned, resources)
     try:
         with Engines() as engines:
             objects = on_engines.look(engines, planned.hosts)
             running = on_engines.described(engines, planned.hosts, objects, is_own)
-            up = {
+            stable_ids = {
                 container.node
                 for container, host, description in running
-                if _stays_up(engines, host, description, proved.get(container.node))
+                if _stays_up(engines, host, description, proved_incarnations.get(container.node))
             }
     except EarshotError:
         return frozenset()
-    with_data = {
+    ids_with_data = {
         volume.node
         for volume in objects.volumes
-        if is_own(volume.labels) and volumes.get(volume.name) == volume.node
+        if is_own(volume.labels) and ids_by_volume.get(volume.name) == volume.node
     }
-    return frozenset(with_data - up)
+    return frozenset(ids_with_data - stable_ids)
 
 
 def _incarnations(
@@ -91,25 +91,28 @@ def _stays_up(
 
 
 def check_others(
-    engines: Engines, hosts: Iterable[DockerHost], name: str, own: Mapping[str, str]
+    engines: Engines, hosts: Iterable[DockerHost], name: str, own_labels: Mapping[str, str]
 ) -> None:
     """Raises EarshotError if the container of another node of the deployment is stopped, paused
     or restarting.
 
-    ``name`` is the container to stop, ``own`` its labels.
+    ``name`` is the container to stop, ``own_labels`` are its labels.
     """
-    objects: dict[str, dict[str, bool]] = {}
-    of_deployment = {"label": f"{labels.DEPLOYMENT}={own.get(labels.DEPLOYMENT, '')}"}
+    running_by_node: dict[str, dict[str, bool]] = {}
+    filters = {"label": f"{labels.DEPLOYMENT}={own_labels.get(labels.DEPLOYMENT, '')}"}
     for host in hosts:
         with asking(f"Docker host {host.name}", host):
-            for container in engines.of(host).api.containers(all=True, filters=of_deployment):
+            for container in engines.of(host).api.containers(all=True, filters=filters):
                 node = container["Labels"].get(labels.NODE, "")
-                if node != own.get(labels.NODE):
-                    name_on_engine = on_engines.listed_name(container)
-                    objects.setdefault(node, {})[name_on_engine] = container["State"] == "running"
-    gone = sorted(
-        next(iter(containers)) for containers in objects.values() if not any(containers.values())
+                if node != own_labels.get(labels.NODE):
+                    container_name = on_engines.listed_name(container)
+                    is_running = container["State"] == "running"
+                    running_by_node.setdefault(node, {})[container_name] = is_running
+    stopped_names = sorted(
+        next(iter(running_by_name))
+        for running_by_name in running_by_node.values()
+        if not any(running_by_name.values())
     )
-    if names := ", ".join(gone):
+    if names := ", ".join(stopped_names):
         remedy = f"run the same command again: it starts {names} first"
         raise not_stopped(f"container {name}", "down already", f"container {names}", remedy)

@@ -48,14 +48,14 @@ _ANY: Final = ("", "0.0.0.0", "::", "[::]")
 
 @dataclass(frozen=True)
 class NodeKeys:
-    """The keys to log in as a node: from the files in its container, or else from this machine."""
+    """The keys to log in as a node, from the files in its container, or else from this machine."""
 
     root: str
     """The folder of the stack's cluster."""
     store: str
     """The name of the node's key store."""
     host: str
-    """The host that the broker's certificate must name."""
+    """The host in the broker's certificate."""
 
     def folder(self) -> Store:
         """The keys and passwords of the stack."""
@@ -68,34 +68,34 @@ class NodeKeys:
 
         Raises EarshotError if the files are lost, OSError if they are not PEM.
         """
-        trusted, own = _files_of(client, container) or self._of_this_machine()
-        context = ssl.create_default_context(cadata=trusted)
+        authorities, key_store = _files_of(client, container) or self._local_files()
+        context = ssl.create_default_context(cadata=authorities)
         # Python 3.13 and later would reject authorities without key identifiers
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "store.pem")
-            file.write_text(own)
+            file.write_text(key_store)
             context.load_cert_chain(file)
         return context
 
-    def _of_this_machine(self) -> tuple[str, str]:
+    def _local_files(self) -> tuple[str, str]:
         store = self.folder()
         return store.authority(), store.key_store(self.store).read_text()
 
 
 def reached_at(bind_host: str) -> str:
-    """The address at which a container reaches its own listener that is bound to ``bind_host``."""
+    """The host with which processes in a container reach a listener bound to ``bind_host``."""
     return "127.0.0.1" if bind_host in _ANY else bind_host.strip("[]")
 
 
 @dataclass(frozen=True)
 class InnerListener:
-    """A listener at the address that processes in its node's container use."""
+    """A listener, with the address for processes in its node's container."""
 
     host: str
     port: int
     plaintext: bool
-    """False if Kafka answers only with keys or passwords."""
+    """False if Kafka answers only clients with keys or passwords."""
     keys: NodeKeys | None = None
     """Set if the listener has TLS and the stack has certificates."""
     name: str = ""
@@ -127,7 +127,7 @@ class InnerListener:
         return self.plaintext or (self.keys is not None and not self.mechanisms)
 
     def health(self) -> list[str]:
-        """A Docker health check: Kafka must answer on this listener, or with TLS or SASL accept a
+        """A Docker health check: Kafka must answer on this listener, or, with TLS or SASL, accept a
         connection.
 
         It uses only bash built-ins, so that a probe that times out leaves no process behind.
@@ -205,27 +205,27 @@ def check_health(client: docker.DockerClient, container: str, listener: InnerLis
 
 
 def _files_of(client: docker.DockerClient, container: str) -> tuple[str, str] | None:
-    """The trusted authorities and the key store that ``container`` uses, as PEM; None if unknown.
+    """The trusted authorities and the key store of ``container``, as PEM; None if unknown.
 
     The files of this machine may be those of a later update, which the broker does not have yet.
     """
     try:
         environment = client.api.inspect_container(container)["Config"]["Env"] or ()
         variables = dict(variable.split("=", 1) for variable in environment)
-        trusted, own = (_file(client, container, variables[name]) for name in _LOCATIONS)
+        authorities, key_store = (_file(client, container, variables[name]) for name in _LOCATIONS)
     except (DockerException, OSError, tarfile.TarError, *UNREADABLE):
         return None
-    return trusted, own
+    return authorities, key_store
 
 
 def _file(client: docker.DockerClient, container: str, path: str) -> str:
-    chunks, packed = client.api.get_archive(container, path)[0], bytearray()
+    chunks, archive_bytes = client.api.get_archive(container, path)[0], bytearray()
     for chunk in chunks:
-        packed += chunk
-        if len(packed) > MOST_FILE_BYTES:
-            raise ValueError(f"{path} is no PEM file: it has more than {MOST_FILE_BYTES} bytes")
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive_bytes += chunk
+        if len(archive_bytes) > MOST_FILE_BYTES:
+            raise ValueError(f"{path} is not a PEM file: it has more than {MOST_FILE_BYTES} bytes")
+    with tarfile.open(fileobj=io.BytesIO(archive_bytes)) as archive:
         content = archive.extractfile(archive.getmembers()[0])
         if content is None:
-            raise ValueError(f"{path} is no file")
+            raise ValueError(f"{path} is not a file")
         return content.read().decode()

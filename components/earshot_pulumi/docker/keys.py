@@ -1,8 +1,8 @@
-"""A node's key store on its engine: in a separate volume, written before its container starts.
+"""Writes a node's key store into a separate volume on its engine, before its container starts.
 
 The engine shows a volume's name, not its content: no key is in a container's description, its
-environment, a layer of its image or the state. File names begin with the certificate's version, so
-that the old container still finds its files until the new one serves.
+environment, a layer of its image or the state. File names begin with the certificate's version. So
+the old container still finds its files until the new one serves.
 """
 
 import contextlib
@@ -33,15 +33,15 @@ _DIGITS: Final = 12
 class DockerKeysKind(InternalKind):
     """Writes the key store and the authority's certificate into a volume.
 
-    Inputs: the Docker `host`; the `volume`, and its place in the node's container (`folder`); the
-    id of the container's `image`; the key `store`'s name below `root` on this machine; its
-    `certificate`'s fingerprint.
+    Inputs: the Docker `host`; the `volume`, and its path in the node's container (`folder`); the
+    id of the container's `image`; the name of the key `store` below `root` on this machine; the
+    fingerprint of its `certificate`.
     """
 
     ID_IN = "volume"
     DECISIVE = ("host", "volume", "folder", "image", "store", "certificate")
     interrupted = (
-        "interrupted while keys were written: the node's running container has its own still; the "
+        "interrupted while keys were written: the node's running container still has its own; the "
         "next `pulumi up` writes them again"
     )
 
@@ -49,8 +49,8 @@ class DockerKeysKind(InternalKind):
         if super().differs(operation, olds, news):  # also while the certificate is unknown
             return True
         # earlier releases used other file names
-        written = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
-        return not written or _created_at(olds) != olds.get("made")
+        has_files = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
+        return not has_files or _created_at(olds) != olds.get("made")
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         props = news
@@ -63,26 +63,26 @@ class DockerKeysKind(InternalKind):
             host = DockerHost.model_validate(props["host"])
             client = engines.of(host)
             try:
-                used = _paths_in_use(client, props["volume"], here(props["root"]).parent)
+                used_paths = _paths_in_use(client, props["volume"], here(props["root"]).parent)
                 throwaway.fill(
                     client,
                     props["image"],
                     props["volume"],
                     folder,
                     files,
-                    keep=lambda file: f"{folder}/{file}" in used,
+                    keep=lambda file: f"{folder}/{file}" in used_paths,
                 )
             except throwaway.CommandFailed as reason:
                 raise EarshotError(
                     f"keys of {name} in volume {props['volume']} on Docker host {host.name}",
                     observed=f"cannot be written: {reason.object}: {reason.observed}",
-                    remedy="see that the engine runs and has space, then run the same command "
+                    remedy="check that the engine runs and has space, then run the same command "
                     "again",
                 ) from None
         return {**props, "made": _created_at(props), "files": sorted(files)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """Releases the volume, which Pulumi removes next; Pulumi reports a failure of that."""
+        """Releases the volume. Pulumi removes it next, and reports a failure of that."""
         with contextlib.suppress(DockerException, OSError, EarshotError), Engines() as engines:
             client = engines.of(DockerHost.model_validate(olds["host"]))
             throwaway.remove_unstarted(client, olds["volume"])
@@ -95,10 +95,10 @@ def versioned(certificate: str, name: str) -> str:
 
 def with_versions(variables: Mapping[str, str], certificate: str) -> dict[str, str]:
     """A container's environment, with the versioned names of files in `KEYS`."""
-    place = f"{KEYS}/"
+    prefix = f"{KEYS}/"
     return {
-        key: place + versioned(certificate, value.removeprefix(place))
-        if value.startswith(place)
+        key: prefix + versioned(certificate, value.removeprefix(prefix))
+        if value.startswith(prefix)
         else value
         for key, value in variables.items()
     }
@@ -132,8 +132,8 @@ class DockerKeys(InternalResource):
 def _created_at(props: Properties) -> str:
     """The volume's creation time, or an empty string if there is no such volume.
 
-    It tells a new, empty volume from the one that the keys were written to. Raises EarshotError if
-    the engine fails.
+    It distinguishes a new, empty volume from the one with the keys. Raises EarshotError if the
+    engine fails.
     """
     host = DockerHost.model_validate(props["host"])
     with Engines() as engines:

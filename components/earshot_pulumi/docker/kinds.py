@@ -1,4 +1,4 @@
-"""Resource kinds for nodes in containers: the check before one is stopped, and its readiness.
+"""Resource kinds for nodes in containers: the check before a container is stopped, and readiness.
 
 The official provider creates containers, volumes and networks.
 """
@@ -38,15 +38,15 @@ class DockerStopPreflightKind(InternalKind):
 
     ID = "good"
     interrupted = "interrupted before the container was stopped: nothing was changed"
-    DECISIVE = ("settings",)  # the other inputs only say where the container is
+    DECISIVE = ("settings",)  # the other inputs only locate the container
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         address = ContainerAddress.from_props(news["place"])
         with Engines() as engines:
             container = engines.inspect(str(address), address, address.name)
             if container and is_up(container):
-                own = container["Config"]["Labels"] or {}
-                check_others(engines, hosts_of(news), address.name, own)
+                own_labels = container["Config"]["Labels"] or {}
+                check_others(engines, hosts_of(news), address.name, own_labels)
                 put_back.keep(here(news["state_dir"]), container)
         return news
 
@@ -70,13 +70,13 @@ class DockerReadinessKind(InternalKind):
     ID = "ready"
     IDLE = ("incarnation", "state_dir", "users")
     interrupted = (
-        "interrupted while the node was waited for: its container runs on, and is repaired and "
-        "waited for by the next `pulumi up`"
+        "interrupted while waiting for the node: its container continues to run; the next "
+        "`pulumi up` repairs it and waits for it"
     )
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
-        changed = super().differs(operation, olds, news)
-        return changed or (not news["whole"] and not _is_unchanged(olds))
+        is_changed = super().differs(operation, olds, news)
+        return is_changed or (not news["whole"] and not _is_unchanged(olds))
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds:
@@ -100,19 +100,19 @@ class DockerReadinessKind(InternalKind):
         # Pulumi removes the container next, and reports a failure of that
         with Engines() as engines, contextlib.suppress(DockerException, OSError, EarshotError):
             grace = GRACE if majority_runs(engines, _addresses(olds["voters"])) else NO_QUORUM_GRACE
-            put_back.remove_stand_in(engines, address)
+            put_back.remove_substitute(engines, address)
             engines.of(address).api.stop(container, timeout=grace)
 
     def _put_back(self, operation: Operation, olds: Properties, news: Properties) -> str | None:
-        """Puts back the former container of a node that did not come up; returns how it is left.
+        """Puts back the former container of a node that did not come up. Returns its state as text.
 
         None if the former definition is unknown or the node is new.
         """
-        ((_, failed),), ((address, _),) = _nodes(news), _nodes(olds)
-        definition = put_back.kept(here(news["state_dir"]), address.name, but=failed)
+        ((_, failed_id),), ((address, _),) = _nodes(news), _nodes(olds)
+        definition = put_back.kept(here(news["state_dir"]), address.name, but=failed_id)
         if definition is None:
             return None
-        operation.log(f"{address} did not come up: making it again as it was")
+        operation.log(f"{address} did not come up: making it again with its former settings")
         with Engines() as engines:
             # the former container has the former listeners
             brokers = _addresses(olds["tellers"])
@@ -122,7 +122,7 @@ class DockerReadinessKind(InternalKind):
                     cluster = news["cluster_id"]
                     wait_for(engines, [(address, id)], brokers, cluster, progress=operation.log)
 
-            return put_back.put_back(engines, address, failed, definition, serves)
+            return put_back.put_back(engines, address, failed_id, definition, serves)
 
     def _run(self, operation: Operation, props: Properties, wait: bool) -> Properties:
         nodes, whole, users = _nodes(props), bool(props["whole"]), props.get("users")
@@ -130,7 +130,7 @@ class DockerReadinessKind(InternalKind):
             containers = [repair(engines, address, id) for address, id in nodes]
             if wait and (whole or majority_runs(engines, _addresses(props["voters"]))):
                 brokers = _addresses(props["tellers"])
-                again = functools.partial(_give_again, operation, users) if users else None
+                reset = functools.partial(_reset_passwords, operation, users) if users else None
                 wait_for(
                     engines,
                     nodes,
@@ -138,14 +138,14 @@ class DockerReadinessKind(InternalKind):
                     props["cluster_id"],
                     whole,
                     progress=operation.log,
-                    reset_passwords=again,
+                    reset_passwords=reset,
                 )
         if wait and not whole:
             put_back.forget(here(props["state_dir"]), nodes[0][0].name)
         return {**props, "incarnation": "" if whole else incarnation(containers[0])}
 
 
-def _give_again(operation: Operation, users: Properties, broker: int) -> None:
+def _reset_passwords(operation: Operation, users: Properties, broker: int) -> None:
     from earshot_pulumi.docker.users import DockerUsersKind  # slow to import
 
     DockerUsersKind().reset_passwords(users, broker, operation.log)

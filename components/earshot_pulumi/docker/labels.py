@@ -1,4 +1,4 @@
-"""Labels by which a stack recognises its objects on an engine, even if its state is lost."""
+"""The labels of a stack's objects on an engine, which identify them even without a state."""
 
 import re
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from earshot.listeners.render import voters
 
 STACK: Final = "earshot.stack"
 DEPLOYMENT: Final = "earshot.deployment"
-"""A random id of one deployment, as another checkout may use the stack's name too."""
+"""A random id of one deployment, because another checkout may use the same stack name."""
 NODE: Final = "earshot.node"
 ROLES: Final = "earshot.roles"
 VOTERS: Final = "earshot.voters"
-"""On a container the voters with addresses; on a volume their ids, which the data contains."""
+"""On a container: the voters with addresses. On a volume: their ids, which are in the data."""
 CLUSTER: Final = "earshot.cluster-id"
 """On a volume. Earlier releases set none, and derived the id from the stack's name."""
 KAFKA: Final = "earshot.kafka-version"
@@ -35,21 +35,23 @@ _ID: Final = re.compile(r"[0-9]{1,10}")
 
 
 def of_deployment(stack: str, deployment: str) -> dict[str, str]:
-    """The labels of a network or a volume with keys; both hold nothing that must be kept."""
+    """The labels of a network, or of a volume with keys. Neither has data that must be kept."""
     return {STACK: stack, DEPLOYMENT: deployment}
 
 
 def of_container(
     stack: str, deployment: str, plan: ClusterPlan, node: Node, certificate: str = ""
 ) -> dict[str, str]:
-    """``certificate`` is the fingerprint of the node's certificate; empty if the stack issued
-    none."""
-    own = of_deployment(stack, deployment) | {
+    """The labels of a node's container.
+
+    ``certificate`` is the fingerprint of the node's certificate; empty if the stack issued none.
+    """
+    node_labels = of_deployment(stack, deployment) | {
         NODE: str(node.id),
         ROLES: ",".join(node.roles),
         VOTERS: voters(plan),
     }
-    return own | {CERTIFICATE: certificate} if certificate else own
+    return node_labels | {CERTIFICATE: certificate} if certificate else node_labels
 
 
 def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dict[str, str]:
@@ -64,7 +66,7 @@ def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dic
 
 
 def cluster_id_of(volume: Mapping[str, str]) -> str:
-    """The id of the cluster whose data a volume holds, by the ``volume``'s labels."""
+    """The id of the cluster whose data is in a volume with the labels ``volume``."""
     return volume.get(CLUSTER) or of_stack_name(volume.get(STACK, ""))
 
 

@@ -1,4 +1,4 @@
-"""Steps of `make` around Pulumi for a stack of containers: check, repair, remove data.
+"""Steps of `make` before and after Pulumi for a stack of containers: check, repair, remove data.
 
 The official provider reads no published ports of a container that is on no network or restarting.
 The update would then replace the container and lose its log and exit status. So containers are
@@ -50,10 +50,10 @@ def check(spec: DockerSpec) -> None:
 def repair(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
     """Start, unpause and connect the containers of ``stack``, and stop those in a crash loop.
 
-    A stopped container survives a refresh, and the update starts it when its turn comes. Containers
-    of another checkout's stack of that name stay. ``say`` gets one line per repair, also if it
-    fails: the update replaces that container or reports it again. Raises EarshotError if an engine
-    fails.
+    A stopped container survives a refresh, and the update starts it in its turn. Containers of
+    another checkout's stack with that name stay. ``say`` gets one line per repair, also if the
+    repair fails: the update replaces that container or reports it again. Raises EarshotError if an
+    engine fails.
     """
     if spec.provisioned:
         _check_provisioned(state_dir)  # only the update repairs containers there
@@ -78,7 +78,9 @@ def _check_provisioned(state_dir: Path) -> None:
     if recall(state_dir).complete is None or not vantages.exists():
         return
     engines = {
-        engine for place in standpoint.read_standpoints(vantages) for engine in place.engines
+        engine
+        for stored_standpoint in standpoint.read_standpoints(vantages)
+        for engine in stored_standpoint.engines
     }
     for engine in sorted(engines, key=address_of):
         try:
@@ -87,9 +89,9 @@ def _check_provisioned(state_dir: Path) -> None:
             raise EarshotError(
                 error.object,
                 observed=f"{error.observed}; it is on a host of this stack",
-                remedy="look on the instance (`aws ssm start-session --target INSTANCE`, then "
+                remedy="look at the instance (`aws ssm start-session --target INSTANCE`, then "
                 "`systemctl status docker-prepare docker` and `journalctl -u docker`), start the "
-                "engine, and run the same command again; and see that this machine is in one of "
+                "engine, and run the same command again; and check that this machine is in one of "
                 "`deployers`",
             ) from None
 
@@ -97,7 +99,7 @@ def _check_provisioned(state_dir: Path) -> None:
 def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None:
     """Remove the volumes with the labels of ``stack`` from its hosts. Raises EarshotError.
 
-    Volumes of another checkout's stack of that name stay, as they hold another cluster's data.
+    Volumes of another checkout's stack with that name stay: they have another cluster's data.
     ``say`` gets one line per volume.
     """
     if spec.provisioned:
@@ -112,8 +114,8 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
                 cluster_id = labels.cluster_id_of(own)
                 if cluster_id not in own_ids:
                     say(
-                        f"Left volume {volume.name}: its data is of cluster {cluster_id}, which "
-                        "this checkout does not know. If it is no longer needed: "
+                        f"Left volume {volume.name}: its data is of cluster {cluster_id}, of "
+                        "which this checkout has no record. If it is no longer needed: "
                         f"docker volume rm {volume.name}"
                     )
                     continue
@@ -123,7 +125,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
                     raise EarshotError(
                         f"volume {volume.name} on Docker host {host.name}",
                         observed=f"cannot be removed: {root_cause(reason)}",
-                        remedy="remove what uses it, then run the same command again",
+                        remedy="remove the containers that use it, then run the same command again",
                     ) from None
                 say(f"Removed volume {volume.name} ...")
 
@@ -132,8 +134,9 @@ def _is_own(
     container: DockerObject, stack: str, node: int, cluster_ids: Collection[str | None]
 ) -> bool:
     config = container["Config"]
-    own, variables = config["Labels"] or {}, config["Env"] or ()
-    return (own.get(labels.STACK), own.get(labels.NODE)) == (stack, str(node)) and any(
+    own_labels, variables = config["Labels"] or {}, config["Env"] or ()
+    owner = (own_labels.get(labels.STACK), own_labels.get(labels.NODE))
+    return owner == (stack, str(node)) and any(
         f"CLUSTER_ID={id}" in variables for id in cluster_ids
     )
 
@@ -147,7 +150,7 @@ def _repair(
     container = _wait_until_settled(engines, address, container)
     if is_intact(container, address) and not container["State"]["Restarting"]:
         return
-    say(f"{address} {_trouble(engines, address, container)} ...")
+    say(f"{address} {_problem_and_repair(engines, address, container)} ...")
     try:
         if container["State"]["Restarting"]:
             engines.of(address).api.stop(container["Id"], timeout=0)
@@ -182,22 +185,21 @@ def _may_end_soon(engines: Engines, address: ContainerAddress, container: Docker
     return engines.seconds_up(str(address), address, container) < LONG_ENOUGH
 
 
-def _trouble(engines: Engines, address: ContainerAddress, container: DockerObject) -> str:
-    """What is wrong with the container, and how it is repaired."""
+def _problem_and_repair(
+    engines: Engines, address: ContainerAddress, container: DockerObject
+) -> str:
+    """The problem of the container, and its repair."""
     state = container["State"]
     if state["Status"] == "created":
         return "was never started; starting it"
     if state["Restarting"] or not is_up(container):
         log = log_of(engines, address, container["Id"])
-        last = without_frames(log)[-1:] if state["Restarting"] else ()
-        cause = cause_of_end(log) or "".join(last).strip()
-        ended = how_ended(state) + (f": {cause}" if cause else "")
-        looping = "is started again and again by its engine, and "
-        done = "stopping it until its turn" if state["Restarting"] else "starting it"
-        return (
-            f"{looping if state['Restarting'] else ''}{ended} (`docker logs {address.name}` has "
-            f"its log); {done}"
-        )
+        last_lines = without_frames(log)[-1:] if state["Restarting"] else ()
+        cause = cause_of_end(log) or "".join(last_lines).strip()
+        end_text = how_ended(state) + (f": {cause}" if cause else "")
+        loop_text = "is restarted in a loop by its engine, and " if state["Restarting"] else ""
+        repair_text = "stopping it until its turn" if state["Restarting"] else "starting it"
+        return f"{loop_text}{end_text} (`docker logs {address.name}` has its log); {repair_text}"
     if state["Paused"]:
         return "is paused; unpausing it"
-    return f"is off its network {address.network}; connecting it"
+    return f"is not connected to its network {address.network}; connecting it"

@@ -1,6 +1,6 @@
-"""The containers, volumes and networks on a stack's engines, and why they prevent an update.
+"""Lists the containers, volumes and networks on a stack's engines, and what prevents an update.
 
-Labels on containers and volumes identify a stack's objects, as data outlives the stack's state.
+Labels on containers and volumes identify a stack's objects, because data outlives its state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Labelled:
 
 @dataclass(frozen=True)
 class EngineContainer(_Labelled):
-    """A container as an engine lists it."""
+    """A container in an engine's list."""
 
     host: str
     id: str
@@ -58,7 +58,7 @@ class EngineNetwork(EngineVolume):
 
 @dataclass(frozen=True)
 class EngineObjects:
-    """The objects on all hosts of a stack, whether its own or not."""
+    """All objects on the hosts of a stack, also those of others."""
 
     containers: tuple[EngineContainer, ...] = ()
     volumes: tuple[EngineVolume, ...] = ()
@@ -77,7 +77,7 @@ class TargetStack:
     containers: Mapping[int, NodeContainer]
     hosts: tuple[DockerHost, ...]
     network: str = ""
-    """The existing network that its containers join; empty if the stack creates one."""
+    """The existing network of its containers; empty if the stack creates one."""
 
     @classmethod
     def from_props(cls, props: Properties) -> TargetStack:
@@ -112,9 +112,9 @@ class TargetStack:
             self.plan, self.plan.node(id), container, self.hosts[container.host], root
         )
 
-    def owns(self, own: Mapping[str, str]) -> bool:
-        """True if the labels ``own`` are those of this deployment."""
-        return own.get(labels.DEPLOYMENT) == self.deployment
+    def owns(self, object_labels: Mapping[str, str]) -> bool:
+        """True if ``object_labels`` are those of this deployment."""
+        return object_labels.get(labels.DEPLOYMENT) == self.deployment
 
 
 def hosts_of(props: Properties) -> tuple[DockerHost, ...]:
@@ -123,7 +123,7 @@ def hosts_of(props: Properties) -> tuple[DockerHost, ...]:
 
 
 def can_be_asked(props: Properties) -> bool:
-    """True if all engines in a resource's inputs are known; a preview may not know them yet."""
+    """True if all engines in a resource's inputs are known. A preview may not know them yet."""
     return not any(is_marker(host.engine) for host in hosts_of(props))
 
 
@@ -151,11 +151,11 @@ def described(
     objects: EngineObjects,
     is_own: Callable[[Mapping[str, str]], bool],
 ) -> Iterator[tuple[EngineContainer, DockerHost, Properties]]:
-    """Each running container of ``objects`` whose labels are ``is_own``, with its host and its
-    engine's description. Raises EarshotError if an engine fails."""
-    by_name = {host.name: host for host in hosts}
+    """Each running container of ``objects`` with labels that ``is_own`` accepts, with its host and
+    its engine's description. Raises EarshotError if an engine fails."""
+    hosts_by_name = {host.name: host for host in hosts}
     for container in objects.containers:
-        host = by_name.get(container.host)
+        host = hosts_by_name.get(container.host)
         if host is not None and container.running and is_own(container.labels):
             description = engines.inspect(f"Docker host {host.name}", host, container.id)
             if description is not None:
@@ -164,7 +164,7 @@ def described(
 
 def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
     """A predicate: True if labels are those of a deployment of ``stack``."""
-    return lambda own: own.get(labels.STACK) == stack
+    return lambda object_labels: object_labels.get(labels.STACK) == stack
 
 
 def listed_name(listing: DockerObject) -> str:
@@ -204,7 +204,7 @@ def problems(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     """
     yield from _taken_names(target, objects)
     yield from _foreign_data(target, objects)
-    if target.cluster_id:  # else `identity` decides the id in this run
+    if target.cluster_id:  # otherwise `identity` decides the id in this run
         planned = spots(target.hosts, target.containers.values())
         yield from another_clusters_data(target.stack, target.cluster_id, planned, objects)
     yield from _moved_controllers(target, objects)
@@ -216,7 +216,7 @@ def _taken_names(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     for container in objects.containers:
         id = planned.get((container.host, container.name))
         if id is not None and not target.owns(container.labels):
-            owner = _whose(container.labels, f"a container of the image {container.image}")
+            owner = _owner(container.labels, f"a container of the image {container.image}")
             yield (
                 f"the name {container.name} of node {id} is taken on Docker host "
                 f"{container.host} by {owner}. "
@@ -228,8 +228,8 @@ def _taken_names(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         if network.name in names and not target.owns(network.labels):
             yield (
                 f"the network {network.name} exists on Docker host {network.host} and is "
-                f"{_whose(network.labels, 'not of this stack')}. "
-                f"Remove it (`docker network rm {network.name}`), or name the stack otherwise"
+                f"{_owner(network.labels, 'not of this stack')}. "
+                f"Remove it (`docker network rm {network.name}`), or give the stack another name"
             )
 
 
@@ -244,15 +244,15 @@ def check_network(engines: Engines, target: TargetStack) -> None:
             raise EarshotError(
                 f"network: {target.network}",
                 observed=f"Docker host {host.name} has no network of this name",
-                remedy=f"make it (`docker network create {target.network}`), or leave `network` "
-                "out, and the stack makes one",
+                remedy=f"create it (`docker network create {target.network}`), or leave out "
+                "`network`: then the stack creates one",
             )
 
 
-def _whose(own: Mapping[str, str], otherwise: str) -> str:
-    if stack := own.get(labels.STACK):
+def _owner(object_labels: Mapping[str, str], default: str) -> str:
+    if stack := object_labels.get(labels.STACK):
         return f"another deployment of a stack {stack}, whose state is kept elsewhere or was lost"
-    return otherwise
+    return default
 
 
 def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
@@ -268,8 +268,8 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
         subject = f"volume {volume.name} on Docker host {volume.host}"
         if volume.labels.get(labels.STACK) != target.stack or volume.node != id:
             yield (
-                f"{subject} is there already and does not hold node {id} of stack {target.stack}. "
-                "Name the stack or the node otherwise, or remove the volume if it is no "
+                f"{subject} exists already and is not of node {id} of stack {target.stack}. "
+                "Give the stack or the node another name, or remove the volume if it is no "
                 "longer needed"
             )
         elif voter_ids := labels.ids_of_voters(volume.labels):
@@ -292,10 +292,10 @@ def spots(hosts: Sequence[DockerHost], containers: Iterable[NodeContainer]) -> s
 def own_volumes(
     stack: str, planned: Collection[Spot], objects: EngineObjects
 ) -> Iterator[EngineVolume]:
-    """Volumes of ``stack`` at ``planned`` spots; `problems` refuses those of other stacks."""
+    """Volumes of ``stack`` at ``planned`` spots. `problems` refuses volumes of other stacks."""
     for volume in objects.volumes:
-        at = (volume.host, volume.name, volume.node)
-        if at in planned and volume.labels.get(labels.STACK) == stack:
+        spot = (volume.host, volume.name, volume.node)
+        if spot in planned and volume.labels.get(labels.STACK) == stack:
             yield volume
 
 
@@ -303,10 +303,10 @@ def held_by_cluster(
     stack: str, planned: Collection[Spot], objects: EngineObjects
 ) -> dict[str, list[EngineVolume]]:
     """Volumes of ``stack`` at ``planned`` spots, by the cluster id of their data."""
-    by_cluster: dict[str, list[EngineVolume]] = {}
+    volumes_by_cluster: dict[str, list[EngineVolume]] = {}
     for volume in own_volumes(stack, planned, objects):
-        by_cluster.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
-    return by_cluster
+        volumes_by_cluster.setdefault(labels.cluster_id_of(volume.labels), []).append(volume)
+    return volumes_by_cluster
 
 
 def another_clusters_data(
@@ -319,36 +319,39 @@ def another_clusters_data(
     for id, volumes in held_by_cluster(stack, planned, objects).items():
         if id == cluster_id:
             continue
-        where = ", ".join(f"{volume.name} on Docker host {volume.host}" for volume in volumes)
+        volume_texts = ", ".join(
+            f"{volume.name} on Docker host {volume.host}" for volume in volumes
+        )
         names = [
             container.name
             for container in objects.containers
             if container.labels.get(labels.STACK) == stack
         ]
         yield (
-            f"{where}: data of cluster {id}, which a stack called {stack} has made, of this "
-            f"checkout or another; this one is {cluster_id or 'a new one'}. "
-            + (f"Containers of such a stack are there: {', '.join(names)}. " if names else "")
-            + f"To take it over, write `cluster_id: {id}` into the stack's file; if it is no "
-            "longer needed, remove the volumes (`docker volume rm`); else name the stack otherwise"
+            f"{volume_texts}: data of cluster {id}, of a stack {stack} in this checkout or another "
+            f"one; the cluster of this stack is {cluster_id or 'a new one'}. "
+            + (f"Containers of such a stack exist: {', '.join(names)}. " if names else "")
+            + f"To use this data, write `cluster_id: {id}` into the stack's file; if it is no "
+            "longer needed, remove the volumes (`docker volume rm`); otherwise give the stack "
+            "another name"
         )
 
 
 def _moved_controllers(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
-    after = voters(target.plan)
-    if is_marker(after):
+    planned_voters = voters(target.plan)
+    if is_marker(planned_voters):
         return  # unknown in a preview
     for container in objects.containers:
-        before = container.labels.get(labels.VOTERS, after)
+        current_voters = container.labels.get(labels.VOTERS, planned_voters)
         if (
             target.owns(container.labels)
             and container.running
-            and before != after
-            and _ids(before) == _ids(after)
+            and current_voters != planned_voters
+            and _ids(current_voters) == _ids(planned_voters)
         ):
             yield moving_controllers(
-                before,
-                after,
+                current_voters,
+                planned_voters,
                 "Stop the cluster first (`pulumi destroy`; data is kept)",
             )
             return
@@ -357,28 +360,33 @@ def _moved_controllers(target: TargetStack, objects: EngineObjects) -> Iterator[
 def _taken_ports(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     for id, container in target.containers.items():
         for port in container.ports:
-            for other in objects.containers:
-                clashing = next(
-                    (published for published in other.ports if _clash(published, port)), None
+            for holder in objects.containers:
+                clashing_port = next(
+                    (published for published in holder.ports if _clash(published, port)), None
                 )
-                is_this_node = target.owns(other.labels) and other.node == id
-                if clashing is None or other.host != target.host_of(id) or is_this_node:
+                is_own = target.owns(holder.labels)
+                is_this_node = is_own and holder.node == id
+                if clashing_port is None or holder.host != target.host_of(id) or is_this_node:
                     continue
-                whose = f", node {other.node} of this stack" if target.owns(other.labels) else ""
+                node_text = f", node {holder.node} of this stack" if is_own else ""
                 yield (
-                    f"port {port.host_port} of Docker host {other.host}, for node {id}, is taken "
-                    f"by container {other.name}{whose}. Free the port, or choose another `port` "
+                    f"port {port.host_port} of Docker host {holder.host}, for node {id}, is taken "
+                    f"by container {holder.name}{node_text}. Free the port, or choose another "
+                    "`port` "
                     "(or `published`) for the listener"
                 )
 
 
 def _clash(published: PublishedPort, port: PublishedPort) -> bool:
-    anywhere = {"", "0.0.0.0", "::"}
-    same = published.host_ip == port.host_ip or anywhere & {published.host_ip, port.host_ip}
+    wildcards = {"", "0.0.0.0", "::"}
+    ips = {published.host_ip, port.host_ip}
+    shares_address = len(ips) == 1 or bool(wildcards & ips)
     return (
-        bool(same) and published.host_port == port.host_port and published.protocol == port.protocol
+        shares_address
+        and published.host_port == port.host_port
+        and published.protocol == port.protocol
     )
 
 
 def _ids(quorum: str) -> set[str]:
-    return {entry.partition("@")[0] for entry in quorum.split(",")}
+    return {voter.partition("@")[0] for voter in quorum.split(",")}

@@ -1,8 +1,8 @@
-"""Checks on the engines before any broker is touched.
+"""Checks on the engines before any broker changes.
 
 The preflight inspects the engines, decides the cluster id, and checks that Kafka accepts the
-settings of every node and that the ports to publish are free. The last two need the image: if an
-engine lacks it, only the update pulls it and runs them.
+settings of every node and that the ports to publish are free. The last two checks need the image:
+if an engine lacks it, only the update pulls it and runs them.
 
 A container of the image, without a network, runs `kafka.tools.StorageTool info`. That reads the
 settings as a starting broker does, searches the data directories, and changes nothing.
@@ -64,9 +64,9 @@ _REFUSAL: Final = re.compile(
 # Kafka resolves the voters' hosts and ignores the result, which an empty hosts file speeds up
 _SCRIPT: Final = f"""\
 for libs in /opt/kafka/libs /usr/share/java/kafka ''; do [[ ! -d $libs ]] || break; done
-[[ -n $libs ]] || {{ echo "it has no jars where images of Kafka have them" >&2; exit 3; }}
+[[ -n $libs ]] || {{ echo "it has no jars in the folders of Kafka images" >&2; exit 3; }}
 type java >/dev/null 2>&1 || {{ echo "it has no Java" >&2; exit 3; }}
-classes=() # the official image brings an archive; an older Java knows none of these options
+classes=() # the official image has an archive; an older Java refuses these options
 for archive in /opt/kafka/storage.jsa /opt/kafka/kafka.jsa; do
     [[ -e $archive ]] || continue
     classes=(-Xshare:auto "-XX:SharedArchiveFile=$archive" -Xlog:cds=off -Xlog:cds+dynamic=off)
@@ -107,13 +107,13 @@ class EnginePreflightKind(CheckedKind):
     ID_IN = "deployment"
     interrupted = (
         "interrupted before a container was changed: images may be missing, and containers of "
-        "removed brokers may be stopped; the next `pulumi up` does the rest"
+        "removed brokers may be stopped; the next `pulumi up` continues from there"
     )
     IDLE = ("gate", "remove", "absent", "configured", "state_dir")
     """Inputs whose change needs no update."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
-        # generated once and then kept, like Pulumi's automatic names
+        # generated once and then unchanged, like Pulumi's automatic names
         news["deployment"] = olds.get("deployment") or uuid.uuid4().hex[:12]
         news["cluster_id"] = olds.get("cluster_id") or UNKNOWN
         return _problems(operation, olds, news) if on_engines.can_be_asked(news) else iter(())
@@ -126,8 +126,10 @@ class EnginePreflightKind(CheckedKind):
         with Engines() as engines:
             on_engines.check_network(engines, target)
             images.pull(engines, target, absent, operation.log)
-            pulled = [index for index in target.used_hosts if target.hosts[index].name in absent]
-            refuse(_image_problems(operation, engines, target, pulled, (), olds, news))
+            pulled_indexes = [
+                index for index in target.used_hosts if target.hosts[index].name in absent
+            ]
+            refuse(_image_problems(operation, engines, target, pulled_indexes, (), olds, news))
             self._stop_removed(engines, target, olds, news)
         identity.remember(Path(news["state_dir"]), news["cluster_id"])
         return {**news, "absent": []}
@@ -137,14 +139,15 @@ class EnginePreflightKind(CheckedKind):
     ) -> None:
         """Stops containers of removed nodes.
 
-        Pulumi deletes them only after the validation, which must not reach them any more.
+        Pulumi deletes them only after the validation, which must not connect to them any more.
         """
-        staying = {node.id for node in target.plan.nodes}
+        planned_ids = {node.id for node in target.plan.nodes}
         for host in _hosts(olds, news):
             with _IGNORING_ERRORS:
                 for container in engines.of(host).containers.list(filters=_of_deployment(news)):
-                    own = labels.of_object(container)
-                    if target.owns(own) and labels.node_id(own) not in staying:
+                    own_labels = labels.of_object(container)
+                    is_planned = labels.node_id(own_labels) in planned_ids
+                    if target.owns(own_labels) and not is_planned:
                         container.stop(timeout=GRACE)
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
@@ -165,14 +168,14 @@ class EnginePreflightKind(CheckedKind):
 
 
 class EnginePreflight(InternalResource):
-    """Checks on the engines before anything is changed."""
+    """Checks on the engines before any container changes."""
 
     FORMER_NAMES = ("EnginePreflight", "DockerGround")
 
     deployment: pulumi.Output[str]
     """The random id in the labels of this deployment's containers and networks."""
     cluster_id: pulumi.Output[str]
-    """Kafka's id of the cluster: generated once, then kept."""
+    """Kafka's id of the cluster. Generated once, then unchanged."""
 
 
 def _problems(operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
@@ -194,12 +197,12 @@ def _problems(operation: Operation, olds: Properties, news: Properties) -> Itera
         yield from running.link_problems(containers, target)
         if leaving.matters(news["remove"]):
             yield from running.client_problems(engines, target, containers)
-        before = TargetStack.from_props(olds) if olds else None
-        yield from volume_data.version_problems(engines, target, objects, before)
+        former_stack = TargetStack.from_props(olds) if olds else None
+        yield from volume_data.version_problems(engines, target, objects, former_stack)
         yield from volume_data.removal_problems(engines, target, objects, hosts)
-        news["absent"] = absent = images.absent(engines, target)
+        news["absent"] = hosts_without_image = images.absent(engines, target)
         yield from _image_problems(
-            operation, engines, target, target.used_hosts, absent, olds, news
+            operation, engines, target, target.used_hosts, hosts_without_image, olds, news
         )
 
 
@@ -208,28 +211,33 @@ def _image_problems(
     engines: Engines,
     target: TargetStack,
     indexes: Sequence[int],
-    absent: Collection[str],
+    hosts_without_image: Collection[str],
     olds: Properties,
     news: Properties,
 ) -> list[str]:
     """Ports that a process holds and settings that Kafka refuses, on the hosts at ``indexes``.
 
-    The checks run in the nodes' image, which the hosts named in ``absent`` lack.
+    The checks run in the nodes' image, which ``hosts_without_image`` (names) lack.
     """
     if not indexes:
         return []
-    before = _settings(olds) if olds else {}
-    changed = {
-        id: settings for id, settings in _settings(news).items() if before.get(id) != settings
+    former_settings = _settings(olds) if olds else {}
+    changed_settings = {
+        id: settings
+        for id, settings in _settings(news).items()
+        if former_settings.get(id) != settings
     }
-    # the last plan is checked too, so that a change does not stop half-way
-    last = _settings(news, "last") if news.get("last") else {}
+    # the last plan is checked, too, so that a change does not stop half-way
+    last_settings = _settings(news, "last") if news.get("last") else {}
     objects = on_engines.look(engines, [target.hosts[index] for index in indexes])
-    hosts = [_HostPreflight(engines, target, index, absent, operation.log) for index in indexes]
+    hosts = [
+        _HostPreflight(engines, target, index, hosts_without_image, operation.log)
+        for index in indexes
+    ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ports_by_host = list(pool.map(lambda host: list(host.taken_ports(objects)), hosts))
-        messages_by_host = list(pool.map(lambda host: host.refusals(changed), hosts))
-        messages_by_host += pool.map(lambda host: host.refusals(last), hosts)
+        messages_by_host = list(pool.map(lambda host: host.refusals(changed_settings), hosts))
+        messages_by_host += pool.map(lambda host: host.refusals(last_settings), hosts)
     messages = {id: text for host_texts in messages_by_host for id, text in host_texts.items()}
     port_problems = [text for host_texts in ports_by_host for text in host_texts]
     return port_problems + list(refused_settings(target.plan.kafka_version, messages))
@@ -238,7 +246,7 @@ def _image_problems(
 def _answering(
     engines: Engines, hosts: tuple[DockerHost, ...], target: TargetStack
 ) -> Iterator[DockerHost]:
-    """The hosts of ``target``, and those removed ``hosts`` whose engine answers."""
+    """The hosts of ``target``, and removed ``hosts`` with an engine that answers."""
     for host in hosts:
         if host in target.hosts:
             yield host
@@ -249,20 +257,23 @@ def _answering(
 
 
 def _hosts(*props: Properties) -> tuple[DockerHost, ...]:
-    """The hosts of several inputs; an engine in more than one has its name in the last."""
-    by_engine = {host.engine: host for inputs in props for host in hosts_of(inputs)}
-    return tuple(by_engine.values())
+    """The hosts of several inputs, each engine once, with its name in the last inputs."""
+    hosts_by_engine = {host.engine: host for inputs in props for host in hosts_of(inputs)}
+    return tuple(hosts_by_engine.values())
 
 
 def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _remove(collection: Any, deployment: str, listed: DockerObject, **options: bool) -> None:
-    """Removes each object of ``deployment`` that ``collection`` lists; a failure does not stop the
-    others."""
+def _remove(collection: Any, deployment: str, listing: DockerObject, **options: bool) -> None:
+    """Removes the objects of ``deployment`` that ``collection`` lists with the arguments
+    ``listing``.
+
+    A failure does not stop the removal of the others.
+    """
     with _IGNORING_ERRORS:
-        for leftover in collection.list(**listed):
+        for leftover in collection.list(**listing):
             with _IGNORING_ERRORS:
                 if labels.of_object(leftover).get(labels.DEPLOYMENT) == deployment:
                     leftover.remove(**options)
@@ -287,7 +298,7 @@ class _HostPreflight:
         engines: Engines,
         target: TargetStack,
         index: int,
-        absent: Collection[str],
+        hosts_without_image: Collection[str],
         say: Callable[[str], None],
     ) -> None:
         self._target, self._index, self._say = target, index, say
@@ -296,53 +307,58 @@ class _HostPreflight:
         images = (
             container.image for container in target.containers.values() if container.host == index
         )
-        self._image = None if self._host.name in absent else next(images)
+        self._image = None if self._host.name in hosts_without_image else next(images)
 
     def taken_ports(self, objects: EngineObjects) -> Iterator[str]:
-        running = {
+        """A message for each port of a node that a process outside containers holds."""
+        ports_by_container = {
             container.name: container.ports
             for container in objects.containers
             if container.host == self._host.name
         }
-        published = [port for ports in running.values() for port in ports]
+        published_ports = [port for ports in ports_by_container.values() for port in ports]
         nodes_by_port = {
             port: id
             for id, container in self._target.containers.items()
             for port in container.ports
             if container.host == self._index
             and port.host_port
-            and port not in running.get(container.name, ())  # not published by the node itself
+            and port
+            not in ports_by_container.get(container.name, ())  # not published by the node itself
         }
         if not nodes_by_port:
             return
         try:
             holders = host_ports.holders(
-                self._client, self._host, self._image, list(nodes_by_port), published
+                self._client, self._host, self._image, list(nodes_by_port), published_ports
             )
         except CommandFailed as reason:
             if self._image is not None:
-                self._say(f"Docker host {self._host.name}: ports not looked at: {reason.observed}")
-            return  # the image is still to be pulled
+                self._say(
+                    f"Docker host {self._host.name}: ports were not checked: {reason.observed}"
+                )
+            return  # without the image, the update checks the ports
         for port, holder in holders.items():
             yield (
                 f"port {port.host_port} of Docker host {self._host.name}, for node "
-                f"{nodes_by_port[port]}, is taken by {holder}, which is no container. Free the "
+                f"{nodes_by_port[port]}, is taken by {holder}, which is not a container. Free the "
                 "port, or choose another `port` (or `published`) for the listener"
             )
 
-    def refusals(self, changed: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+    def refusals(self, settings: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+        """Kafka's refusals by node id; ``settings`` are properties and images of nodes."""
         texts = {
             id: without_references(text)
-            for id, (text, _) in changed.items()
+            for id, (text, _) in settings.items()
             if self._target.containers[id].host == self._index
         }
         if self._image is None or not texts:
-            return {}  # the image is still to be pulled
+            return {}  # without the image, the update checks the settings
         try:
             return refusals(self._client, self._image, texts)
         except CommandFailed as reason:
             self._say(
-                f"Docker host {self._host.name}: Kafka has not read the settings beforehand: "
+                f"Docker host {self._host.name}: Kafka has not checked the settings: "
                 f"{reason.observed}"
             )
             return {}
@@ -362,7 +378,7 @@ def refusals(
 
 
 def _refused(output: str) -> Iterator[tuple[int, str]]:
-    _, *parts = _NODE.split(output)
-    for id, answer in zip(parts[::2], parts[1::2], strict=True):
+    _, *ids_and_answers = _NODE.split(output)
+    for id, answer in zip(ids_and_answers[::2], ids_and_answers[1::2], strict=True):
         if (refusal := _REFUSAL.search(answer)) is not None:
             yield int(id), refusal["message"].strip()

@@ -1,8 +1,8 @@
-"""Putting back the former container of a node that did not come up after a change.
+"""Puts back the former container of a node that did not come up after a change.
 
-Pulumi's engine removes a container before it creates the next one. So the old one's definition is
-kept in the stack's folder until the new one serves. It contains the secrets of the container's
-environment; only this user may read it.
+Pulumi's engine removes a container before it creates the next one. So the definition of the former
+one is stored in the stack's folder until the new one serves. It contains the secrets of the
+container's environment. Only this user may read it.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
 """Folder of the definitions in the stack's folder."""
-ASIDE: Final = "-failed"
-"""Suffix of the name of a container that did not come up, once the former one is back."""
+FAILED_SUFFIX: Final = "-failed"
+"""Suffix of the name of a container that did not come up, after the former one was put back."""
 _DEFAULT_NETWORK: Final = "bridge"
 
 Definition = Properties
@@ -36,8 +36,8 @@ Definition = Properties
 def keep(state: Path, container: DockerObject) -> None:
     """Save the definition of an inspected container in ``state``, its stack's folder.
 
-    A container that its engine has restarted does not replace the saved one, which served. Raises
-    EarshotError if the file cannot be written.
+    The definition of a container that its engine has restarted does not replace the saved one: that
+    container served. Raises EarshotError if the file cannot be written.
     """
     path = _path(state, name_of(container))
     if container["RestartCount"] and path.exists():
@@ -60,13 +60,13 @@ def kept(state: Path, name: str, but: str) -> Definition | None:
         definition: Definition = json.loads(_path(state, name).read_bytes())
     except (OSError, ValueError):
         return None
-    whole = isinstance(definition, dict) and definition.keys() >= {
+    is_complete = isinstance(definition, dict) and definition.keys() >= {
         "Id",
         "Config",
         "HostConfig",
         "Networks",
     }
-    return definition if whole and definition["Id"] != but else None
+    return definition if is_complete and definition["Id"] != but else None
 
 
 def kept_texts(state: Path) -> Iterator[str]:
@@ -77,7 +77,7 @@ def kept_texts(state: Path) -> Iterator[str]:
 
 
 def forget(state: Path, name: str) -> None:
-    """Delete the saved definition of the container ``name``, which serves now."""
+    """Delete the saved definition of the container ``name``, whose successor serves."""
     with contextlib.suppress(OSError):
         _path(state, name).unlink(missing_ok=True)
 
@@ -85,37 +85,37 @@ def forget(state: Path, name: str) -> None:
 def put_back(
     engines: Engines,
     address: ContainerAddress,
-    failed: str,
+    failed_id: str,
     definition: Definition,
     serves: Callable[[str], None],
 ) -> str:
-    """Create and start a container by ``definition``; returns how the node is left.
+    """Create and start a container by ``definition``. Returns the node's state as text.
 
-    ``failed`` is the id of the container that did not come up. It is renamed, so that its log
-    stays. ``serves(id)`` returns once the container ``id`` serves, or raises EarshotError.
+    ``failed_id`` is the id of the container that did not come up. It is renamed, so that its log
+    stays. ``serves(id)`` returns when the container ``id`` serves, or raises EarshotError.
     """
 
     def start() -> str:
         try:
-            _set_aside(engines, address, failed)
+            _set_aside(engines, address, failed_id)
             return _start(engines, address, definition)
         except (DockerException, OSError, *UNREADABLE) as reason:
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
-    aside = f". What did not come up is container {address.name}{ASIDE}"
-    return start_with_former_settings(start, serves, "made", aside)
+    addition = f". The one that did not come up is container {address.name}{FAILED_SUFFIX}"
+    return start_with_former_settings(start, serves, "made", addition)
 
 
-def take_back(engines: Engines, address: ContainerAddress, container: DockerObject) -> None:
+def restore_name(engines: Engines, address: ContainerAddress, container: DockerObject) -> None:
     """Give an inspected container its name again, if it was set aside."""
     if name_of(container) == address.name:
         return
     api = engines.of(address).api
-    remove_stand_in(engines, address)
+    remove_substitute(engines, address)
     api.rename(container["Id"], address.name)
 
 
-def remove_stand_in(engines: Engines, address: ContainerAddress) -> None:
+def remove_substitute(engines: Engines, address: ContainerAddress) -> None:
     """Remove the container that was put back, which is not in Pulumi's state."""
     api = engines.of(address).api
     with contextlib.suppress(NotFound):
@@ -131,16 +131,16 @@ def name_of(container: DockerObject) -> str:
     return str(container["Name"]).lstrip("/")
 
 
-def _set_aside(engines: Engines, address: ContainerAddress, failed: str) -> None:
-    api, aside = engines.of(address).api, address.name + ASIDE
+def _set_aside(engines: Engines, address: ContainerAddress, failed_id: str) -> None:
+    api, new_name = engines.of(address).api, address.name + FAILED_SUFFIX
     with contextlib.suppress(NotFound):
-        # left by an earlier attempt
-        container = api.inspect_container(aside)
-        if container["Id"] != failed and labels.NODE in (container["Config"]["Labels"] or {}):
+        # an earlier attempt may have left one
+        container = api.inspect_container(new_name)
+        if container["Id"] != failed_id and labels.NODE in (container["Config"]["Labels"] or {}):
             api.remove_container(container["Id"], force=True, v=True)
     with contextlib.suppress(NotFound):
-        api.stop(failed, timeout=NO_QUORUM_GRACE)
-        api.rename(failed, aside)
+        api.stop(failed_id, timeout=NO_QUORUM_GRACE)
+        api.rename(failed_id, new_name)
 
 
 def _start(engines: Engines, address: ContainerAddress, definition: Definition) -> str:

@@ -1,8 +1,8 @@
-"""Waiting for containers: running, on their network, answering, in sync.
+"""Waits until containers run, are on their network, answer and are in sync.
 
-All requests run inside the containers, through the engine, as this machine may reach none of their
-ports. Listeners with TLS or SASL answer nothing without keys. If the stack has none, a node with no
-other listener is ready when it accepts connections.
+All requests run inside the containers, through the engine, because this machine may reach none of
+their ports. Listeners with TLS or SASL do not answer without keys. If the stack has no keys, a node
+with no other listener is ready when it accepts connections.
 """
 
 import functools
@@ -30,33 +30,32 @@ from earshot_pulumi.docker.container_address import (
     is_up,
     runs,
 )
-from earshot_pulumi.docker.put_back import take_back
+from earshot_pulumi.docker.put_back import restore_name
 from earshot_pulumi.driver import Disturbed, ListeningNode, NodeDriver, Say, short
 
-GiveAgain = Callable[[int], None]
-"""Sets the passwords of the cluster's users again, which the broker with that id has lost."""
+ResetPasswords = Callable[[int], None]
+"""Sets the passwords of the cluster's users again. The argument is the broker that lost them."""
 DEADLINE: Final = 180.0
-"""Seconds; a single voter of three gives up after 67 s, so longer waits are of no use."""
+"""Seconds to wait. A single voter of three gives up after 67 s, so a longer wait is useless."""
 RESTARTS: Final = 2
-"""Maximum number of restarts during one wait; more are a crash loop."""
+"""Maximum number of restarts during one wait. More restarts are a crash loop."""
 LINES: Final = 12
 SETTLE: Final = 0.1
-"""Seconds; an engine may log a container's last line shortly after its end."""
-_SCANNED: Final = 300
+"""Seconds within which an engine logs a container's last line after its end."""
+_LOG_LINES: Final = 300
 _AGAIN: Final = (
-    "take the change back in the stack's file, or change what the log names, then run the same "
+    "revert the change in the stack's file, or fix the cause in the log, then run the same "
     "command again"
 )
-_NO_ROOM: Final = ("No space left on device", "unsafe memory access")
+_DISK_FULL_TEXTS: Final = ("No space left on device", "unsafe memory access")
 """The second is Java's message for a mapped file (Kafka's indexes) on a full disk."""
-_MAKE_ROOM: Final = (
-    "the disk that its data is on seems to be full; make room there, then run the same command "
-    "again"
+_FREE_DISK: Final = (
+    "the disk of its data seems to be full; free space there, then run the same command again"
 )
 
 
 def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
-    """Connects, unpauses, starts and renames a container where needed; returns its description.
+    """Connects, unpauses, starts and renames a container if necessary. Returns its description.
 
     The official provider does not repair a killed, paused or disconnected container unless a
     refresh was run. Raises EarshotError.
@@ -64,7 +63,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject
     container = inspected(engines, address, id)
     api = engines.of(address).api
     try:
-        take_back(engines, address, container)
+        restore_name(engines, address, container)
         if address.network not in container["NetworkSettings"]["Networks"]:
             api.connect_container_to_network(id, address.network, aliases=[address.name])
         if container["State"]["Paused"]:
@@ -75,7 +74,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject
         raise EarshotError(
             str(address),
             observed=f"cannot be started: {root_cause(reason)}",
-            remedy="fix what the engine names, then run the same command again",
+            remedy="fix the cause in the engine's message, then run the same command again",
         ) from None
     return inspected(engines, address, id)
 
@@ -103,7 +102,7 @@ def wait_for(
     whole: bool = False,
     deadline: float = DEADLINE,
     progress: Say = lambda _: None,
-    reset_passwords: GiveAgain | None = None,
+    reset_passwords: ResetPasswords | None = None,
 ) -> None:
     """Returns when each of ``nodes`` (address, container id) answers and is in sync.
 
@@ -113,7 +112,7 @@ def wait_for(
 
     Requests about the quorum go to ``brokers``. With ``whole``, partitions without a leader must
     be in sync too. A broker of another cluster than ``cluster_id`` is not ready. Raises
-    EarshotError with the last lines of a container's log if it died, restarts in a loop, or is not
+    EarshotError with the last lines of a container's log if it ended, restarts in a loop, or is not
     ready within ``deadline`` seconds.
     """
     quorum = _Quorum(engines, brokers)
@@ -140,17 +139,17 @@ class _Quorum:
 
         Raises ExchangeError if none answers.
         """
-        last: ExchangeError | None = None
+        last_error: ExchangeError | None = None
         for broker in self.brokers:
             try:
                 client = self._engines.of(broker)
                 return inner_listener.quorum(client, broker.name, broker.endpoint)
             except ExchangeError as reason:
-                last = reason
+                last_error = reason
             except EarshotError as reason:
-                last = ExchangeError("engine", reason.line)
-        if last is not None:
-            raise last
+                last_error = ExchangeError("engine", reason.line)
+        if last_error is not None:
+            raise last_error
         return None
 
 
@@ -166,55 +165,57 @@ class ContainerDriver(ListeningNode):
         cluster_id: str,
         whole: bool,
         say: Say,
-        reset_passwords: GiveAgain | None,
+        reset_passwords: ResetPasswords | None,
     ) -> None:
         self._listeners = {listener.name: listener for listener in address.clients}
         super().__init__(address.name, self._listeners, say, str(address))
         self._engines, self._address, self._id, self._quorum = engines, address, id, quorum
-        self._cluster_id, self._whole, self._give = cluster_id, whole, reset_passwords
+        self._cluster_id, self._whole, self._reset = cluster_id, whole, reset_passwords
         self._restarts = inspected(engines, address, id)["RestartCount"]
 
     def lacks(self) -> str:
         try:
-            return self._hindrance() or self.unserved()
+            return self._node_lacks() or self.unserved()
         except ExchangeError as reason:
             return short(reason.failure)
 
-    def _hindrance(self) -> str:
+    def _node_lacks(self) -> str:
         """Why the node is not ready, apart from its listeners; empty if it is.
 
         Raises ExchangeError.
         """
-        at, client = self._address, self._engines.of(self._address)
-        if not at.can_be_asked:
-            inner_listener.check_health(client, self._id, at.endpoint)
-            if at.broker:
+        address, client = self._address, self._engines.of(self._address)
+        if not address.can_be_asked:
+            inner_listener.check_health(client, self._id, address.endpoint)
+            if address.broker:
                 return ""
         else:
-            state = inner_listener.state(client, self._id, at.endpoint)
-            if state.cluster_id not in (own := self._cluster_id, ""):
-                return f"answers as a broker of cluster {state.cluster_id}, not of {own}"
-            if at.node_id not in state.brokers:
-                return "does not count itself among the brokers"
-            if behind := state.lagging_partitions(at.node_id, only_led=not self._whole):
-                return f"{len(behind)} partition(s) not in sync"
-        if not at.voter or (quorum := self._quorum.current()) is None:
+            state = inner_listener.state(client, self._id, address.endpoint)
+            if state.cluster_id not in (self._cluster_id, ""):
+                return (
+                    f"answers as a broker of cluster {state.cluster_id}, not of {self._cluster_id}"
+                )
+            if address.node_id not in state.brokers:
+                return "does not list itself among the brokers"
+            if lagging := state.lagging_partitions(address.node_id, only_led=not self._whole):
+                return f"{len(lagging)} partition(s) not in sync"
+        if not address.voter or (quorum := self._quorum.current()) is None:
             return ""
-        lag = quorum.lag(at.node_id)
+        lag = quorum.lag(address.node_id)
         return "" if lag is not None and lag <= CAUGHT_UP_MS else "behind the quorum's leader"
 
     def login_failure(self, listener: str) -> Failure | None:
         return failure(self._engines, self._address, self._id, self._listeners[listener])
 
     def other_logins(self, listener: str) -> Iterator[Failure | None]:
-        for other in self._quorum.brokers:
-            if other.node_id != self._address.node_id and runs(self._engines, other):
-                for client in (client for client in other.clients if client.name == listener):
-                    yield failure(self._engines, other, other.name, client)
+        for broker in self._quorum.brokers:
+            if broker.node_id != self._address.node_id and runs(self._engines, broker):
+                for inner in (inner for inner in broker.clients if inner.name == listener):
+                    yield failure(self._engines, broker, broker.name, inner)
 
     def reset_passwords(self) -> None:
-        if self._give is not None:
-            self._give(self._address.node_id)
+        if self._reset is not None:
+            self._reset(self._address.node_id)
 
     def last_lines(self, count: int) -> str:
         return _last_lines(log_of(self._engines, self._address, self._id), count)
@@ -224,18 +225,18 @@ class ContainerDriver(ListeningNode):
         state = container["State"]
         since: str | None = None
         until: str | None = None
-        kind = EarshotError
+        error_class = EarshotError
         if state["Status"] == "removing":
-            return  # the next inspection reports that it is gone
+            return  # the next inspection reports that it was removed
         if not is_up(container):
             check_engine(address)
             reason, since = how_ended(state), state["StartedAt"]
             # the engine restarts a container unless a user stopped it
-            kind = EarshotError if state["Error"] else Disturbed
+            error_class = EarshotError if state["Error"] else Disturbed
         elif state["Paused"]:
-            reason, kind = "was paused by hand", Disturbed
+            reason, error_class = "was paused by hand", Disturbed
         elif address.network not in container["NetworkSettings"]["Networks"]:
-            reason, kind = f"was taken off its network {address.network}", Disturbed
+            reason, error_class = f"was disconnected from its network {address.network}", Disturbed
         elif container["RestartCount"] - self._restarts > RESTARTS:
             reason, until = "restarts in a loop", state["FinishedAt"]
             if state["Restarting"]:  # a running container has no exit status
@@ -249,12 +250,12 @@ class ContainerDriver(ListeningNode):
             observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
         else:
             observed = f"{reason}; the last lines of its log:\n{last_lines}"
-        is_full = any(sign in last_lines for sign in _NO_ROOM)
-        raise kind(self.place, observed=observed, remedy=_MAKE_ROOM if is_full else _AGAIN)
+        is_full = any(text in last_lines for text in _DISK_FULL_TEXTS)
+        raise error_class(self.place, observed=observed, remedy=_FREE_DISK if is_full else _AGAIN)
 
 
 def how_ended(state: DockerObject) -> str:
-    """How a stopped container ended, by its inspected ``state``."""
+    """The end of a stopped container as text, from its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
     details += [clipped(state["Error"], MOST_SHOWN)] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({detail})" for detail in details)
@@ -274,7 +275,7 @@ def log_of(
     try:
         log = engines.of(address).api.logs(
             id,
-            tail=_SCANNED,
+            tail=_LOG_LINES,
             since=since and datetime.fromisoformat(since).timestamp(),
             until=until and datetime.fromisoformat(until).timestamp() + SETTLE,
         )

@@ -1,4 +1,4 @@
-"""Running containers: their Kafka settings, and whether a change of listeners suits them."""
+"""Reads the Kafka settings of running containers, and checks a change of their listeners."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from docker.errors import DockerException
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
-from earshot.engine import UNREADABLE, DockerObject
+from earshot.engine import UNREADABLE
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment
@@ -20,6 +20,7 @@ from earshot_pulumi import leaving
 from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER
 from earshot_pulumi.rolling import Links, unrollable
 
@@ -29,7 +30,7 @@ _HEAD: Final = "local_address"
 
 @dataclass(frozen=True)
 class RunningNode:
-    """A running container of this deployment, as its engine describes it."""
+    """A running container of this deployment, from its engine's description."""
 
     container: EngineContainer
     host: DockerHost
@@ -41,12 +42,12 @@ class RunningNode:
 
 def running(engines: Engines, target: TargetStack, objects: EngineObjects) -> Iterator[RunningNode]:
     """The running containers of ``target``. Raises EarshotError if an engine fails."""
-    for container, host, described in on_engines.described(
+    for container, host, description in on_engines.described(
         engines, target.hosts, objects, target.owns
     ):
-        networks = (described.get("NetworkSettings") or {}).get("Networks", {}).values()
+        networks = (description.get("NetworkSettings") or {}).get("Networks", {}).values()
         gateways = (network.get(key) for network in networks for key in ("Gateway", "IPv6Gateway"))
-        values = dict(_settings(described).values)
+        values = dict(_settings(description).values)
         yield RunningNode(container, host, values, tuple(filter(None, gateways)))
 
 
@@ -61,15 +62,17 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
             containers = on_engines.described(
                 engines, hosts, on_engines.look(engines, hosts), is_own
             )
-            return {container.node: _settings(described) for container, _, described in containers}
+            return {
+                container.node: _settings(description) for container, _, description in containers
+            }
     except EarshotError:
         return {}
 
 
-def _settings(described: DockerObject) -> NodeSettings:
+def _settings(description: Inputs) -> NodeSettings:
     """Kafka's settings in the environment of an inspected container."""
-    entries = (entry.partition("=") for entry in described["Config"]["Env"] or ())
-    return read_environment({name: value for name, _, value in entries})
+    variables = (text.partition("=") for text in description["Config"]["Env"] or ())
+    return read_environment({name: value for name, _, value in variables})
 
 
 @dataclass(frozen=True)
@@ -78,47 +81,48 @@ class _RemovedListener:
 
     name: str
     ports: set[int]
-    """Ports by which other nodes reach it: the bound and the advertised one."""
+    """The ports to which other nodes connect: the bound and the advertised one."""
 
 
 def client_problems(
     engines: Engines, target: TargetStack, running: Sequence[RunningNode]
 ) -> Iterator[str]:
-    """One message per listener with connected clients that ``target`` removes or changes the
-    protocol of.
+    """A message for each listener with connected clients that ``target`` removes, or whose
+    protocol it changes.
 
     Connections from other nodes of the cluster do not count: a restarted broker reconnects.
     """
-    staying = {node.id for node in target.plan.brokers}
-    removed = {
+    planned_ids = {node.id for node in target.plan.brokers}
+    removed_listeners = {
         node.container.id: listeners
         for node in running
-        if node.container.node in staying and (listeners := _removed_listeners(node, target))
+        if node.container.node in planned_ids and (listeners := _removed_listeners(node, target))
     }
-    if not removed:
+    if not removed_listeners:
         return
     # the source port of a connection between nodes also shows in the table of the connecting node
     tables = {node.container.id: _connections(engines, node) for node in running}
-    from_nodes = {(own.port, peer.port) for table in tables.values() for own, peer in table or ()}
-    used: dict[str, Counter[str]] = {}
+    node_ports = {(own.port, peer.port) for table in tables.values() for own, peer in table or ()}
+    origins_by_listener: dict[str, Counter[str]] = {}
     for node in running:
-        listeners, table = removed.get(node.container.id, {}), tables[node.container.id]
+        listeners, table = removed_listeners.get(node.container.id, {}), tables[node.container.id]
         if listeners and table is None:
             yield _clients_unknown(node, [listener.name for listener in listeners.values()])
         for own, peer in table or ():
             listener = listeners.get(own.port)
-            if listener and not any((peer.port, port) in from_nodes for port in listener.ports):
+            if listener and not any((peer.port, port) in node_ports for port in listener.ports):
                 is_host = peer.host in node.gateways
                 origin = f"Docker host {node.host.name}" if is_host else peer.host
-                used.setdefault(listener.name, Counter())[origin] += 1
-    yield from leaving.problems(used)
+                origins_by_listener.setdefault(listener.name, Counter())[origin] += 1
+    yield from leaving.problems(origins_by_listener)
 
 
 def _clients_unknown(node: RunningNode, names: Sequence[str]) -> str:
     return (
-        f"{', '.join(names)} would go, and whether clients are connected is not known: the sockets "
-        f"in container {node.container.name} on Docker host {node.host.name} cannot be listed. See "
-        "that it runs and is not paused, or set `remove: anyway` in the stack's file"
+        f"{', '.join(names)} would be removed, and whether clients are connected is not known: the "
+        "sockets "
+        f"in container {node.container.name} on Docker host {node.host.name} cannot be listed. "
+        "Check that it runs and is not paused, or set `remove: anyway` in the stack's file"
     )
 
 
@@ -138,7 +142,7 @@ def _removed_listeners(node: RunningNode, target: TargetStack) -> dict[int, _Rem
 
 
 def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound]] | None:
-    """The connections in a container as (own end, peer); None if they cannot be listed."""
+    """The connections in a container as (own address, peer); None if they cannot be listed."""
     try:
         _, output = engines.of(node.host).containers.get(node.container.id).exec_run(list(_TABLES))
     except (DockerException, OSError, *UNREADABLE):
@@ -149,27 +153,27 @@ def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound
 
 
 def link_problems(running: Iterable[RunningNode], target: TargetStack) -> list[str]:
-    """Why ``running`` nodes could not talk to nodes restarted with the settings of ``target``.
+    """Why ``running`` nodes could not connect to nodes restarted with the settings of ``target``.
 
     The settings of a running node are those in its container's environment.
     """
     nodes = list(running)
     links = {node.container.node: Links.of_settings(node.values) for node in nodes}
-    stop = "stop the cluster first (`pulumi destroy`; data is kept)"
-    refused = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {stop}")
-    secured = [_shows_ours(node) for node in nodes]
-    others = [is_ours for is_ours in secured if is_ours is (target.plan.security is None)]
-    if len(others) > 1 and not refused:
-        what = "go" if target.plan.security is None else "come"
-        refused.append(
-            f"`security` would {what} while brokers run: those restarted first would ask for "
-            "certificates that the others do not show, or show "
-            f"none where the others ask. {stop[0].upper()}{stop[1:]}"
+    stop_first = "stop the cluster first (`pulumi destroy`; data is kept)"
+    messages = unrollable(links, Links.of_plan(target.plan), f"{REMEMBER}; or {stop_first}")
+    is_removed = target.plan.security is None
+    differing_nodes = [node for node in nodes if _is_secured(node) is is_removed]
+    if len(differing_nodes) > 1 and not messages:
+        verb = "removed" if is_removed else "added"
+        messages.append(
+            f"`security` would be {verb} while brokers run: restarted brokers and the others could "
+            "not connect to each other, because only some of them would have certificates. "
+            f"{stop_first[0].upper()}{stop_first[1:]}"
         )
-    return refused
+    return messages
 
 
-def _shows_ours(node: RunningNode) -> bool:
+def _is_secured(node: RunningNode) -> bool:
     """True if a node uses a key store that `earshot_pulumi.docker.keys` has written."""
     store = node.values.get("ssl.keystore.location", "")
     return store.startswith(f"{KEYS}/") and store.endswith(f"{node_name(node.container.node)}.pem")

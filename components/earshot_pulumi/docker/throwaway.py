@@ -2,7 +2,7 @@
 
 Such a container only sleeps, and the command runs in it. It ends after `LIFETIME` seconds, and its
 engine then removes it, even if this process was killed. Only a container that was created and never
-started remains; see `remove_unstarted`.
+started remains: `remove_unstarted` removes it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ LIFETIME: Final = 120
 
 
 TRIES: Final = 3
-"""An engine may lose the output of a command that ends at once."""
+"""Maximum number of attempts: an engine may lose the output of a command that ends at once."""
 
 
 class CommandFailed(EarshotError):
@@ -46,8 +46,8 @@ def ask(
     The command must end within `LIFETIME`. Only the command gets ``environment``, which is not
     stored. ``volumes`` maps volume names to paths, mounted read-only. Raises CommandFailed.
     """
-    mounted = {name: {"bind": path, "mode": "ro"} for name, path in (volumes or {}).items()}
-    with _sleeping(client, image, network, mounted) as container:
+    mounts = {name: {"bind": path, "mode": "ro"} for name, path in (volumes or {}).items()}
+    with _sleeping(client, image, network, mounts) as container:
         # every user of the engine can read a container's own environment
         status, (output, errors) = container.exec_run(
             list(command), environment=dict(environment or {}), demux=True
@@ -75,20 +75,20 @@ def fill(
     appear in no container's description. Other files are removed unless ``keep(name)`` is true.
     Raises CommandFailed.
     """
-    place = PurePosixPath(folder)
-    mounted = {volume: {"bind": folder, "mode": "rw"}}
-    with _sleeping(client, image, "none", mounted) as container:
+    path = PurePosixPath(folder)
+    mounts = {volume: {"bind": folder, "mode": "rw"}}
+    with _sleeping(client, image, "none", mounts) as container:
         owner = (_own_id(container, "-u"), _own_id(container, "-g"))
-        content = {name: text.encode() for name, text in files.items()}
-        container.put_archive(str(place.parent), folder_archive(place.name, content, 0o400, owner))
+        contents = {name: text.encode() for name, text in files.items()}
+        container.put_archive(str(path.parent), folder_archive(path.name, contents, 0o400, owner))
         _, listing = container.exec_run(["ls", "-A", folder])
         names = listing.decode(errors="replace").splitlines()
-        if stale := [str(place / name) for name in names if name not in files and not keep(name)]:
+        if stale := [str(path / name) for name in names if name not in files and not keep(name)]:
             container.exec_run(["rm", "-f", "--", *stale])
 
 
 def remove_unstarted(client: docker.DockerClient, volume: str) -> None:
-    """Removes the throwaway containers that killed processes left on ``volume`` unstarted.
+    """Removes throwaway containers with ``volume`` that killed processes created and never started.
 
     Raises DockerException.
     """
@@ -107,7 +107,7 @@ def _own_id(container: Container, option: str) -> int:
             break
     text = output.decode(errors="replace").strip()
     if status != 0 or not text:
-        raise ValueError(f"it does not tell its user: {text or '`id` printed nothing'}")
+        raise ValueError(f"its user is unknown: {text or '`id` printed nothing'}")
     return int(text)
 
 
@@ -127,14 +127,14 @@ def ask_any(
         except OSError as reason:
             raise CommandFailed("the volumes", observed=root_cause(reason)) from None
         return ask(client, image, command, volumes=volumes)
-    raise CommandFailed("the volumes", observed="no image is there to look into them with")
+    raise CommandFailed("the volumes", observed="the engine has no image with which to read them")
 
 
 @contextlib.contextmanager
 def _sleeping(
     client: docker.DockerClient, image: str, network: str, volumes: Mapping[str, Mapping[str, str]]
 ) -> Iterator[Container]:
-    """A container that waits for commands. Raises CommandFailed, also if the block's use of it
+    """A container that waits for commands. Raises CommandFailed, also if a command in the block
     fails."""
     try:
         container = client.containers.create(

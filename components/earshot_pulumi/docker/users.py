@@ -33,8 +33,8 @@ class DockerUsersKind(UsersKind):
     """Creates users from a container that reaches the brokers by their names."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
-        store, first = store_of(props), next(iter(props["brokers"]))
-        pem = store.key_store(node_name(int(first))).read_text()
+        store, first_id = store_of(props), next(iter(props["brokers"]))
+        pem = store.key_store(node_name(int(first_id))).read_text()
         return {
             "security.protocol": "SSL",
             "ssl.ca.pem": store.authority(),
@@ -51,35 +51,35 @@ class DockerUsersKind(UsersKind):
         problems = []
         with Engines() as engines:
             for address in map(ContainerAddress.from_props, props["places"]):
-                for listener in filter(lambda endpoint: endpoint.mechanisms, address.clients):
-                    problem = failure(engines, address, address.name, listener)
-                    if problem is not None and problem.error == UNKNOWN_TO_BROKER:
-                        problems.append(f"{address.name}: {listener.name}: {problem.text}")
+                for listener in filter(lambda client: client.mechanisms, address.clients):
+                    login_failure = failure(engines, address, address.name, listener)
+                    if login_failure is not None and login_failure.error == UNKNOWN_TO_BROKER:
+                        problems.append(f"{address.name}: {listener.name}: {login_failure.text}")
         return problems
 
     def reset_passwords(self, props: Properties, broker: int, say: Say) -> None:
-        """Sets all users' passwords again; returns when ``broker`` accepts them.
+        """Sets all users' passwords again. Returns when ``broker`` accepts them.
 
-        ``props`` are those that `reached` returns, with `root` and `mechanism`. Raises
+        ``props`` are the result of `access_inputs`, with `root` and `mechanism`. Raises
         EarshotError.
         """
         store, mechanisms = store_of(props), read_mechanisms(props["mechanism"])
-        ways = map(Login.model_validate, props["logins"])
+        node_logins = map(Login.model_validate, props["logins"])
         order = UsersOrder(
             bootstrap=",".join(props["brokers"].values()),
             access=dict(self.access(props)),
             mechanisms=mechanisms,
             passwords=kept_passwords(store),
-            logins=tuple(login for login in ways if login.broker == broker),
+            logins=tuple(login for login in node_logins if login.broker == broker),
             client=client_of(store, mechanisms[0]),
         )
         self.carry_out(order, props, say)
 
 
-def reached(
-    stack: str, spec: DockerSpec, planned: DockerPlan, places: Iterable[ContainerAddress]
+def access_inputs(
+    stack: str, spec: DockerSpec, planned: DockerPlan, addresses: Iterable[ContainerAddress]
 ) -> Properties:
-    """The inputs of `DockerUsers` that say how to reach the brokers, and from which engine."""
+    """The inputs of `DockerUsers` with the brokers' addresses, and the engine that reaches them."""
     (host,), plan = planned.hosts, planned.plan
     network = next(iter(planned.containers.values())).network
     standpoint = Standpoint(
@@ -91,23 +91,25 @@ def reached(
         base=spec.validator.base,
         dns=spec.dns,
     )
-    between = {node.id: plan.address_of(node) for node in plan.brokers}
+    inter_broker = {node.id: plan.address_of(node) for node in plan.brokers}
     return {
         "stack": stack,
         "standpoint": standpoint.model_dump(mode="json"),
-        "brokers": {str(id): str(address) for id, address in between.items()},
-        # a certificate names all advertised hosts, so the inter-broker host suits every port
+        "brokers": {str(id): str(address) for id, address in inter_broker.items()},
+        # a certificate has all advertised hosts, so the inter-broker host is valid at every port
         "logins": logins(
-            plan, lambda node, listener: f"{between[node.id].host}:{listener.bind_port}"
+            plan, lambda node, listener: f"{inter_broker[node.id].host}:{listener.bind_port}"
         ),
-        "places": [place.to_props() for place in places if place.broker],
+        "places": [address.to_props() for address in addresses if address.broker],
     }
 
 
 FILE: Final = "order.json"
 PROGRAM: Final = ("python", "-m", "earshot.users")
-_WHAT: Final = "users and permissions"
-_AGAIN: Final = "see that the engine runs, and the brokers' logs, then run the same command again"
+_SUBJECT: Final = "users and permissions"
+_AGAIN: Final = (
+    "check that the engine runs, and read the brokers' logs, then run the same command again"
+)
 
 
 def carry_out_on(
@@ -126,8 +128,8 @@ def carry_out_on(
         ):
             code = container.attrs["State"]["ExitCode"]
     except EarshotError as error:
-        observed = f"are not settled ({error.line})"
-        raise EarshotError(_WHAT, observed=observed, remedy=_AGAIN) from None
+        observed = f"were not all created ({error.line})"
+        raise EarshotError(_SUBJECT, observed=observed, remedy=_AGAIN) from None
     if code:
-        observed = f"are not settled (status {code}){quoted(output)}"
-        raise EarshotError(_WHAT, observed=observed)
+        observed = f"were not all created (status {code}){quoted(output)}"
+        raise EarshotError(_SUBJECT, observed=observed)

@@ -1,4 +1,4 @@
-"""Checks of the data in a stack's volumes: a newer Kafka's, and replicas of removed brokers."""
+"""Checks the data in a stack's volumes: is it of a newer Kafka, has a removed broker replicas."""
 
 import base64
 import contextlib
@@ -31,13 +31,13 @@ from earshot_pulumi.refusals import goes_back, holds_replicas
 NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 """The newest `metadata.version` that a Kafka release reads, as a feature level, by release.
 
-For other releases, the version that a volume was created for decides. See `MetadataVersion` in
+For other releases, the version for which a volume was created decides. See `MetadataVersion` in
 Kafka's server-common.
 """
 MOST_EXTRACTED: Final = 2 * 2**30
 """The maximum size in bytes of the files that are read from a volume; the rest is left out."""
 _OLDEST: Final = "0.0"
-_CUT_SHORT: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64's own is the last
+_TRUNCATED: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64 raises the last
 _SCRIPT: Final = """\
 cd "$1" && shift || exit 1
 for name in meta.properties bootstrap.checkpoint __cluster_metadata-0; do
@@ -47,60 +47,66 @@ done
 
 
 def version_problems(
-    engines: Engines, target: TargetStack, objects: EngineObjects, before: TargetStack | None
+    engines: Engines, target: TargetStack, objects: EngineObjects, former_stack: TargetStack | None
 ) -> Iterator[str]:
-    """One message for each volume with data that the Kafka of ``target`` cannot read.
+    """A message for each volume with data that the Kafka of ``target`` cannot read.
 
     A newer Kafka writes data like the older one until a user raises its `metadata.version`. So a
-    volume is read only if the version of the stack ``before``, or the one that the volume was
-    created for, is newer.
+    volume is read only if the version of ``former_stack`` is newer, or the version for which the
+    volume was created.
     """
-    previous = before.plan.kafka_version if before else _OLDEST
+    former_version = former_stack.plan.kafka_version if former_stack else _OLDEST
     version = target.plan.kafka_version
     planned = spots(target.hosts, target.containers.values())
     for volume in own_volumes(target.stack, planned, objects):
-        made_for = volume.labels.get(labels.KAFKA, _OLDEST)
-        if not (goes_back(version, made_for) or goes_back(version, previous)):
+        volume_version = volume.labels.get(labels.KAFKA, _OLDEST)
+        if not (goes_back(version, volume_version) or goes_back(version, former_version)):
             continue
         try:
-            written, level = _look(
-                engines, target, _images(target, objects, volume, before), volume
+            has_data, level = _look(
+                engines, target, _images(target, objects, volume, former_stack), volume
             )
         except throwaway.CommandFailed:
-            written, level = True, None
-        if written and (why := _refusal(version, made_for, level)):
+            has_data, level = True, None
+        if has_data and (reason := _refusal(version, volume_version, level)):
             yield (
-                f"volume {volume.name} on Docker host {volume.host} {why}; a KRaft cluster goes "
-                "forward only. Keep the version, or remove the data with "
-                f"`data: delete` and `pulumi destroy`"
+                f"volume {volume.name} on Docker host {volume.host} {reason}; a KRaft cluster "
+                "cannot go back to an older release. Keep the version, or remove the data with "
+                "`data: delete` and `pulumi destroy`"
             )
 
 
 def _images(
-    target: TargetStack, objects: EngineObjects, volume: EngineVolume, before: TargetStack | None
+    target: TargetStack,
+    objects: EngineObjects,
+    volume: EngineVolume,
+    former_stack: TargetStack | None,
 ) -> Iterator[str]:
-    """Images that the engine may have; the first is the target's, which may be missing."""
+    """Images that the engine may have. The first is the target's, which may be missing."""
     yield target.containers[volume.node].image
     yield from (
         container.image
         for container in objects.containers
         if container.host == volume.host and target.owns(container.labels)
     )
-    if before is not None:
-        yield from {container.image for container in before.containers.values()}
+    if former_stack is not None:
+        yield from {container.image for container in former_stack.containers.values()}
 
 
-def _refusal(version: str, made_for: str, level: int | None) -> str | None:
-    """Why Kafka ``version`` cannot read data of feature level ``level``; None is unknown."""
-    claimed = goes_back(version, made_for)
-    older = f"was written by Kafka {made_for}, and {version} is older"
+def _refusal(version: str, volume_version: str, level: int | None) -> str | None:
+    """Why Kafka ``version`` cannot read data of feature level ``level`` (None: unknown).
+
+    None if it can. The volume was created for Kafka ``volume_version``.
+    """
+    is_older = goes_back(version, volume_version)
+    older_text = f"was written by Kafka {volume_version}, and {version} is older"
     newest = NEWEST.get(".".join(version.split(".")[:2]))
     if level is None or newest is None:
-        return older if claimed else None
+        return older_text if is_older else None
     if level <= newest:
         return None
     levels = f"its `metadata.version` is {level}, and {version} reads up to {newest}"
-    return f"{older} ({levels})" if claimed else f"was upgraded: {levels}"
+    return f"{older_text} ({levels})" if is_older else f"was upgraded: {levels}"
 
 
 def _look(
@@ -122,7 +128,7 @@ def read(encoded: str) -> tuple[bool, int | None]:
             folders.append(Path(folder))
             # the archive may be cut short if Kafka wrote to a log meanwhile
             with (
-                contextlib.suppress(*_CUT_SHORT),
+                contextlib.suppress(*_TRUNCATED),
                 tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
             ):
                 archive.extractall(folder, _within_limit(archive), filter="data")
@@ -143,21 +149,25 @@ def removed(
     target: TargetStack, objects: EngineObjects
 ) -> dict[int, list[EngineContainer | EngineVolume]]:
     """Containers and volumes of brokers that ``target`` no longer has, by node id."""
-    staying = {node.id for node in target.plan.brokers}
-    by_node: dict[int, list[EngineContainer | EngineVolume]] = {}
+    planned_ids = {node.id for node in target.plan.brokers}
+    objects_by_node: dict[int, list[EngineContainer | EngineVolume]] = {}
     for container in objects.containers:
         if target.owns(container.labels) and _was_broker(container.labels):
-            by_node.setdefault(container.node, []).append(container)
+            objects_by_node.setdefault(container.node, []).append(container)
     for volume in objects.volumes:
         if volume.labels.get(labels.STACK) == target.stack and _was_broker(volume.labels):
-            by_node.setdefault(volume.node, []).append(volume)
-    return {id: remains for id, remains in sorted(by_node.items()) if id not in staying}
+            objects_by_node.setdefault(volume.node, []).append(volume)
+    return {
+        id: node_objects
+        for id, node_objects in sorted(objects_by_node.items())
+        if id not in planned_ids
+    }
 
 
 def removal_problems(
     engines: Engines, target: TargetStack, objects: EngineObjects, hosts: Sequence[DockerHost]
 ) -> Iterator[str]:
-    """One message for each broker to be removed that still holds replicas.
+    """A message for each broker to be removed that still has replicas.
 
     ``hosts`` are the stack's former and new ones. The replicas are those that a running broker
     reports, or else those in the removed broker's volume.
@@ -166,14 +176,14 @@ def removal_problems(
     if not brokers:
         return
     state = _state(engines, target, objects)
-    for id, remains in brokers.items():
+    for id, broker_objects in brokers.items():
         try:
             if state is not None:
                 partitions = [
                     str(partition) for partition in state.partitions if id in partition.replicas
                 ]
             else:
-                partitions = _on_disk(engines, remains, hosts, target)
+                partitions = _replicas_in_volumes(engines, broker_objects, hosts, target)
         except EarshotError as error:
             yield f"broker {id} would be removed, and whether it is empty is not known: {error}"
             continue
@@ -197,14 +207,14 @@ def _state(engines: Engines, target: TargetStack, objects: EngineObjects) -> Clu
     return None
 
 
-def _on_disk(
+def _replicas_in_volumes(
     engines: Engines,
-    remains: Sequence[EngineContainer | EngineVolume],
+    broker_objects: Sequence[EngineContainer | EngineVolume],
     hosts: Sequence[DockerHost],
     target: TargetStack,
 ) -> list[str]:
     """The `topic-partition` replicas in the volumes of a removed broker."""
-    volumes = [remnant for remnant in remains if isinstance(remnant, EngineVolume)]
+    volumes = [entry for entry in broker_objects if isinstance(entry, EngineVolume)]
     image = next(iter(target.containers.values())).image
     partitions: set[str] = set()
     for volume in volumes:
@@ -212,7 +222,7 @@ def _on_disk(
         # the engine may not have the target's image yet
         images = [
             image,
-            *(remnant.image for remnant in remains if isinstance(remnant, EngineContainer)),
+            *(entry.image for entry in broker_objects if isinstance(entry, EngineContainer)),
         ]
         command = ["ls", "-1", DATA]
         try:
@@ -221,13 +231,13 @@ def _on_disk(
         except throwaway.CommandFailed as reason:
             raise EarshotError(
                 f"volume {volume.name} on Docker host {host.name}",
-                observed=f"cannot be looked into: {reason.observed}",
-                remedy=f"see that the engine has the image {image}, or remove the volume if "
+                observed=f"cannot be read: {reason.observed}",
+                remedy=f"check that the engine has the image {image}, or remove the volume if "
                 "it is no longer needed",
             ) from None
         partitions |= set(replicas(listing.split()))
     return sorted(partitions)
 
 
-def _was_broker(own: Mapping[str, str]) -> bool:
-    return "broker" in own.get(labels.ROLES, "").split(",")
+def _was_broker(object_labels: Mapping[str, str]) -> bool:
+    return "broker" in object_labels.get(labels.ROLES, "").split(",")

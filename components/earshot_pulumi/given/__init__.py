@@ -1,1 +1,1 @@
-"""Listeners and proof for brokers that a program has already, or makes by other means."""
+"""`Listeners` and `Proof`, for brokers that a program makes itself or that already exist."""

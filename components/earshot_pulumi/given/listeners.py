@@ -1,4 +1,4 @@
-"""Listeners of brokers that the program has already: names in, checked settings out.
+"""`Listeners`: computes and checks the settings of brokers that the program makes itself.
 
 Pulumi reads the schema from the annotations and docstrings below. They must not be strings, so this
 module does not postpone annotations.
@@ -40,21 +40,21 @@ from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
 """Maps the place of clients of scope internal to the placement with the same predictions."""
-MAY_BE_LATER = ("nodes", "listeners", "extra", "declared", "policy")
-"""Inputs that may hold outputs."""
+MAY_BE_OUTPUTS = ("nodes", "listeners", "extra", "declared", "policy")
+"""Inputs that may be or contain outputs."""
 WHOLE = ("declared", "policy")
-"""Those of them of which only parts may be outputs."""
+"""Inputs that may contain outputs, but must not be an output as a whole."""
 NETWORK = "the brokers' network"
 """The network of all containers; no rule depends on its name."""
 
 
 class BrokerContainerArgs(TypedDict):
-    """The container of a node, as far as its listeners depend on it."""
+    """The parts of a node's container on which its listeners depend."""
 
     names: list[pulumi.Input[str]]
-    """Its name, and its aliases on the brokers' network."""
+    """Name of the container, and its aliases on the brokers' network."""
     ports: NotRequired[dict[str, pulumi.Input[int]]]
-    """The port of the Docker host by port of the container, for each that is published."""
+    """Port of the Docker host by port of the container, for each published port."""
 
 
 class BrokerNames(TypedDict):
@@ -65,11 +65,11 @@ class BrokerNames(TypedDict):
     host: NotRequired[pulumi.Input[str]]
     """Host for clients on the machine that runs the broker."""
     external: NotRequired[pulumi.Input[str]]
-    """Host for clients beyond the brokers' network."""
+    """Host for clients outside the brokers' network."""
     controller: NotRequired[pulumi.Input[str]]
-    """Host that the quorum's voters name. Default: the internal host."""
+    """Host of the node in the quorum's voters. Default: the internal host."""
     ports: NotRequired[dict[str, int]]
-    """Advertised port by listener name, where it differs from the port that the broker binds."""
+    """Advertised port by listener name, if it differs from the port that the broker binds."""
     rack: NotRequired[pulumi.Input[str]]
     """Failure domain of the node, such as an availability zone."""
     log_dir: NotRequired[str]
@@ -79,8 +79,8 @@ class BrokerNames(TypedDict):
     roles: NotRequired[list[str]]
     """broker, controller or both. Default: broker, and the first three brokers are controllers."""
     container: NotRequired[BrokerContainerArgs]
-    """What the node's container publishes and is called, only with vantage network: the gate
-    compares it with the listeners (KL006). Without it, the gate says that it could not."""
+    """Names and published ports of the node's container, only with vantage network. The gate
+    compares them with the listeners (KL006). Without them, a remark says that it did not."""
 
 
 class ListenerArgs(TypedDict):
@@ -115,7 +115,7 @@ class QuorumArgs(TypedDict):
 
 
 class ListenersArgs(TypedDict):
-    """What brokers are to advertise."""
+    """The inputs from which the listeners are computed."""
 
     nodes: pulumi.Input[dict[str, pulumi.Input[BrokerNames]]]
     """The nodes of the cluster by node id."""
@@ -132,7 +132,7 @@ class ListenersArgs(TypedDict):
     min_insync_replicas: NotRequired[int]
     """In-sync replicas for a write. Default: one less than the replication factor, at least 1."""
     extra: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
-    """Further broker properties; computed ones are refused, and so are secrets in clear."""
+    """Further broker properties. Computed ones and secrets in clear text are refused."""
     vantage: NotRequired[str]
     """Where clients of scope internal run: machine (the machine that runs this program, with the
     brokers), network (the brokers' Docker network), vpc, or elsewhere. Default: elsewhere."""
@@ -140,11 +140,11 @@ class ListenersArgs(TypedDict):
     """By scope, why its names resolve although they cannot be looked up from here, such as "records
     of the private zone in this stack". A scope whose resolvers answer needs none."""
     policy: NotRequired[PolicyArgs]
-    """How the gate judges."""
+    """The configuration of the gate."""
 
 
 class Listeners(pulumi.ComponentResource):
-    """Advertised listeners of brokers that other means provision.
+    """Advertised listeners of brokers that the program makes itself, or that already exist.
 
     All outputs wait for the gate: a name that clients cannot resolve ends the preview or the
     update before any resource that depends on an output is touched.
@@ -155,11 +155,12 @@ class Listeners(pulumi.ComponentResource):
     environment: pulumi.Output[dict[str, dict[str, str]]]
     """The same settings as KAFKA_* variables of the apache/kafka image, by node id."""
     envs: pulumi.Output[dict[str, list[str]]]
-    """The same variables as NAME=value texts, as `docker.Container` takes them, by node id."""
+    """The same variables as NAME=value texts, the form of `docker.Container`, by node id."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
     contract: pulumi.Output[Properties]
-    """What clients of each listener should see: the input of `Proof`, and of `earshot doctor`."""
+    """The addresses that clients of each listener should see: an input of `Proof` and of
+    `earshot doctor`."""
     approved: pulumi.Output[str]
     """Digest of the plan that the gate has approved in this run."""
 
@@ -168,7 +169,7 @@ class Listeners(pulumi.ComponentResource):
     ) -> None:
         args = cast("ListenersArgs", read_inputs(args, name))
         super().__init__(f"{PACKAGE}:index:Listeners", name, dict(args), opts)
-        _check_words(name, args)
+        _check_inputs(name, args)
         inputs: pulumi.Output[Any] = pulumi.Output.all(
             nodes=args.get("nodes"),
             listeners=args.get("listeners") or [],
@@ -184,7 +185,7 @@ class Listeners(pulumi.ComponentResource):
                 "placement": VANTAGES[args.get("vantage", "elsewhere")],
                 "policy": with_run_errors(policy_document)(args, name),
                 "declared": args.get("declared") or {},
-                # of nodes that the plan has accepted: others may have any type
+                # read after the plan has accepted the nodes: before that they may have any type
                 "addresses": pulumi.Output.all(inputs, plan).apply(
                     lambda values: _addresses(*values), run_with_unknowns=True
                 ),
@@ -197,7 +198,7 @@ class Listeners(pulumi.ComponentResource):
             },
             pulumi.ResourceOptions(parent=self),
         )
-        # with `inputs`, the outputs are unknown while a name is; the plan has markers instead
+        # with `inputs` the outputs are unknown while a name is: the plan itself has markers
         approved = pulumi.Output.all(inputs, plan, gate.digest)
 
         def output(make: Callable[[ClusterPlan], Any]) -> pulumi.Output[Any]:
@@ -217,9 +218,9 @@ class Listeners(pulumi.ComponentResource):
             }
         )
         self.envs = self.environment.apply(
-            lambda by_id: {
+            lambda variables_by_id: {
                 id: [f"{name}={value}" for name, value in variables.items()]
-                for id, variables in by_id.items()
+                for id, variables in variables_by_id.items()
             }
         )
         self.bootstrap = output(
@@ -233,7 +234,7 @@ class Listeners(pulumi.ComponentResource):
         self.register_outputs({output: getattr(self, output) for output in outputs})
 
 
-def _check_words(name: str, args: ListenersArgs) -> None:
+def _check_inputs(name: str, args: ListenersArgs) -> None:
     """Raises RunError for values that are not allowed; the engine shows it without a trace."""
     allowed_keys = list(ListenersArgs.__annotations__)
     problems = [
@@ -243,7 +244,7 @@ def _check_words(name: str, args: ListenersArgs) -> None:
     problems += [
         f"{key}: found an output; allowed: a value that the program knows"
         for key, value in args.items()
-        if (key not in MAY_BE_LATER and contains_output(value))
+        if (key not in MAY_BE_OUTPUTS and contains_output(value))
         or (key in WHOLE and isinstance(value, pulumi.Output))
     ]
     if problems:
@@ -274,7 +275,7 @@ def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
     """The plan, with markers for unknown hosts.
 
     It is unknown if a preview knows too little of the nodes and listeners. Raises RunError for
-    inputs that are wrong whatever the unknown ones turn out to be.
+    inputs that are wrong for any value of the unknown ones.
     """
     settings = {
         key: value
@@ -312,11 +313,11 @@ def _containers(values: Inputs, plan: ClusterPlan) -> Properties | pulumi.output
         return pulumi.UNKNOWN
     inputs: Properties = {}
     for node in plan.nodes:
-        given_node = values["nodes"][str(node.id)]
-        container = given_node if is_unknown(given_node) else given_node.get("container")
+        node_inputs = values["nodes"][str(node.id)]
+        container = node_inputs if is_unknown(node_inputs) else node_inputs.get("container")
         if container is None:
             continue
-        if pulumi.contains_unknowns(container) or has_unknown_roles(given_node):
+        if pulumi.contains_unknowns(container) or has_unknown_roles(node_inputs):
             inputs[str(node.id)] = pulumi.UNKNOWN
             continue
         names = container.get("names") or (None,)
@@ -324,8 +325,8 @@ def _containers(values: Inputs, plan: ClusterPlan) -> Properties | pulumi.output
             "name": names[0],
             "envs": [f"{name}={value}" for name, value in environment(plan, node).items()],
             "ports": [
-                {"internal": int(inner), "external": outer}
-                for inner, outer in (container.get("ports") or {}).items()
+                {"internal": int(port), "external": published_port}
+                for port, published_port in (container.get("ports") or {}).items()
             ],
             "networksAdvanced": [{"name": NETWORK, "aliases": list(names)}],
         }
@@ -333,7 +334,7 @@ def _containers(values: Inputs, plan: ClusterPlan) -> Properties | pulumi.output
 
 
 def _addresses(values: Inputs, plan: ClusterPlan) -> dict[str, list[str]]:
-    """The addresses of each node that are known, by its id."""
+    """The known addresses of each node, by its id."""
     if is_unknown(plan):
         return {}
     return {

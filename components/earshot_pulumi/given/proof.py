@@ -49,31 +49,32 @@ STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
 
 
 class ProofArgs(TypedDict):
-    """What is proved, and when again."""
+    """The inputs of a proof."""
 
     contract: pulumi.Input[Properties]
     """The contract of `Listeners` or of a cluster."""
     after: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
-    """Values that change when a broker does, such as container or instance ids: any change proves
-    the contract again."""
+    """Values that change with a broker, such as container or instance ids: any change proves the
+    contract again."""
     scopes: NotRequired[list[str]]
-    """Scopes whose listeners are proved from here. Default: all of them. Listeners of other scopes
-    stay unproved, and `unproved` names them."""
+    """Scopes whose listeners are proved from here. Default: all. Listeners of other scopes are in
+    `unproved`."""
     records: NotRequired[int]
-    """Records that Spark sends through every listener. Default: 0, for the doctor alone, which
+    """Records that Spark sends through every listener. Default: 0, which runs only the doctor and
     needs no Java."""
     deadline: NotRequired[int]
     """Seconds for the whole run. Default: 60."""
     ready_seconds: NotRequired[int]
-    """Seconds that brokers have until they answer. Default: 60."""
+    """Seconds to wait for brokers to answer. Default: 60."""
     client: NotRequired[pulumi.Input[dict[str, pulumi.Input[str]]]]
     """Kafka client properties to log in with; a secret."""
 
 
 class Proof(EarshotResource):
-    """Every broker reached through every listener, from the machine that runs the program.
+    """A proof that every broker is reached through every listener, from the machine that runs the
+    program.
 
-    A listener that fails ends the update with the whole matrix, the cause and the fix.
+    If a listener fails, the update fails with the whole matrix, the cause and the fix.
     """
 
     verdict: pulumi.Output[str]
@@ -89,7 +90,7 @@ class Proof(EarshotResource):
         inputs = read_inputs(args, name)
         keys = list(ProofArgs.__annotations__)
         for key in inputs:
-            if snake_case(key) not in keys:  # else `record: 3000` would send no record
+            if snake_case(key) not in keys:  # otherwise `record: 3000` would send no record
                 raise pulumi.RunError(f"{name}: {key}: {unknown_key(key, keys)}")
         if (client := inputs.get("client")) is not None:
             inputs["client"] = pulumi.Output.secret(client)
@@ -114,20 +115,25 @@ class ProofKind(Kind):
         return Difference(olds.get("verdict") == FAILED or changed(olds, news, DECISIVE))
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
-        # by its id alone, as in `pulumi import`, there is no proof to find
+        # with only the id, as in `pulumi import`, no proof can be found
         return olds if "contract" in olds else None
 
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if operation.preview:
             return "", {**news, "verdict": UNKNOWN, "report": UNKNOWN, "unproved": UNKNOWN}
-        whole = Contract.model_validate(news["contract"])
-        contract = _of_scopes(whole, news.get("scopes") or list(whole.scopes))
+        whole_contract = Contract.model_validate(news["contract"])
+        scopes = news.get("scopes") or list(whole_contract.scopes)
+        contract = _of_scopes(whole_contract, scopes)
         _wait_until_up(operation, contract, news)
         with tempfile.TemporaryDirectory(prefix="earshot-proof-") as folder:
             report = _prove(operation, Path(folder), contract, news)
-        proved = {listener.name for listener in contract.listeners}
-        rest = [listener.name for listener in whole.listeners if listener.name not in proved]
-        outputs = {"verdict": "pass", "report": report, "unproved": rest}
+        proved_names = {listener.name for listener in contract.listeners}
+        unproved_names = [
+            listener.name
+            for listener in whole_contract.listeners
+            if listener.name not in proved_names
+        ]
+        outputs = {"verdict": "pass", "report": report, "unproved": unproved_names}
         return contract.cluster, {**news, **outputs}
 
     def update(
@@ -159,7 +165,7 @@ def _problems(inputs: Properties) -> Iterator[tuple[str, str]]:
             yield key, f"{shown_key}: found {shown(value)}; allowed: {lowest} or more"
     if _is_number(inputs["records"], 1, is_whole=True):
         try:
-            folder_of("pyspark", "records", ", or leave `records` out: the doctor needs no Spark")
+            folder_of("pyspark", "records", ", or leave out `records`: the doctor needs no Spark")
         except EarshotError as error:
             yield "records", error.line
     client = inputs.get("client", {})
@@ -190,10 +196,10 @@ def _of_scopes(contract: Contract, scopes: Collection[str]) -> Contract:
     """The listeners of ``contract`` that serve one of ``scopes``. Raises OperationFailed."""
     names = [listener.name for listener in contract.listeners if set(listener.scopes) & set(scopes)]
     if not names:
-        offered = ", ".join(contract.scopes)
+        allowed = ", ".join(contract.scopes)
         raise OperationFailed(
             f"scopes: found {', '.join(scopes)}, and no listener of the contract serves them; "
-            f"allowed: {offered}"
+            f"allowed: {allowed}"
         )
     return contract.with_listeners(names)
 
@@ -202,19 +208,19 @@ def _wait_until_up(operation: Operation, contract: Contract, inputs: Properties)
     """Waits until every broker answers at every listener, at most `readySeconds`.
 
     A published port accepts connections before its broker does, so brokers are asked for metadata.
-    The proof itself reports what is still missing afterwards.
+    Brokers that do not answer by then are reported by the proof.
     """
     end = time.monotonic() + inputs["readySeconds"]
-    waiting = ""
+    logged_addresses = ""
     while True:
         report = examine(contract, client=inputs.get("client"), deadline=ASK_SECONDS, produce=False)
-        missing = [cell for cell in report.cells if cell.failed_stage in STARTING]
-        if not missing or time.monotonic() > end:
+        waiting_cells = [cell for cell in report.cells if cell.failed_stage in STARTING]
+        if not waiting_cells or time.monotonic() > end:
             return
-        addresses = ", ".join(str(cell.address) for cell in missing[:3])
-        if addresses != waiting:
+        addresses = ", ".join(str(cell.address) for cell in waiting_cells[:3])
+        if addresses != logged_addresses:
             operation.log(f"waiting for {addresses}")
-        waiting = addresses
+        logged_addresses = addresses
         operation.wait(0.5)
 
 

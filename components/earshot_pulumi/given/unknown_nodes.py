@@ -1,4 +1,4 @@
-"""What a preview knows of nodes and listeners whose inputs are unknown in part."""
+"""Reads the known parts of nodes and listeners in a preview that does not know all inputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from earshot_pulumi.provider.kind import Inputs, Properties
 HOSTS = ("internal", "host", "external", "controller")
 """Inputs of a node with a host."""
 IN_PARTS = ("addresses", "container", "ports")
-"""Inputs of a node of which a preview judges the known parts."""
+"""Inputs of a node whose known parts are checked in a preview."""
 
 
 def has_unknown_roles(node: Any) -> bool:
@@ -65,10 +65,10 @@ def without_guesses(plan: ClusterPlan, nodes: Inputs) -> ClusterPlan:
     )
 
 
-def _without_guesses(node: Node, given: Any) -> Node:
-    if has_unknown_roles(given):
-        path = f"nodes.{node.id}" if is_unknown(given) else f"nodes.{node.id}.roles"
-    elif pulumi.contains_unknowns(given.get("ports")):
+def _without_guesses(node: Node, inputs: Any) -> Node:
+    if has_unknown_roles(inputs):
+        path = f"nodes.{node.id}" if is_unknown(inputs) else f"nodes.{node.id}.roles"
+    elif pulumi.contains_unknowns(inputs.get("ports")):
         path = f"nodes.{node.id}.ports"
     else:
         return node
@@ -97,15 +97,15 @@ def addressed(listeners: Any) -> Any:
     """``listeners`` with a marker for each unknown host of an address strategy."""
     if not isinstance(listeners, list | tuple):
         return listeners
-    marked: list[Any] = []
+    marked_listeners: list[Any] = []
     for listener in listeners:
         address = listener.get("address") if isinstance(listener, Mapping) else None
         if isinstance(address, Mapping) and is_unknown(address.get("host")):
             name = listener.get("name")
             host = UnknownHost(f"listeners.{name}.address.host")
             listener = {**listener, "address": {**address, "host": host}}
-        marked.append(listener)
-    return marked
+        marked_listeners.append(listener)
+    return marked_listeners
 
 
 def is_unknown(value: object) -> bool:

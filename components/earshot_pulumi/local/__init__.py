@@ -7,4 +7,4 @@ KINDS = {
     "LocalReadiness": "kinds",
     "LocalUsers": "users",
 }
-"""By name of its custom resources, the module here with their kind, called `NAMEKind`."""
+"""For each custom resource, the module of this package with its kind, `NAMEKind`."""

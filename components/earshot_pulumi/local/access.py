@@ -23,7 +23,7 @@ _LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def client_properties(props: Properties) -> dict[str, str]:
-    """Properties in the client file that a resource's inputs name, empty without one.
+    """The properties in the client file of a resource's inputs; empty without a file.
 
     Raises EarshotError.
     """
@@ -56,7 +56,7 @@ def accepts_connections(address: Address) -> bool:
     return True
 
 
-def of_clients(
+def client_settings(
     values: Mapping[str, str], client: Mapping[str, str], folder: Path
 ) -> dict[str, Properties]:
     """Librdkafka's settings to connect to each client listener of a broker, by listener name.
@@ -71,10 +71,12 @@ def of_clients(
     return {
         name: {
             **_credentials(values, name, Protocol(links.protocols[name]), client, folder),
-            "bootstrap.servers": str(bound._replace(host=_LOOPBACKS.get(bound.host, bound.host))),
+            "bootstrap.servers": str(
+                address._replace(host=_LOOPBACKS.get(address.host, address.host))
+            ),
             "security.protocol": links.protocols[name],
         }
-        for name, bound in parse_entries(values["listeners"])
+        for name, address in parse_entries(values["listeners"])
         if name not in (links.inter_broker, links.controller) and name in links.protocols
     }
 
@@ -106,35 +108,35 @@ def _credentials(
 
 
 def problems(plan: ClusterPlan, props: Properties) -> Iterator[str]:
-    """Credentials for the listeners of ``plan`` that the client file lacks, one message each.
+    """A message for each credential for listeners of ``plan`` that the client file lacks.
 
     Raises EarshotError if the file cannot be read.
     """
     if plan.security is not None:
         return  # the stack issues credentials itself
     client = client_properties(props)
-    secured = [
+    secured_listeners = [
         listener
         for listener in plan.brokers[0].listeners
         if listener.protocol is not Protocol.PLAINTEXT
     ]
-    with_login = [listener for listener in secured if listener.protocol.sasl]
-    listeners = ", ".join(f"{listener.name} ({listener.protocol})" for listener in with_login)
-    if with_login and not client:
+    login_listeners = [listener for listener in secured_listeners if listener.protocol.sasl]
+    listeners = ", ".join(f"{listener.name} ({listener.protocol})" for listener in login_listeners)
+    if login_listeners and not client:
         yield (
-            f"{KEY}: is missing, and {listeners} ask for credentials: neither a broker's start nor "
-            "these listeners could be proved. Let the key name a file of Kafka's client "
-            "properties, and stay until they are gone"
+            f"{KEY}: is missing, and {listeners} ask for credentials: without a client, neither a "
+            "broker's start nor these listeners can be proved. Set the key to the path of a file "
+            "with Kafka's client properties, and keep it as long as there are such listeners"
         )
-    elif with_login and "sasl.mechanism" not in client:
+    elif login_listeners and "sasl.mechanism" not in client:
         yield f"{KEY}: {props[KEY]} has no sasl.mechanism, and {listeners} ask for one"
     elif client:
-        for listener in secured:
+        for listener in secured_listeners:
             try:  # opens no connection
                 AdminClient(
                     {**translate(client), "security.protocol": listener.protocol, "log_level": 0}
                 )
             except KafkaException as reason:
                 cause = failure_of(reason).text
-                way = f"{listener.name} ({listener.protocol})"
-                yield f"{KEY}: {props[KEY]} is no way into {way}: {cause}"
+                target = f"{listener.name} ({listener.protocol})"
+                yield f"{KEY}: {props[KEY]} cannot be used for {target}: {cause}"

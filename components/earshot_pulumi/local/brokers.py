@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LocalPreflight(InternalResource):
-    """Checks before any node is touched; also decides the cluster's id."""
+    """Checks before any node changes. Also decides the cluster's id."""
 
     FORMER_NAMES = ("LocalPreflight", "LocalGround")
 
@@ -79,22 +79,22 @@ class LocalBrokers(Brokers):
             self.below(),
         )
         self.cluster_id = preflight.cluster_id
-        last: pulumi.Resource = preflight
+        last_resource: pulumi.Resource = preflight
         if spec.security is not None:
             from earshot_pulumi.local.secured import LocalCertificates  # slow to import
 
-            last = self.certificates = LocalCertificates(
-                self.stack, spec.security, self.plan, local.root, self.below(last)
+            last_resource = self.certificates = LocalCertificates(
+                self.stack, spec.security, self.plan, local.root, self.below(last_resource)
             )
         nodes = quorum.ended_first(local.root, self.plan.nodes)
-        self.in_turn(self.plan, nodes, self.begun(last))
+        self.in_turn(self.plan, nodes, self.begun(last_resource))
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:
-        certificate = {}
+        certificate_input = {}
         if self.certificates is not None:
             # a new certificate restarts the node: Kafka 4.1.1 reloads it for listeners, but not
             # for fetching the quorum's log, see docs/certificates.md
-            certificate["certificate"] = self.certificates.of_node(node.id)
+            certificate_input["certificate"] = self.certificates.of_node(node.id)
         resource = LocalNode(
             name,
             {
@@ -106,7 +106,7 @@ class LocalBrokers(Brokers):
                 "cluster_id": self.cluster_id,
                 "pid": None,
                 "incarnation": None,
-                **certificate,
+                **certificate_input,
                 **self._access,
             },
             self.below(after),
@@ -132,6 +132,6 @@ class LocalBrokers(Brokers):
         )
 
     def users(self) -> tuple[type[LocalUsers], Inputs]:
-        from earshot_pulumi.local.users import LocalUsers, reached
+        from earshot_pulumi.local.users import LocalUsers, access_inputs
 
-        return LocalUsers, reached(self.plan)
+        return LocalUsers, access_inputs(self.plan)

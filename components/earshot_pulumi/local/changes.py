@@ -85,8 +85,8 @@ def _all_kafka_problems(
     plans = [plan] if last_plan is None else [plan, last_plan]
     messages: list[str] = []
     for version in dict.fromkeys(candidate.kafka_version for candidate in plans):
-        of_version = [candidate for candidate in plans if candidate.kafka_version == version]
-        messages += _kafka_problems(root, version, of_version, fetching)
+        version_plans = [candidate for candidate in plans if candidate.kafka_version == version]
+        messages += _kafka_problems(root, version, version_plans, fetching)
     return list(dict.fromkeys(messages))
 
 
@@ -97,12 +97,14 @@ def _kafka_problems(
 
     Empty if no running node would change, or if Kafka's jars are missing and ``fetching`` is false.
     """
-    settings = [{node.id: server_properties(each, node) for node in each.nodes} for each in plans]
-    runs = {id: as_written(text) for id, text in _running_settings(root, plans[0])}
-    changed = [texts_by_id for texts_by_id in settings if runs and runs != texts_by_id]
+    settings = [{node.id: server_properties(plan, node) for node in plan.nodes} for plan in plans]
+    running_texts = {id: as_written(text) for id, text in _running_settings(root, plans[0])}
+    changed_settings = [
+        texts_by_id for texts_by_id in settings if running_texts and running_texts != texts_by_id
+    ]
     memory = recall(root)
-    older = memory is not None and goes_back(version, memory.kafka_version)
-    if not changed and not older:
+    is_older = memory is not None and goes_back(version, memory.kafka_version)
+    if not changed_settings and not is_older:
         return
     try:
         kafka = find_kafka(version, fetching=fetching)
@@ -117,11 +119,13 @@ def _kafka_problems(
     except EarshotError as error:
         yield error.line
         return
-    refused = {texts[index]: why for index, why in answer.refusals.items()}
-    for texts_by_id in changed:
-        why = {id: refused[text] for id, text in texts_by_id.items() if text in refused}
-        yield from refused_settings(version, why)
-    if memory is not None and older:
+    reasons_by_text = {texts[index]: reason for index, reason in answer.refusals.items()}
+    for texts_by_id in changed_settings:
+        reasons_by_id = {
+            id: reasons_by_text[text] for id, text in texts_by_id.items() if text in reasons_by_text
+        }
+        yield from refused_settings(version, reasons_by_id)
+    if memory is not None and is_older:
         folders = [path / "log" for path in root.glob("node-*")]
         level, newest = feature_level(folders), answer.metadata_version
         if is_formatted(folders) and (level is None or newest is None or level > newest):
@@ -132,7 +136,7 @@ def _kafka_problems(
 def _answer(kafka: Kafka, texts: tuple[str, ...]) -> ParserAnswer:
     """Kafka's answer for texts of properties files, by their index.
 
-    Cached, as a check and the update after it ask the same.
+    Cached, because a check and the update after it have the same texts.
     """
     return ask_kafka(kafka.java, kafka.jars, dict(enumerate(texts)))
 
@@ -171,8 +175,8 @@ def version_of(directory: Path) -> str:
 
 
 def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
-    """One message per listener with connected clients that ``plan`` removes or changes the protocol
-    of.
+    """A message for each listener with connected clients that ``plan`` removes, or whose protocol
+    it changes.
 
     Connections from other nodes of the cluster do not count: a restarted broker reconnects.
     """
@@ -190,9 +194,10 @@ def client_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
             leaving_ports = leaving.leaving(values, plan, id) if values else {}
         except AddressError as error:
             yield (
-                f"{directories[id] / PROPERTIES} is not what node {id} was started with, as "
-                f"another program has written it ({error.line}). Put it back from a copy; or stop "
-                "the node, and the same command writes the file again and starts it"
+                f"{directories[id] / PROPERTIES} has other settings than those with which node "
+                f"{id} was started, because another program has written it ({error.line}). Restore "
+                "it from a copy; or stop the node, and the same command writes the file again and "
+                "starts the node"
             )
             continue
         for connection in sockets.connected(pid, leaving_ports) if leaving_ports else ():

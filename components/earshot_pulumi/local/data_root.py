@@ -18,7 +18,7 @@ def remove(root: Path) -> None:
         raise EarshotError(
             f"data in {root}",
             observed=f"is a symbolic link to {root.readlink()}, and is not followed",
-            remedy="remove what it leads to, then the link",
+            remedy="remove the folder to which it points, then the link",
         )
     try:
         shutil.rmtree(root)
@@ -26,11 +26,11 @@ def remove(root: Path) -> None:
         if root.exists():  # a process that ends removed one of its files meanwhile
             remove(root)
     except OSError as reason:
-        failed = Path(reason.filename or root)
+        failed_path = Path(reason.filename or root)
         raise EarshotError(
-            f"data in {root}: {failed}",
+            f"data in {root}: {failed_path}",
             observed=f"cannot be removed ({reason.strerror})",
-            remedy=remedy(reason, failed.parent),
+            remedy=remedy(reason, failed_path.parent),
         ) from None
 
 
@@ -47,7 +47,7 @@ def _obstacle(directory: Path) -> str:
     while not os.path.lexists(existing):
         existing = existing.parent
     if not existing.is_dir():
-        return f"{existing} is a file where a directory belongs. Move it away"
+        return f"{existing} is a file, and its path is needed for a directory. Move it away"
     if not os.access(existing, os.W_OK | os.X_OK):
         if is_read_only(existing):
             text, remedy = "is on a file system that is mounted read-only", remedy_of(_READ_ONLY)

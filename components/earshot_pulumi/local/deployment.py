@@ -1,4 +1,4 @@
-"""Deploys a cluster of placement local: brokers, outputs, and validation of its listeners."""
+"""Deploys a cluster of placement local: brokers, outputs, and the proof of its listeners."""
 
 from dataclasses import replace
 from functools import partial

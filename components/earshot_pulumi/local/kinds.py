@@ -24,15 +24,15 @@ from earshot_pulumi.provider.kind import Operation, Properties
 
 
 class LocalPreflightKind(CheckedKind):
-    """Checks before any node is touched: quorum, removals, versions, ports."""
+    """Checks before any node changes: quorum, removals, versions, ports."""
 
     ID_IN = "cluster_id"
     interrupted = (
         "interrupted before a node was restarted: removed brokers may be stopped; the next "
-        "`pulumi up` does the rest"
+        "`pulumi up` continues from there"
     )
     DECISIVE = ("plan", "root", "data")
-    """The gate's digest is missing, as a new evaluation of the plan needs no update."""
+    """Without the gate's digest, because a new check of the same plan needs no update."""
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
@@ -60,7 +60,7 @@ class LocalNodeKind(InternalKind):
 
     interrupted = (
         "interrupted while the node was stopped or started: it may be down, or run with its new "
-        "settings; the next `pulumi up` goes on from there"
+        "settings; the next `pulumi up` continues from there"
     )
 
     DECISIVE = ("root", "properties", "heap", "kafka_version", "cluster_id", "certificate")
@@ -92,7 +92,7 @@ class LocalNodeKind(InternalKind):
         original, current = Path(olds["root"]), _root(olds)
         with contextlib.suppress(EarshotError):
             if original != current and process_of(_node(original, olds)) is not None:
-                # do not stop it: this checkout is a copy, and the process is the original's
+                # this checkout is a copy, and the process belongs to the original checkout
                 operation.log(f"node {int(olds['node_id'])} in {original} runs on")
         process.stop(_directory(olds), restart.grace(current))
 
@@ -101,17 +101,19 @@ class LocalReadinessKind(InternalKind):
     """Waits for one broker after a change, or for the whole cluster at the end of a run."""
 
     ID = "ready"
-    interrupted = "interrupted while waiting for brokers, which go on; nothing was changed"
+    interrupted = (
+        "interrupted while waiting for brokers, which continue to run; nothing was changed"
+    )
 
     def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         root, whole = _root(news), bool(news["whole"])
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):
-            return news  # at a first start all voters start together, before one wait for all
+            return news  # at a first start all voters start together, and one wait for all follows
         client, cluster = access.client_properties(news), news["cluster_id"]
         readiness.wait_for(root, nodes, cluster, client, operation.log)
-        reported = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
-        quorum.mark_serving(root, [version for version in reported if version], whole=whole)
+        versions = [changes.version_of(quorum.node_directory(root, id)) for id in nodes]
+        quorum.mark_serving(root, list(filter(None, versions)), whole=whole)
         return news
 
 
@@ -138,17 +140,17 @@ def _decide_cluster_id(operation: Operation, props: Properties) -> str:
     root, plan = _root(props), ClusterPlan.model_validate(props["plan"])
     changes.prepare(root, plan, _last_plan(props))
     for id in quorum.removed(root, plan):
-        # Pulumi deletes it only after the validation, which must not reach it any more
+        # Pulumi deletes it only after the validation, which must not connect to it any more
         process.stop(quorum.node_directory(root, id))
-    lost = quorum.read_memory(root) is None
+    is_lost = quorum.read_memory(root) is None
     memory = quorum.settle(root, plan)
-    if lost and on_disk.reconstruct(root) is not None:
+    if is_lost and on_disk.reconstruct(root) is not None:
         operation.log(f"cluster.json in {root} was lost; made again from the nodes' own files")
     return memory.cluster_id
 
 
 def _launch(props: Properties, *, fetching: bool = True) -> process.Launch:
-    """How to start the node. Raises EarshotError if Java or Kafka's jars are missing."""
+    """The `Launch` of the node. Raises EarshotError if Java or Kafka's jars are missing."""
     kafka = changes.find_kafka(props["kafka_version"], fetching=fetching)
     return process.Launch(
         id=int(props["node_id"]),
@@ -174,9 +176,11 @@ def _runs_with(props: Properties) -> bool:
 
 
 def _previous(olds: Properties) -> process.Launch | None:
-    """How the node was last started, or None if it cannot be started so again."""
+    """The last `Launch` of the node, or None if it cannot be repeated."""
     if Path(olds["root"]) != _root(olds):
-        return None  # its settings name the data of another or of the moved checkout
+        return (
+            None  # its settings contain the path of another checkout, or of this one before a move
+        )
     try:
         return _launch(olds, fetching=False)
     except EarshotError:

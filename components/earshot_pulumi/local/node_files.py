@@ -1,4 +1,4 @@
-"""Copies of the files that a node's settings name, kept while the node runs with them.
+"""Copies of the files in a node's settings, kept while the node runs with them.
 
     node-1/files/3f2a91c07be4-node-1.pem  a copy of the file in `ssl.keystore.location`
 
@@ -28,7 +28,7 @@ _QUOTED: Final = re.compile(r'"(/[^"\n]+)"')
 _PROVIDERS: Final = "config.providers"
 _OF_FILES: Final = "org.apache.kafka.common.config.provider.FileConfigProvider"
 _OF_FOLDERS: Final = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
-_MOST: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 """Maximum size in bytes of a file that is copied; key stores have a few thousand."""
 
 
@@ -74,7 +74,7 @@ def as_written(properties: str) -> str:
 
 
 def keep(directory: Path) -> None:
-    """Copy the files that `server.properties` in ``directory`` names, if it names no copies yet.
+    """Copy the files in `server.properties` of ``directory``, unless it already names copies.
 
     Earlier releases started nodes without copies. Raises EarshotError.
     """
@@ -83,13 +83,13 @@ def keep(directory: Path) -> None:
         text = path.read_text(encoding="latin-1")
     except OSError:
         return
-    if (copied := with_own_files(directory, text)) != text:
+    if (new_text := with_own_files(directory, text)) != text:
         with writing(directory.name.replace("-", " "), directory):
-            cache.write(path, copied, mode=0o600)
+            cache.write(path, new_text, mode=0o600)
 
 
 def prune(directory: Path) -> None:
-    """Remove the copies that `server.properties` in ``directory`` does not name."""
+    """Remove the copies that are not in `server.properties` of ``directory``."""
     with contextlib.suppress(OSError):
         settings = (directory / PROPERTIES).read_text(encoding="latin-1")
         for path in (directory / FOLDER).iterdir():
@@ -147,7 +147,7 @@ def _copied(directory: Path, name: str) -> str:
     if not name.strip() or path.parent == folder:
         return name
     try:
-        if not path.is_file() or path.stat().st_size > _MOST:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return name
         content = path.read_bytes()
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ _Version = Annotated[str, Field(pattern=r"^\d+\.\d+")]
 
 @dataclass(frozen=True)
 class QuorumMemory:
-    """The contents of `cluster.json`: decisions at the first start, and whether it serves."""
+    """The contents of `cluster.json`: the cluster's identity, and whether it serves."""
 
     cluster_id: str
     voters: dict[_Id, str]
@@ -86,14 +86,14 @@ def reconstruct(root: Path) -> QuorumMemory | None:
     cluster_id, _ = _agreed(root, ids, "cluster.id"), _agreed(root, voter_ids, "voters")
     versions = [version for node in nodes if (version := node.server.notes.get("kafka_version"))]
     if not versions:
-        raise _refusal(root, f"no node's {PROPERTIES} names its version of Kafka")
+        raise _refusal(root, f"no node's {PROPERTIES} contains its version of Kafka")
     return QuorumMemory(
         cluster_id=cluster_id,
         # each voter's own address counts, as a change of addresses may be incomplete
         voters={
-            id: own_addresses.get(id, at)
+            id: own_addresses.get(id, address)
             for addresses_by_id in voters.values()
-            for id, at in addresses_by_id.items()
+            for id, address in addresses_by_id.items()
         },
         kafka_version=max(versions, key=release),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
@@ -102,7 +102,7 @@ def reconstruct(root: Path) -> QuorumMemory | None:
     )
 
 
-def stored(root: Path, key: str) -> dict[str, str]:
+def stored_values(root: Path, key: str) -> dict[str, str]:
     """The value of ``key`` in each node's `meta.properties`, by the name of its directory."""
     settings = {meta.parent.parent.name: _settings(meta) for meta in _formatted(root)}
     return {
@@ -117,21 +117,19 @@ def _formatted(root: Path) -> list[Path]:
     return [path for path in paths if path.parts[-3].removeprefix("node-").isdigit()]
 
 
-def _agreed(root: Path, reported: dict[_Node, str], setting: str) -> str:
+def _agreed(root: Path, values_by_node: dict[_Node, str], setting: str) -> str:
     """The value of ``setting`` on which the nodes agree; empty values do not count.
 
     Raises EarshotError.
     """
-    values = sorted({value for value in reported.values() if value})
+    values = sorted({value for value in values_by_node.values() if value})
     if len(values) == 1:
         return values[0]
     if not values:
-        raise _refusal(root, f"no node's files tell the {setting}")
-    values_by_node = (
-        f"{node.directory.name}: {value}" for node, value in reported.items() if value
-    )
+        raise _refusal(root, f"no node's files contain the {setting}")
+    texts = (f"{node.directory.name}: {value}" for node, value in values_by_node.items() if value)
     raise _refusal(
-        root, f"the nodes contradict each other about the {setting} ({'; '.join(values_by_node)})"
+        root, f"the nodes contradict each other about the {setting} ({'; '.join(texts)})"
     )
 
 
@@ -154,7 +152,7 @@ def _settings(path: Path) -> NodeSettings:
 
 def addresses(voters: str) -> dict[str, str]:
     """The host:port of each voter by node id, from a value of `controller.quorum.voters`."""
-    parts = (entry.partition("@") for entry in voters.split(",") if "@" in entry)
+    parts = (voter.partition("@") for voter in voters.split(",") if "@" in voter)
     return {id: address for id, _, address in parts}
 
 

@@ -63,7 +63,7 @@ _UMASK = 0o077
 
 @dataclass(frozen=True)
 class Launch:
-    """How to start a node; a change of its `digest` restarts the node."""
+    """The settings with which a node is started. A change of their `digest` restarts it."""
 
     id: int
     directory: Path
@@ -75,7 +75,7 @@ class Launch:
     certificate: str = ""
     """The version of the certificate in the node's key store; empty without one."""
     started_with: str = ""
-    """`server.properties` of the node's former run, with its own copies of files; if it is empty,
+    """`server.properties` of the node's former run, with its own copies of files. If it is empty,
     `properties` is used."""
     recorded_digest: str = ""
     """The digest of the node's former run, if the version of its certificate is not known."""
@@ -93,7 +93,7 @@ class Launch:
 
 
 def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> str:
-    """A digest of a node's settings; a node with another one is restarted."""
+    """A digest of a node's settings. A node with another digest is restarted."""
     parts = [properties, heap, kafka_version]
     text = "\0".join([*parts, certificate] if certificate else parts)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -102,7 +102,8 @@ def digest(properties: str, heap: str, kafka_version: str, certificate: str) -> 
 def check_room(launch: Launch) -> None:
     """Raises EarshotError if the disk lacks room for the files of a start.
 
-    Called before the node is stopped, as it could not be put back without room either.
+    Called before the node is stopped: without room it could not be started with its former
+    settings either.
     """
     with (
         writing(f"node {launch.id}", launch.directory),
@@ -125,8 +126,8 @@ def check_java(launch: Launch) -> None:
             f"node {launch.id}: {launch.java}",
             observed=f"does not run with a heap of {launch.heap}: "
             + (" ".join(output[-2:]) or f"it ended with status {code}"),
-            remedy="see that JAVA_HOME names a Java that runs and that this machine has memory "
-            "left, then run the same command again",
+            remedy="check that JAVA_HOME is the folder of a Java that runs, and that this machine "
+            "has free memory, then run the same command again",
         )
 
 
@@ -137,9 +138,9 @@ def start(launch: Launch, cluster_id: str) -> Record:
     if storage cannot be formatted, the old process cannot be stopped, the directory cannot be
     written, or Java cannot be run.
     """
-    alive = running(launch.directory)
-    if alive is not None and alive.digest == launch.digest:
-        return alive  # an interrupted run started it
+    running_record = running(launch.directory)
+    if running_record is not None and running_record.digest == launch.digest:
+        return running_record  # an interrupted run started it
     classes = class_path(launch.jars)
     stop(launch.directory)
     with writing(f"node {launch.id}", launch.directory):
@@ -147,8 +148,8 @@ def start(launch: Launch, cluster_id: str) -> Record:
         cache.write(launch.directory / PROPERTIES, text, mode=0o600)
         for name in ("log4j2.properties", "log4j.properties"):
             cache.write(launch.directory / name, (_HERE / name).read_text())
-        appended = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        console = os.fdopen(os.open(launch.directory / JVM_LOG, appended, 0o600), "ab")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        console = os.fdopen(os.open(launch.directory / JVM_LOG, flags, 0o600), "ab")
     with console, _starting(launch):
         if not (launch.log_dir / "meta.properties").exists():
             _format(launch, classes, cluster_id)
@@ -189,8 +190,8 @@ def _starting(launch: Launch) -> Iterator[None]:
             f"node {launch.id}: {launch.java}",
             observed=f"cannot be started ({reason.strerror})",
             remedy=remedy_of(reason)
-            or "see that Java is there and that this machine has memory left, then run the same "
-            "command again",
+            or "check that Java is installed, and that this machine has free memory, then run the "
+            "same command again",
         ) from None
 
 
@@ -202,19 +203,19 @@ def stop(directory: Path, grace: float = 30.0) -> bool:
     process = process_of(directory)
     if process is None:
         return False
-    for send, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
         try:
-            process.send_signal(send)
+            process.send_signal(number)
             if _ends_within(process, patience):
                 return True
         except psutil.NoSuchProcess:
             return True
         except psutil.AccessDenied:
-            raise _not_ours(directory, process) from None
+            raise _foreign_process(directory, process) from None
     raise EarshotError(
         f"{_node(directory)}: process {process.pid}",
         observed=f"still runs {KILL_SECONDS:.0f} s after SIGKILL",
-        remedy="see what it waits for (a disk or a network file system that does not answer), "
+        remedy="find out what it waits for (a disk or a network file system that does not answer), "
         "then run the same command again",
     )
 
@@ -236,15 +237,15 @@ def _ends_within(process: psutil.Process, seconds: float) -> bool:
     return False
 
 
-def _not_ours(directory: Path, process: psutil.Process) -> EarshotError:
+def _foreign_process(directory: Path, process: psutil.Process) -> EarshotError:
     try:
-        holder = process.username()
+        owner = process.username()
     except psutil.Error:
-        holder = "another user"
+        owner = "another user"
     return EarshotError(
         f"{_node(directory)}: process {process.pid}",
-        observed=f"belongs to {holder}, and this user ({user()}) may not stop it",
-        remedy=f"run the same command as {holder}",
+        observed=f"belongs to {owner}, and this user ({user()}) may not stop it",
+        remedy=f"run the same command as {owner}",
     )
 
 
@@ -267,7 +268,7 @@ def why_ended(directory: Path) -> str:
     since = record.started if record is not None else 0.0
     log, console = (_log_text(directory / name, since) for name in (KAFKA_LOG, JVM_LOG))
     cause = cause_of_end(log, console) or f"its last lines:\n{last_log_lines(directory)}"
-    if _is_full(directory):  # the end of the log is missing then
+    if _is_full(directory):  # then the end of the log is missing
         cause = f"the disk of {directory} is full; {cause}"
     return f"{cause}\n  logs: {directory / KAFKA_LOG}, {JVM_LOG}"
 
@@ -308,16 +309,16 @@ def _format(launch: Launch, classes: str, cluster_id: str) -> None:
     The archive has about half of a broker's classes: three brokers start in four seconds instead of
     five.
     """
-    recorded = recording(launch.java, launch.jars)
+    archive = recording(launch.java, launch.jars)
     try:
-        options = recorded.options if recorded else start_options(launch.java, launch.jars)
+        options = archive.options if archive else start_options(launch.java, launch.jars)
         _run_format(launch, _java(launch, classes, options), cluster_id)
-        if recorded:
+        if archive:
             with contextlib.suppress(OSError):  # without the archive, starts are only slower
-                recorded.keep()
+                archive.keep()
     finally:
-        if recorded:
-            recorded.discard()
+        if archive:
+            archive.discard()
 
 
 def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
@@ -327,14 +328,14 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
     if code is None:
         output = [f"Kafka's storage tool {output[0]}"]
     if code != 0:
-        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        disk_full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         is_full = any(os.strerror(errno.ENOSPC) in line for line in output)
         raise EarshotError(
             f"broker {launch.id}: storage in {launch.log_dir} cannot be formatted",
             observed=" ".join(output[-2:]),
-            remedy=remedy_of(full)
+            remedy=remedy_of(disk_full)
             if is_full or _is_full(launch.directory)
-            else "see the property that Kafka names; "
+            else "correct the property in Kafka's message; "
             "`data: delete` and `pulumi destroy` remove all data",
         )
 
@@ -342,7 +343,7 @@ def _run_format(launch: Launch, java: Sequence[str], cluster_id: str) -> None:
 def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[str]]:
     """The exit status and output lines of a Java command; the status is None after a timeout."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -355,7 +356,7 @@ def _run_java(launch: Launch, command: Sequence[str]) -> tuple[int | None, list[
         )
     except subprocess.TimeoutExpired:
         return None, [f"did not end within {FORMAT_SECONDS} s"]
-    return done.returncode, without_frames((done.stderr or done.stdout).strip())
+    return process.returncode, without_frames((process.stderr or process.stdout).strip())
 
 
 def _options(launch: Launch) -> tuple[str, ...]:

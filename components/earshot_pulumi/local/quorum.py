@@ -1,6 +1,6 @@
 """The memory of a cluster of this machine: its id, its voters, its newest Kafka version.
 
-It is stored in `cluster.json` in the data root rather than in Pulumi's state, as data outlives a
+It is stored in `cluster.json` in the data root, not in Pulumi's state, because data outlives a
 stack. A lost file is reconstructed from the nodes' own files.
 """
 
@@ -87,7 +87,8 @@ def mark_stopped(root: Path) -> None:
 
 
 def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
-    """Record that nodes with these Kafka ``versions`` serve; with ``whole``, all nodes of it."""
+    """Record that nodes with these Kafka ``versions`` serve; with ``whole``, all nodes of the
+    cluster."""
     memory = recall(root)
     if memory is None:
         return
@@ -114,8 +115,8 @@ def majority_runs(root: Path) -> bool:
     memory = recall(root)
     if memory is None:
         return False
-    alive = sum(running(node_directory(root, int(id))) is not None for id in memory.voters)
-    return alive * 2 > len(memory.voters)
+    running_count = sum(running(node_directory(root, int(id))) is not None for id in memory.voters)
+    return running_count * 2 > len(memory.voters)
 
 
 def ended(root: Path, but: int) -> list[int]:
@@ -136,7 +137,7 @@ def _others(root: Path, but: int) -> list[int]:
 
 
 def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:
-    """``nodes`` in the order of a change: those that have ended come first.
+    """``nodes`` in the order of a change: nodes that have ended are first.
 
     So no other node is stopped before they serve again.
     """
@@ -169,8 +170,8 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
 
     Raises EarshotError if the data cannot be read.
     """
-    if blocked := list(obstacles(root, [node_directory(root, node.id) for node in plan.nodes])):
-        yield from blocked
+    if blocking := list(obstacles(root, [node_directory(root, node.id) for node in plan.nodes])):
+        yield from blocking
         return
     memory = recall(root)
     if memory is not None:
@@ -186,19 +187,19 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
 
 
 def _foreign_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
-    for name, id in on_disk.stored(root, "cluster.id").items():
+    for name, id in on_disk.stored_values(root, "cluster.id").items():
         if id != memory.cluster_id:
             yield (
-                f"the data in {root / name} is of the cluster {id}, and cluster.json says "
+                f"the data in {root / name} is of the cluster {id}, and cluster.json has "
                 f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; "
                 "if all nodes are of one other cluster, remove cluster.json, and it is made again "
                 "from their data"
             )
-    for name, id in on_disk.stored(root, "node.id").items():
+    for name, id in on_disk.stored_values(root, "node.id").items():
         if name != f"node-{id}":
             yield (
                 f"the data in {root / name} is of node {id}: the broker would refuse to start. "
-                f"Put {root / name / 'log'} back to where it was"
+                f"Move {root / name / 'log'} back to its former place"
             )
 
 
@@ -239,12 +240,12 @@ def _lost_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
 
 def _open_quorum(root: Path, plan: ClusterPlan) -> Iterator[str]:
     """A message if a secured cluster that does not run would have a plaintext quorum."""
-    plain = plan.controller_protocol is Protocol.PLAINTEXT
-    if plan.security is not None and plain and not any_runs(root):
+    is_plaintext = plan.controller_protocol is Protocol.PLAINTEXT
+    if plan.security is not None and is_plaintext and not any_runs(root):
         yield (
-            f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and no node that "
-            "runs: anyone who reaches the quorum's port could do everything. It is for a cluster "
-            "in plain text that gets TLS while it runs; take `protocol` away, so that the quorum "
+            f"controllers.protocol: found {Protocol.PLAINTEXT} with `security` and no running "
+            "node: any client that reaches the quorum's port could do everything. The key is for a "
+            "plaintext cluster that gets TLS while it runs. Remove `protocol`, so that the quorum "
             "has TLS, too"
         )
 
@@ -261,23 +262,27 @@ def _port_problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     listening = sockets.listening()
     for node in plan.nodes:
         for listener in node.listeners:
-            if (bound := _bind_address(listener)) is None:
+            if (bind_address := _bind_address(listener)) is None:
                 continue
             remedy = f"Free the port, or choose another `port` for {listener.name}"
-            holders = [socket for socket in listening if sockets.clash(bound, socket.bound)]
-            for holder in holders:
-                neighbour = _node_of(holder.pid, directories)
-                if neighbour != node.id:
-                    settings = settings_of(holder.pid)
+            holders = [socket for socket in listening if sockets.clash(bind_address, socket.bound)]
+            for socket in holders:
+                holder_id = _node_of(socket.pid, directories)
+                if holder_id != node.id:
+                    settings_path = settings_of(socket.pid)
                     yield (
-                        f"listener {listener.name} of node {node.id}: {holder}"
-                        + (f" (Kafka with {settings})" if settings and not neighbour else "")
-                        + (f", which is node {neighbour} of this cluster" if neighbour else "")
+                        f"listener {listener.name} of node {node.id}: {socket}"
+                        + (
+                            f" (Kafka with {settings_path})"
+                            if settings_path and not holder_id
+                            else ""
+                        )
+                        + (f", which is node {holder_id} of this cluster" if holder_id else "")
                         + f". {remedy}"
                     )
                     break
-            if not holders and (keeper := sockets.kept(bound)):
-                yield _reserved(f"listener {listener.name} of node {node.id}", keeper, remedy)
+            if not holders and (holder := sockets.kept(bind_address)):
+                yield _reserved(f"listener {listener.name} of node {node.id}", holder, remedy)
 
 
 def _reserved(subject: str, holder: sockets.Holder, remedy: str) -> str:
@@ -286,21 +291,21 @@ def _reserved(subject: str, holder: sockets.Holder, remedy: str) -> str:
         remedy = remedy.replace(
             "Free the port", "It is free within a minute: run the same command again then"
         )
-    outgoing = sockets.outgoing_ports()
-    more = f", outside {outgoing}, the ports of this machine's own connections" if outgoing else ""
-    return f"{subject}: {holder}. {remedy}{more}"
+    ports = sockets.outgoing_ports()
+    hint = f", outside {ports}, the ports of this machine's own connections" if ports else ""
+    return f"{subject}: {holder}. {remedy}{hint}"
 
 
 def _node_of(pid: int | None, directories: Collection[Path]) -> int | None:
-    """The id of the node whose process is ``pid``, or None.
+    """The id of the node with the process ``pid``, or None.
 
-    A process without a record counts too: its starter was killed before it wrote one.
+    A process without a record is also found: its starter was killed before it wrote one.
     """
     for directory in directories if pid else ():
         record = read_record(directory)
-        recorded = record is not None and record.pid == pid and record.process(directory)
+        is_recorded = record is not None and record.pid == pid and record.process(directory)
         with contextlib.suppress(psutil.Error):
-            if recorded or runs_from(psutil.Process(pid), directory):
+            if is_recorded or runs_from(psutil.Process(pid), directory):
                 return int(directory.name.removeprefix("node-"))
     return None
 

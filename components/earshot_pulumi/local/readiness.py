@@ -1,4 +1,4 @@
-"""Waiting for brokers: the whole cluster on a first start, one broker after a later change."""
+"""Waits for brokers: for the whole cluster at a first start, for one broker after a change."""
 
 import functools
 import logging
@@ -20,21 +20,21 @@ from earshot.validation.failure import Failure
 from earshot_pulumi import driver
 from earshot_pulumi.driver import BEHIND, ListeningNode, NodeDriver, Say
 from earshot_pulumi.local import quorum
-from earshot_pulumi.local.access import accepts_connections, access, of_clients
+from earshot_pulumi.local.access import accepts_connections, access, client_settings
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.process import last_log_lines, why_ended
 from earshot_pulumi.local.record import running
 from earshot_pulumi.provider.kind import Properties
 
 DEADLINE = 120.0
-"""Seconds; a single voter of three gives up after 67 s, so longer waits are of no use."""
+"""Seconds to wait. A single voter of three gives up after 67 s, so a longer wait is useless."""
 NO_ANSWER = "no answer"
 _NOT_SERVING = ("refused", "timeout", "disconnected", "unreachable", "unresolvable")
-"""Failures by which a listener does not serve, if earshot has no credentials for it.
+"""Failures that mean that a listener does not serve, if earshot has no credentials for it.
 
 With any other failure the broker has answered.
 """
-AGAIN = "correct what the cause names, then run the same command again"
+AGAIN = "fix this cause, then run the same command again"
 NOT_LISTENING = Failure("refused", "the node does not listen there")
 _SILENT = logging.getLogger("earshot.readiness")  # refused connections are expected
 _SILENT.addHandler(logging.NullHandler())
@@ -66,7 +66,7 @@ class LocalDriver(ListeningNode):
         key = "inter.broker.listener.name" if self._is_broker else "controller.listener.names"
         self._listener = values.get(key, "")
         self._address = listeners.get(self._listener)  # None if its settings are lost
-        self._clients = of_clients(values, client, root / FOLDER) if self._is_broker else {}
+        self._clients = client_settings(values, client, root / FOLDER) if self._is_broker else {}
         super().__init__(f"node {id}", self._clients, say)
 
     @functools.cached_property
@@ -84,9 +84,10 @@ class LocalDriver(ListeningNode):
         if not _listens(self._directory, self._listener):
             return NO_ANSWER
         if self._is_broker:
-            at = (self._admin, str(self._address), self._cluster_id)
-            state = _state(self._root, self._id, *at)
-            return state if state == NO_ANSWER else self.unserved() or state
+            reason = _broker_lacks(
+                self._root, self._id, self._admin, str(self._address), self._cluster_id
+            )
+            return reason if reason == NO_ANSWER else self.unserved() or reason
         return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
 
     def hindrance(self) -> str:
@@ -98,7 +99,9 @@ class LocalDriver(ListeningNode):
             return NO_ANSWER
         if not self._is_broker:
             return self.lacks()
-        state = _state(self._root, self._id, self._admin, str(self._address), self._cluster_id)
+        state = _broker_lacks(
+            self._root, self._id, self._admin, str(self._address), self._cluster_id
+        )
         # `client` may have the credentials of this update's settings, not those of the node
         is_unknown = state == NO_ANSWER and not own_access(self._values) and self._needs_client
         return "" if is_unknown else state
@@ -109,7 +112,7 @@ class LocalDriver(ListeningNode):
             return False
         at = (self._admin, str(self._address), self._cluster_id)
         try:
-            return _state(self._root, self._id, *at) != NO_ANSWER
+            return _broker_lacks(self._root, self._id, *at) != NO_ANSWER
         except EarshotError:  # another cluster's broker
             return False
 
@@ -135,10 +138,10 @@ class LocalDriver(ListeningNode):
         for directory in sorted(self._root.glob("node-*")):
             if directory != self._directory and running(directory) is not None:
                 values = _started_with(directory)
-                accesses = of_clients(values, self._client, self._root / FOLDER)
+                accesses = client_settings(values, self._client, self._root / FOLDER)
                 if listener in accesses:
-                    is_there = _listens(directory, listener)
-                    yield login_failure(accesses[listener]) if is_there else NOT_LISTENING
+                    listens = _listens(directory, listener)
+                    yield login_failure(accesses[listener]) if listens else NOT_LISTENING
 
     def reset_passwords(self) -> None:
         from earshot.certificates.store import Store
@@ -148,7 +151,7 @@ class LocalDriver(ListeningNode):
 
 
 def _listens(directory: Path, listener: str) -> bool:
-    """Whether the node in ``directory`` runs and listens for ``listener``; true if not known.
+    """True if the node in ``directory`` runs and listens for ``listener``, or if that is unknown.
 
     Another user's process may listen at the node's port. Readiness must send it no password.
     """
@@ -156,9 +159,9 @@ def _listens(directory: Path, listener: str) -> bool:
     if record is None:
         return False
     text = _started_with(directory).get("listeners")
-    bound = dict(parse_entries(text)).get(listener) if text else None
-    ports = sockets.ports_of(record.pid) if bound is not None else None
-    return bound is None or ports is None or bound.port in ports
+    address = dict(parse_entries(text)).get(listener) if text else None
+    ports = sockets.ports_of(record.pid) if address is not None else None
+    return address is None or ports is None or address.port in ports
 
 
 def _started_with(directory: Path) -> Mapping[str, str]:
@@ -228,15 +231,15 @@ def serve_clients(root: Path, cluster_id: str, client: Mapping[str, str]) -> boo
 
 
 def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
-    """Librdkafka's setting to ask `localhost` at its address of the family that ``listener`` binds.
+    """Librdkafka's setting to connect to `localhost` by the IP family that ``listener`` binds.
 
-    It often is `::1`, too, where another user's process can listen beside the node's.
+    `localhost` often has the address `::1`, too, on which a process of another user can listen.
     """
     text = values.get("listeners")
-    bound = dict(parse_entries(text)).get(listener) if text else None
-    ip = ip_of(bound.host) if bound is not None else None
+    address = dict(parse_entries(text)).get(listener) if text else None
+    ip = ip_of(address.host) if address is not None else None
     if ip is None or ip.is_unspecified:
-        return {}  # both families, or not known
+        return {}  # both families, or unknown
     return {"broker.address.family": f"v{ip.version}"}
 
 
@@ -251,33 +254,34 @@ def _admin(address: str, access: ClientSettings) -> AdminClient:
     return AdminClient(settings, logger=_SILENT)
 
 
-def _state(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> str:
-    """Why the broker is not ready; empty if it is. Raises EarshotError if it is another one's."""
+def _broker_lacks(root: Path, id: int, admin: AdminClient, address: str, cluster_id: str) -> str:
+    """Why the broker is not ready; empty if it is. Raises EarshotError for another cluster."""
     try:
         metadata = admin.list_topics(timeout=2)
     except KafkaException:
         return NO_ANSWER
-    answering: str | None = metadata.cluster_id  # the stubs have it as always None
-    if answering and answering != cluster_id:
+    answering_id: str | None = metadata.cluster_id  # always None in the type stubs
+    if answering_id and answering_id != cluster_id:
         raise EarshotError(
             f"broker {id}",
-            observed=f"cluster {answering} answers at {address}",
+            observed=f"cluster {answering_id} answers at {address}",
             allowed=f"cluster {cluster_id}, which this stack has formatted",
-            remedy="see whose brokers listen there (another checkout of the stack, a container): "
-            "stop them, or give one of the two other ports; then run the same command again",
+            remedy="find out which brokers listen there (another checkout of the stack, a "
+            "container). Stop them, or give one of the clusters other ports; then run the same "
+            "command again",
         )
     if id not in metadata.brokers:
         return NO_ANSWER
     partitions = (
         partition for topic in metadata.topics.values() for partition in topic.partitions.values()
     )
-    behind = [
+    lagging_isrs = [
         partition.isrs
         for partition in partitions
         if id in partition.replicas and id not in partition.isrs
     ]
-    if not behind:
+    if not lagging_isrs:
         return ""
     # data that only stopped nodes have cannot be replicated before they run
-    ended = set(quorum.ended(root, but=id))
-    return "" if ended and all(ended >= set(isrs) for isrs in behind) else BEHIND
+    ended_ids = set(quorum.ended(root, but=id))
+    return "" if ended_ids and all(ended_ids >= set(isrs) for isrs in lagging_isrs) else BEHIND

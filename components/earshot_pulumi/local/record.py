@@ -31,12 +31,12 @@ class Record:
 
     pid: int
     started: float
-    """Seconds since the epoch, by the clock at that time; shown to users, and compared only where
-    the kernel's ticks are not known."""
+    """Seconds since the epoch, by the clock at that time. Shown to users, and compared only if the
+    kernel's ticks are unknown."""
     digest: str
     """Digest of the settings that it was started with."""
     ticks: int | None = None
-    """When it was started, in ticks since the kernel's start; no clock changes it."""
+    """The start time in ticks since the kernel's start, which no change of the clock affects."""
     boot: str | None = None
     """Identifies the start of the kernel from which the ticks count."""
 
@@ -50,20 +50,20 @@ class Record:
         return f"{self.pid}@{self.started:.2f}"
 
     def process(self, directory: Path) -> psutil.Process | None:
-        """The living process, or None if it has ended or the pid is another process's."""
+        """The living process, or None if it has ended or another process has the pid."""
         try:
             process = psutil.Process(self.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return None
             runs_here = runs_from(process, directory)
-            return process if runs_here is not False and self._is(process, runs_here) else None
+            return process if runs_here is not False and self._matches(process, runs_here) else None
         except psutil.Error:
             return None
 
-    def _is(self, process: psutil.Process, here: bool | None) -> bool:
+    def _matches(self, process: psutil.Process, runs_here: bool | None) -> bool:
         if self.ticks is not None and (ticks := start_ticks(self.pid)) is not None:
             return (self.ticks, self.boot) == (ticks, boot_id())
-        if here:
+        if runs_here:
             return True  # a broker in this directory has the pid, so the clock does not matter
         return abs(process.create_time() - self.started) < START_TIME_SLACK
 
@@ -79,16 +79,16 @@ def read_record(directory: Path) -> Record | None:
     except PermissionError:
         raise EarshotError(
             str(path),
-            observed=f"this user ({user()}) may not read it, and so cannot tell whether the node "
+            observed=f"this user ({user()}) may not read it, so it is unknown whether the node "
             "runs",
             remedy=f"run the command as its owner ({owner(path)})",
         ) from None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
-    valid = (
+    is_valid = (
         isinstance(record.pid, int) and isinstance(record.started, int | float) and record.pid > 0
     )
-    return record if valid else None
+    return record if is_valid else None
 
 
 def running(directory: Path) -> Record | None:
@@ -106,7 +106,8 @@ def process_of(directory: Path) -> psutil.Process | None:
 def unrecorded(directory: Path) -> psutil.Process | None:
     """A node's process in ``directory`` whose starter was killed before it could record it.
 
-    Only of this user or of the owner of ``directory``: others may give theirs any command line.
+    Only a process of this user or of the owner of ``directory`` counts: processes of other users
+    may have any command line.
     """
     try:
         owners = {os.geteuid(), directory.stat().st_uid}
@@ -145,9 +146,9 @@ def runs_from(process: psutil.Process, directory: Path) -> bool | None:
         expected = directory.stat()
     except OSError:
         return False
-    works_in = _working_directory(process)
-    if works_in is not None and works_in.st_nlink > 0:
-        if not os.path.samestat(works_in, expected):
+    working_directory = _working_directory(process)
+    if working_directory is not None and working_directory.st_nlink > 0:
+        if not os.path.samestat(working_directory, expected):
             return False
         return True if command else None
     if not command:
@@ -183,13 +184,13 @@ def _working_directory(process: psutil.Process) -> os.stat_result | None:
     """
     try:
         link = f"/proc/{process.pid}/cwd"
-        # open the link itself, as another directory may have its target's name by now
-        opened = os.open(link if os.path.lexists(link) else process.cwd(), os.O_DIRECTORY)
+        # open the link itself: another directory may have the name of its target by now
+        descriptor = os.open(link if os.path.lexists(link) else process.cwd(), os.O_DIRECTORY)
         try:
-            descriptor = Path(f"/proc/self/fd/{opened}")
-            path = descriptor.readlink() if descriptor.is_symlink() else Path(process.cwd())
-            return None if path.name.startswith("hsperfdata_") else os.fstat(opened)
+            own_link = Path(f"/proc/self/fd/{descriptor}")
+            path = own_link.readlink() if own_link.is_symlink() else Path(process.cwd())
+            return None if path.name.startswith("hsperfdata_") else os.fstat(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
     except (OSError, psutil.Error):
         return None

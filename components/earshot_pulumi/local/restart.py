@@ -1,4 +1,4 @@
-"""Restarts one node of a cluster, and puts its former settings back if it does not come up."""
+"""Restarts one node of a cluster, with its former settings again if it does not come up."""
 
 import contextlib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ LOCK = "restart.lock"
 
 GRACE = 30.0
 """Seconds for a broker to hand over its leaderships."""
-GRACE_ALONE = 3.0
+GRACE_WITHOUT_QUORUM = 3.0
 """Seconds if there is no quorum: leaderships cannot be handed over, and all data is on disk."""
 
 
@@ -43,7 +43,7 @@ def restart(
     client: Mapping[str, str],
     progress: Say = print,
 ) -> Record:
-    """The node's process, started by ``launch`` unless it already runs so.
+    """The node's process, started by ``launch`` unless it already runs with these settings.
 
     If the cluster serves, this waits for the node. If the node does not come up, it is started
     again with the settings and files that it ran with: by ``previous``, or as its process and its
@@ -71,7 +71,7 @@ def _restart(
     client: Mapping[str, str],
     progress: Say,
 ) -> Record:
-    before = running(launch.directory)
+    former_record = running(launch.directory)
     serving = _serves(root, cluster_id, client)
 
     def started(record: Record) -> Record:
@@ -81,16 +81,16 @@ def _restart(
             prune(launch.directory)
         return record
 
-    if before is not None and before.digest == launch.digest:
-        return started(before)
-    if before is None:
+    if former_record is not None and former_record.digest == launch.digest:
+        return started(former_record)
+    if former_record is None:
         previous = None  # the node did not run
-    elif previous is None or before.digest != previous.digest:
+    elif previous is None or former_record.digest != previous.digest:
         # the state is lost, or an interrupted update has started the node
-        previous = _running_launch(launch, before)
+        previous = _running_launch(launch, former_record)
     if previous is not None:
         previous = replace(previous, started_with=started_with(launch.directory))
-    if before is not None:
+    if former_record is not None:
         if serving:
             _check_others(root, launch.id, cluster_id, client, progress)
         check_room(launch)
@@ -98,7 +98,7 @@ def _restart(
     stop(launch.directory, grace(root))
     return change_or_restore(
         lambda: started(start(launch, cluster_id)),
-        lambda: _put_back(root, previous, cluster_id, client, progress) if previous else None,
+        lambda: _start_former(root, previous, cluster_id, client, progress) if previous else None,
     )
 
 
@@ -152,7 +152,7 @@ def _check_others(
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
     if pids := " ".join(map(str, quorum.suspended(root, but=id))):
-        again = f"let it go on (`kill -CONT {pids}`), then run the same command again"
+        again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
     try:
         wait_for_others(root, id, cluster_id, client, progress)
@@ -167,19 +167,19 @@ def _check_others(
 def grace(root: Path) -> float:
     """Seconds for a node to end after SIGTERM."""
     try:
-        return GRACE if quorum.majority_runs(root) else GRACE_ALONE
+        return GRACE if quorum.majority_runs(root) else GRACE_WITHOUT_QUORUM
     except EarshotError:
         return GRACE  # the voters are unknown
 
 
-def _put_back(
+def _start_former(
     root: Path, previous: Launch, cluster_id: str, client: Mapping[str, str], progress: Say
 ) -> str:
-    """Starts the node by ``previous``; returns how it is left."""
-    progress(f"node {previous.id} did not come up: starting it again as it was")
+    """Starts the node by ``previous``. Returns its state as text, for a message."""
+    progress(f"node {previous.id} did not come up: starting it again with its former settings")
 
     def start_again() -> None:
-        stop(previous.directory, GRACE_ALONE)
+        stop(previous.directory, GRACE_WITHOUT_QUORUM)
         start(previous, cluster_id)
 
     def serves(_: None) -> None:

@@ -1,4 +1,4 @@
-"""Certificates of a cluster on this machine, whose nodes keep copies of the files that they use."""
+"""Certificates of a cluster on this machine. Nodes keep copies of the files that they use."""
 
 from earshot_pulumi.certificates import Certificates, CertificatesKind
 from earshot_pulumi.local import node_files

@@ -32,8 +32,9 @@ class LocalUsersKind(UsersKind):
     """Creates users through the addresses that the brokers advertise."""
 
     def access(self, props: Properties) -> Mapping[str, str]:
-        root, first = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
-        return own_access(read_properties(started_with(node_directory(root, int(first)))).values)
+        root, first_id = Project.find().here(Path(props["root"])), next(iter(props["brokers"]))
+        settings = read_properties(started_with(node_directory(root, int(first_id))))
+        return own_access(settings.values)
 
     def carry_out(self, order: UsersOrder, props: Properties, say: Say) -> None:
         carry_out(order)
@@ -43,12 +44,14 @@ class LocalUsersKind(UsersKind):
 
     def _refused(self, props: Properties) -> Iterator[str]:
         mechanisms, store = read_mechanisms(props["mechanism"]), store_of(props)
-        ways = map(Login.model_validate, props["logins"])
-        listening = [login for login in ways if accepts_connections(parse_address(login.address))]
-        if not listening:
+        node_logins = map(Login.model_validate, props["logins"])
+        reachable_logins = [
+            login for login in node_logins if accepts_connections(parse_address(login.address))
+        ]
+        if not reachable_logins:
             return
         client = client_of(store, mechanisms[0])
-        for login in listening:
+        for login in reachable_logins:
             failure = refusal(login, client)
             if failure is not None and failure.error == UNKNOWN_TO_BROKER:
                 yield str(login)
@@ -58,7 +61,7 @@ class LocalUsersKind(UsersKind):
                 yield f"{mechanism}: {', '.join(names)}"
 
 
-def reached(plan: ClusterPlan) -> Properties:
+def access_inputs(plan: ClusterPlan) -> Properties:
     """The inputs of `LocalUsers` with the addresses of brokers and of users' logins."""
     return {
         "brokers": {str(node.id): str(plan.address_of(node)) for node in plan.brokers},
@@ -73,7 +76,7 @@ def reset_passwords(store: Store, bootstrap: str, settings: Mapping[str, str]) -
     """
     passwords, access = kept_passwords(store), UserAccess(bootstrap, own_access(settings))
     keys = (key for key in settings if key.endswith(".sasl.enabled.mechanisms"))
-    enabled = {kind for key in keys for kind in settings[key].split(",")}
+    enabled_mechanisms = {name for key in keys for name in settings[key].split(",")}
     for mechanism in Mechanism:
-        if mechanism in enabled:
+        if mechanism in enabled_mechanisms:
             access.set_passwords(passwords, mechanism)

@@ -1,1 +1,1 @@
-"""The folder that `pulumi package add` takes."""
+"""The folder for `pulumi package add`."""

@@ -1,4 +1,4 @@
-"""Hosts the plugin, components and gate; the engine runs this folder as a source-based plugin."""
+"""Runs the plugin with components and gate, as a source-based plugin in this folder."""
 
 from earshot_pulumi.provider.__main__ import run
 

@@ -1,8 +1,8 @@
 """Constructs components from the inputs that the engine sends.
 
 Pulumi's SDK drops inputs that the schema lacks, and maps of named types that are outputs, such as
-secrets: `security: ${a.output}` would be no setting. Here the component gets all inputs, and
-reports what is wrong.
+secrets: `security: ${a.output}` would have no effect. Here the component gets all inputs, and
+reports the invalid ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class Components(ComponentProvider):
     """The SDK's provider of components, which get every input."""
 
     def map_inputs(self, inputs: Any, component_def: ComponentDefinition) -> Any:
-        """The inputs with the keys of Python. Raises InputPropertyError for one that is missing."""
+        """The inputs with the keys of Python. Raises InputPropertyError for a missing one."""
         for key, definition in component_def.inputs.items():
             if not definition.optional and inputs.get(key) is None:
                 reason = f"Missing required input '{key}' on '{component_def.name}'"
@@ -74,12 +74,12 @@ def _renamed(value: Any, definition: PropertyDefinition, named_type: NamedType) 
             run_with_unknowns=True,
         )
     if isinstance(value, Mapping):
-        if definition.ref and (part_type := named_type(definition)) is not None:
+        if definition.ref and (map_type := named_type(definition)) is not None:
             return _python_names(
-                value, part_type.properties, part_type.properties_mapping, named_type
+                value, map_type.properties, map_type.properties_mapping, named_type
             )
-        if (parts := definition.additional_properties) is not None:
-            return {key: _renamed(part, parts, named_type) for key, part in value.items()}
+        if (entry_type := definition.additional_properties) is not None:
+            return {key: _renamed(entry, entry_type, named_type) for key, entry in value.items()}
     if isinstance(value, list) and definition.items is not None:
-        return [_renamed(part, definition.items, named_type) for part in value]
+        return [_renamed(element, definition.items, named_type) for element in value]
     return value

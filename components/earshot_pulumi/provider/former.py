@@ -1,8 +1,8 @@
 """Reads and deletes resources in states of earlier releases, which used dynamic providers.
 
-An update renames their types. A refresh or a destroy before that runs no program, and reads or
-deletes them by their former types. The plugin replaces `pulumi-python`, whose classes no longer
-exist.
+An update renames their types. A refresh or a destroy before that update runs no program, and reads
+or deletes the resources by their former types. This plugin replaces `pulumi-python`, whose classes
+no longer exist.
 """
 
 from earshot_pulumi.provider.internal import DYNAMIC, InternalKind
@@ -15,7 +15,8 @@ KINDS = {
     "LocalGround": "LocalPreflight",
     "Users": "LocalUsers",
 }
-"""Current names of types by former name. `Users` may be of any placement; none deletes users."""
+"""Current names of types by former name. `Users` may be of any placement: no placement deletes
+users."""
 GONE = ("AwsPreflight", "ClusterIdentity", "DockerPreflight", "GateApproval", "GateSeal")
 """Former types without a current one; their deletion does nothing."""
 

@@ -76,12 +76,12 @@ def plain(value: PropertyValue, path: str) -> Any:
         return int(inner) if inner.is_integer() else inner
     if isinstance(inner, Mapping):
         return {
-            key: plain(part, f"{path}.{key}")
-            for key, part in inner.items()
-            if part.value is not None
+            key: plain(entry, f"{path}.{key}")
+            for key, entry in inner.items()
+            if entry.value is not None
         }
     if isinstance(inner, Sequence):
-        return [plain(part, path) for part in inner if isinstance(part, PropertyValue)]
+        return [plain(element, path) for element in inner if isinstance(element, PropertyValue)]
     observed = f"found a {type(inner).__name__}"
     raise EarshotError(path, observed=observed, allowed="text, numbers, lists and maps")
 
@@ -93,29 +93,31 @@ def plain_properties(struct: struct_pb2.Struct) -> Properties:
 
 def message(
     properties: Properties,
-    arrived: struct_pb2.Struct | None = None,
+    request_inputs: struct_pb2.Struct | None = None,
     secrets: Collection[str] = (),
 ) -> struct_pb2.Struct:
     """``properties`` for the engine, which encrypts secrets in the state.
 
-    A property is secret if ``secrets`` names it or if it ``arrived`` as a secret. In an unchanged
-    map, only the values that arrived as secrets are.
+    A property is secret if ``secrets`` has its name, or if it is a secret in ``request_inputs``. In
+    an unchanged map, only the values that are secrets there are secret.
     """
-    arrived_values = PropertyValue.unmarshal_map(arrived) if arrived is not None else {}
+    request_values = (
+        PropertyValue.unmarshal_map(request_inputs) if request_inputs is not None else {}
+    )
     return PropertyValue.marshal_map(
         {
-            key: _marked(value, arrived_values.get(key), key in secrets)
+            key: _marked(value, request_values.get(key), key in secrets)
             for key, value in properties.items()
             if value is not None
         }
     )
 
 
-def _marked(value: Any, arrived: PropertyValue | None, secret: bool) -> PropertyValue:
-    if secret or arrived is None or not arrived.contains_secret():
+def _marked(value: Any, request_value: PropertyValue | None, secret: bool) -> PropertyValue:
+    if secret or request_value is None or not request_value.contains_secret():
         return _wrapped(value).with_secret(secret)
-    if plain(arrived, "") == value:
-        return _wrapped(value, arrived)
+    if plain(request_value, "") == value:
+        return _wrapped(value, request_value)
     return _wrapped(value).with_secret(True)
 
 
@@ -130,14 +132,19 @@ def _wrapped(value: Any, like: PropertyValue = _NOT_SECRET) -> PropertyValue:
     elif isinstance(value, int | float):
         wrapped = PropertyValue(float(value))
     elif isinstance(value, Mapping):
-        parts = inner if isinstance(inner, Mapping) else {}
+        like_entries = inner if isinstance(inner, Mapping) else {}
         wrapped = PropertyValue(
-            {k: _wrapped(part, parts.get(k, _NOT_SECRET)) for k, part in value.items()}
+            {
+                key: _wrapped(entry, like_entries.get(key, _NOT_SECRET))
+                for key, entry in value.items()
+            }
         )
     else:
-        # ``like`` has no parts if it is not a list
-        items = inner if isinstance(inner, list | tuple) else [_NOT_SECRET] * len(value)
-        wrapped = PropertyValue([_wrapped(*pair) for pair in zip(value, items, strict=True)])
+        # ``like`` has no elements if it is not a list
+        like_elements = inner if isinstance(inner, list | tuple) else [_NOT_SECRET] * len(value)
+        wrapped = PropertyValue(
+            [_wrapped(*pair) for pair in zip(value, like_elements, strict=True)]
+        )
     return wrapped.with_secret(like.is_secret)
 
 
@@ -151,15 +158,15 @@ class Package(Components):
     ) -> None:
         super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
         assert self.schema is not None
-        described = {
+        descriptions = {
             type_token(component.__name__): self._inherited(*component.__mro__[1:], ClusterArgs)
             for component in components
         }
-        described[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
-        self.schema = completed(self.schema, kinds, described)
+        descriptions[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
+        self.schema = completed(self.schema, kinds, descriptions)
 
     def _inherited(self, *bases: type) -> dict[str, str]:
-        """The docstrings of ``bases`` by name, as Pulumi reads only those of one class."""
+        """The docstrings of ``bases`` by name: Pulumi reads only those of the class itself."""
         return {
             camel_case(name): text
             for base in bases
@@ -170,7 +177,7 @@ class Package(Components):
 
 
 class Parts(Protocol):
-    """The parts of the plugin, each imported when a call first needs it."""
+    """The parts of the plugin. Each is imported by the first call that needs it."""
 
     def package(self) -> Package:
         """The components and the schema."""
@@ -185,7 +192,7 @@ class Parts(Protocol):
 def _reported(
     method: Callable[..., Coroutine[Any, Any, Any]],
 ) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """``method``, which aborts the call with the message of an error that is for the user."""
+    """``method``; an error for the user aborts the call with its message."""
 
     @functools.wraps(method)
     async def answer(servicer: Servicer, request: Any, context: Any) -> Any:
@@ -257,9 +264,11 @@ class Servicer(sdk.ProviderServicer):
         self, request: proto.ConfigureRequest, context: Context
     ) -> proto.ConfigureResponse:
         settings = plain_properties(request.args)
-        # in the place of Pulumi's dynamic providers, the plugin gets all settings of a stack
-        own = {key if ":" in key else f"{PACKAGE}:{key}": value for key, value in settings.items()}
-        self._config |= own
+        # as the substitute of Pulumi's dynamic providers, the plugin gets all settings of a stack
+        config = {
+            key if ":" in key else f"{PACKAGE}:{key}": value for key, value in settings.items()
+        }
+        self._config |= config
         return proto.ConfigureResponse(
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
         )
@@ -328,7 +337,7 @@ class Servicer(sdk.ProviderServicer):
     @_reported
     async def Delete(self, request: proto.DeleteRequest, context: Context) -> empty_pb2.Empty:
         kind, operation = self._called(request)
-        # inputs that update no resource are newer than its outputs
+        # inputs whose change does not update the resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
         delete = functools.partial(kind.delete, operation, request.id, olds)
         await self._run(delete, kind.interrupted)
@@ -349,30 +358,30 @@ class Servicer(sdk.ProviderServicer):
     def _log(self, urn: str, text: str, is_warning: bool = False) -> None:
         severity = engine_pb2.WARNING if is_warning else engine_pb2.INFO
         line = engine_pb2.LogRequest(severity=severity, message=text, urn=urn)
-        with contextlib.suppress(grpc.RpcError):  # an engine that is ending takes no more lines
+        with contextlib.suppress(grpc.RpcError):  # an engine that is ending accepts no more lines
             self._engine.Log(line)
 
     async def _run(self, act: Callable[[], T], interrupted: str = "interrupted") -> T:
         """The result of ``act``, run in a thread.
 
-        Raises what ``act`` raises. If the engine cancels, raises Interrupted with the text
-        ``interrupted`` after `CANCEL_SECONDS`.
+        Errors of ``act`` are raised again. If the engine cancels, this raises Interrupted with the
+        text ``interrupted`` after `CANCEL_SECONDS`.
         """
-        work = asyncio.get_running_loop().run_in_executor(self._threads, act)
+        call = asyncio.get_running_loop().run_in_executor(self._threads, act)
         try:
-            return await self._until_cancelled(work, interrupted)
+            return await self._until_cancelled(call, interrupted)
         except Interrupted:
             raise Interrupted(interrupted) from None
 
-    async def _until_cancelled(self, work: asyncio.Future[T], interrupted: str) -> T:
-        while not work.done():
+    async def _until_cancelled(self, call: asyncio.Future[T], interrupted: str) -> T:
+        while not call.done():
             if self._cancelled.is_set():
-                await asyncio.wait([work], timeout=CANCEL_SECONDS)
-                if not work.done():
+                await asyncio.wait([call], timeout=CANCEL_SECONDS)
+                if not call.done():
                     raise Interrupted(interrupted)
                 break
-            await asyncio.wait([work], timeout=0.1)
-        return work.result()
+            await asyncio.wait([call], timeout=0.1)
+        return call.result()
 
 
 def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckResponse:
@@ -399,7 +408,7 @@ def _kept_in_state(
 
 
 def serve(parts: Parts, arguments: list[str]) -> None:
-    """Serves ``parts`` until the engine ends this process; ``arguments`` are the engine's."""
+    """Serves ``parts`` until the engine ends this process. ``arguments`` are from the engine."""
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # messages reach the user as errors
     exit_with_parent()
     os.environ.pop("PULUMI_CONFIG", None)  # contains secrets, which child processes would inherit
@@ -410,7 +419,7 @@ def serve(parts: Parts, arguments: list[str]) -> None:
         raise EarshotError(
             "pulumi-resource-earshot",
             observed="was started without the address of a Pulumi engine",
-            remedy="let `pulumi` start it: docs/module.md says how a program finds it",
+            remedy="let `pulumi` start it (docs/module.md: how a program finds the plugin)",
         )
     asyncio.run(_serve(Servicer(parts, arguments, addresses[-1])))
 

@@ -1,6 +1,6 @@
-"""Custom resources that are internal to earshot's components.
+"""Base classes of custom resources that only earshot's components create.
 
-They are not in the schema. Their properties keep Python names in states.
+They are not in the schema. Their properties have Python names in states.
 """
 
 from collections.abc import Iterable
@@ -31,15 +31,16 @@ class InternalResource(pulumi.CustomResource):
 
     def __init__(self, name: str, props: Properties, opts: pulumi.ResourceOptions) -> None:
         kind = type(self).__name__
-        former = [f"{DYNAMIC}:{type_name}" for type_name in self.FORMER_NAMES or (kind,)]
-        aliases = [pulumi.Alias(type_=type_name) for type_name in former]
+        former_types = [f"{DYNAMIC}:{type_name}" for type_name in self.FORMER_NAMES or (kind,)]
+        aliases = [pulumi.Alias(type_=type_name) for type_name in former_types]
         for alias in opts.aliases or ():  # the former types also had a former parent
             if isinstance(alias, pulumi.Alias) and alias.parent is pulumi.ROOT_STACK_RESOURCE:
                 aliases += [
-                    pulumi.Alias(type_=type_name, parent=alias.parent) for type_name in former
+                    pulumi.Alias(type_=type_name, parent=alias.parent) for type_name in former_types
                 ]
-        own = pulumi.ResourceOptions(version=__version__, aliases=[*aliases])
-        super().__init__(type_token(kind), name, props, pulumi.ResourceOptions.merge(own, opts))
+        options = pulumi.ResourceOptions(version=__version__, aliases=[*aliases])
+        options = pulumi.ResourceOptions.merge(options, opts)
+        super().__init__(type_token(kind), name, props, options)
 
 
 def types_of(name: str) -> tuple[str, ...]:

@@ -73,13 +73,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Operation:
-    """One call of the engine, as the methods of a `Kind` see it."""
+    """One call of the engine, for the methods of a `Kind`."""
 
     urn: str
     preview: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
     log: Callable[[str], None] = print
-    """Shows one line beside the resource while the operation runs."""
+    """Shows one line next to the resource while the operation runs."""
     config: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
     """The stack's configuration including secrets: `earshot:` settings, and additions of kinds.
 
@@ -98,12 +98,12 @@ class Operation:
 
 
 class Kind(Protocol):
-    """The behaviour of one type of custom resource. Methods run in threads of their own."""
+    """The behaviour of one type of custom resource. Each call of a method has its own thread."""
 
     secrets: Collection[str] = ()
-    """Inputs and outputs that are always secret; others are if they arrived as secrets."""
+    """Inputs and outputs that are always secret. Others are secret if the program marks them."""
     interrupted: str = "interrupted"
-    """The error of an operation that the engine cancelled; it says what may be incomplete."""
+    """The error of an operation that the engine cancelled. It names what may be incomplete."""
 
     def check(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """The inputs with their defaults. Raises InvalidInputs."""
@@ -127,14 +127,14 @@ class Kind(Protocol):
         return self.create(operation, news)[1]
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
-        """The outputs of the resource that exists now; None if it is gone."""
+        """The outputs of the existing resource; None if it no longer exists."""
         return olds
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
-        """Removes the resource, if there is anything to remove. Raises OperationFailed."""
+        """Removes the resource. By default there is nothing to remove. Raises OperationFailed."""
         return
 
 
 def changed(olds: Mapping[str, Any], news: Mapping[str, Any], names: Collection[str]) -> bool:
-    """True if one of the inputs called ``names`` differs."""
+    """True if one of the inputs ``names`` differs."""
     return any(olds.get(name) != news.get(name) for name in names)

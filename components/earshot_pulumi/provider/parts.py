@@ -37,30 +37,30 @@ def kinds() -> Mapping[str, str]:
 
     Most are internal to components; a placement's package lists its own.
     """
-    own = {
+    placement_kinds = {
         name: f"{placement}.{module}"
         for placement in PLACEMENTS
         for name, module in importlib.import_module(f"earshot_pulumi.{placement}").KINDS.items()
     }
-    return {**KINDS, **own}
+    return {**KINDS, **placement_kinds}
 
 
 def package() -> Package:
     """The components and the public resources, with their schema."""
     components = [getattr(earshot_pulumi, name) for name in COMPONENTS]
-    public = {getattr(earshot_pulumi, name): kind(type_token(name)) for name in PUBLIC}
-    return Package(components, public)
+    public_kinds = {getattr(earshot_pulumi, name): kind(type_token(name)) for name in PUBLIC}
+    return Package(components, public_kinds)
 
 
 @functools.cache
 def kind(token: str) -> Kind:
     """The behaviour of the resources of type ``token``. Raises EarshotError for other types."""
-    dynamic = former.name_of(token)
-    name = dynamic or token.removeprefix(type_token(""))
+    dynamic_name = former.name_of(token)
+    name = dynamic_name or token.removeprefix(type_token(""))
     name = former.KINDS.get(name, name)
     if name in former.GONE:
         return former.FormerKind(InternalKind())
-    if dynamic is not None:
+    if dynamic_name is not None:
         return former.FormerKind(kind(type_token(name)))
     if name in COMPONENTS:
         raise EarshotError(
@@ -80,7 +80,7 @@ def kind(token: str) -> Kind:
 
 
 def judge(inputs: Properties, show: Show) -> Properties:
-    """The inputs of a provider instance, judged if it is a gate. Raises InvalidInputs."""
+    """The inputs of a provider instance, checked if it is a gate. Raises InvalidInputs."""
     if "plan" not in inputs:
         return inputs  # an instance that is not a gate
     from earshot_pulumi.judge import judge  # slow to import

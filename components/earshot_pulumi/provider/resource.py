@@ -18,13 +18,13 @@ class EarshotResource(pulumi.CustomResource):
 
     def _register(self, name: str, args: Any, opts: pulumi.ResourceOptions | None) -> None:
         """Registers the resource with ``args``, a TypedDict."""
-        own = pulumi.ResourceOptions(version=__version__)
+        options = pulumi.ResourceOptions(version=__version__)
         inputs = {camel_case(key): value for key, value in dict(args).items()}
         super().__init__(
             type_token(type(self).__name__),
             name,
             {**dict.fromkeys(map(camel_case, output_names(type(self)))), **inputs},
-            pulumi.ResourceOptions.merge(own, opts),
+            pulumi.ResourceOptions.merge(options, opts),
         )
 
     def translate_output_property(self, prop: str) -> str:
@@ -37,19 +37,19 @@ def type_token(name: str) -> str:
 
 
 def output_names(resource: type[pulumi.Resource]) -> list[str]:
-    """The Python names of the outputs that ``resource``, a class of earshot's, declares."""
+    """The Python names of the outputs that the class ``resource`` of earshot declares."""
     return [
         name
         for cls in reversed(resource.__mro__)
         if cls.__module__.startswith("earshot_pulumi.")
-        for name, kind in inspect.get_annotations(cls).items()
-        if not name.startswith("_") and "Output" in str(kind)
+        for name, annotation in inspect.get_annotations(cls).items()
+        if not name.startswith("_") and "Output" in str(annotation)
     ]
 
 
 def camel_case(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.title() for word in rest)
+    first_word, *words = name.split("_")
+    return first_word + "".join(word.title() for word in words)
 
 
 def snake_case(name: str) -> str:

@@ -10,7 +10,7 @@ from earshot_pulumi.provider.kind import Kind
 from earshot_pulumi.provider.resource import EarshotResource, type_token
 
 ABOUT = {
-    "description": "Kafka listeners that are computed, checked before a broker is touched, proved",
+    "description": "Kafka listeners that are computed, checked before a broker changes, and proved",
     "keywords": ["kafka", "listeners", "category/infrastructure", "kind/component"],
     "license": "Apache-2.0",
 }
@@ -22,16 +22,16 @@ PACKAGE_NAMES = {"nodejs": "@pulumi/earshot", "python": "pulumi_earshot"}
 def completed(
     inferred: str,
     kinds: Mapping[type[EarshotResource], Kind],
-    described: Mapping[str, Mapping[str, str]],
+    descriptions: Mapping[str, Mapping[str, str]],
 ) -> str:
     """The schema that Pulumi's SDK ``inferred`` from classes, completed.
 
-    ``described`` has inherited descriptions by type token and property name. ``kinds`` are custom
-    resources, which the SDK takes for components.
+    ``descriptions`` are inherited ones, by type token and property name. ``kinds`` are custom
+    resources, which the SDK describes as components.
     """
     # generators add "Args" to a type's name themselves
     schema = json.loads(re.sub(r'(earshot:index:\w+?)Args"', r'\1"', inferred))
-    for token, texts in described.items():
+    for token, texts in descriptions.items():
         definition = schema["resources"].get(token) or schema["types"][token]
         for group in (definition["properties"], definition.get("inputProperties", {})):
             for name in texts.keys() & group.keys():
@@ -49,10 +49,10 @@ def completed(
     return json.dumps({**schema, **ABOUT})
 
 
-def _unwrap(part: Any) -> None:
-    """Make one line of each paragraph of all descriptions below ``part``."""
-    for value in part.values() if isinstance(part, dict) else part:
+def _unwrap(node: Any) -> None:
+    """Joins the lines of each paragraph in all descriptions below ``node`` of the schema."""
+    for value in node.values() if isinstance(node, dict) else node:
         if isinstance(value, dict | list):
             _unwrap(value)
-    if isinstance(part, dict) and isinstance(text := part.get("description"), str):
-        part["description"] = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text))
+    if isinstance(node, dict) and isinstance(text := node.get("description"), str):
+        node["description"] = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text))

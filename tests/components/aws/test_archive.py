@@ -80,8 +80,8 @@ def test_an_archive_with_its_published_sum_is_not_fetched(server: Server) -> Non
 @pytest.mark.parametrize(
     ("published", "source"),
     [
-        ({PUBLISHED_SUM: f"kafka.tgz: {GROUPED}".encode()}, "{url}.sha512 says"),
-        ({}, "what is at {url} has"),
+        ({PUBLISHED_SUM: f"kafka.tgz: {GROUPED}".encode()}, "{url}.sha512 has"),
+        ({}, "the file at {url} has"),
     ],
 )
 def test_another_sum_than_the_published_or_the_computed_one(
@@ -91,7 +91,7 @@ def test_another_sum_than_the_published_or_the_computed_one(
     assert server.problem() is None
     assert server.problem(OTHER_SUM) == (
         f"`archive.sha512` is {OTHER_SUM[:12]}…, and {source.format(url=server.url)} "
-        f"{SUM[:12]}…. Set the sum that belongs to the archive"
+        f"{SUM[:12]}…. Set the archive's own checksum"
     )
 
 
@@ -99,7 +99,7 @@ def test_another_sum_than_the_published_or_the_computed_one(
 def test_an_archive_that_does_not_exist(server: Server, files: dict[str, bytes]) -> None:
     server.files = files
     assert server.problem() == (
-        f"`archive.url`: there is nothing at {server.url}. See that the version is published there"
+        f"`archive.url`: no file exists at {server.url}. Check that the version is published there"
     )
 
 
@@ -107,10 +107,10 @@ def test_an_archive_that_this_machine_cannot_read_is_unknown(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.otherwise = 403
-    with pytest.raises(EarshotError, match=r"cannot look at it beforehand \(403 Forbidden\)"):
+    with pytest.raises(EarshotError, match=r"this machine cannot check it \(403 Forbidden\)"):
         server.problem()
     for url in ("https://archive.invalid/kafka.tgz", "http://127.0.0.1/a b"):
-        with pytest.raises(EarshotError, match=r"cannot look at it beforehand \([A-Z]"):
+        with pytest.raises(EarshotError, match=r"this machine cannot check it \([A-Z]"):
             problem(KafkaRelease.model_construct(url=url, sha512=SUM))
     server.files = {ARCHIVE: CONTENT}
     server.otherwise = 404
@@ -139,7 +139,7 @@ def test_an_archive_with_an_incomplete_answer_is_unknown(
     server: Server, answer: bytes, reason: str
 ) -> None:
     server.raw_answer = answer
-    with pytest.raises(EarshotError, match=rf"cannot look at it beforehand \({reason}\)"):
+    with pytest.raises(EarshotError, match=rf"this machine cannot check it \({reason}\)"):
         server.problem()
 
 

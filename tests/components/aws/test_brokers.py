@@ -135,7 +135,7 @@ def test_an_existing_vpc_stays_unchanged() -> None:
 
 
 def test_another_region_is_refused() -> None:
-    with pytest.raises(EarshotError, match="the AWS provider works in us-east-1"):
+    with pytest.raises(EarshotError, match="the region of the AWS provider is us-east-1"):
         registered(read_aws(), Answers(region="us-east-1"))
 
 

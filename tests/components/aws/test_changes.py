@@ -180,7 +180,7 @@ def test_nodes_follow_their_volumes_to_other_zones_one_by_one() -> None:
     volumes = {1: KEPT, 2: f"{KEPT[:-1]}1"}
     pins = {1: ZONES[1], 2: ZONES[0], 3: ZONES[2]}
     text = refusal({}, {"pinned": pins, "volumes": volumes})
-    assert text.startswith("node 1, 2 would move to other zones, all at once, and so get other")
+    assert text.startswith("node 1, 2 would move to other zones at the same time, and get other")
     assert f"node 1 first: `pinned: {{1: {ZONES[1]}, 2: {ZONES[1]}, 3: {ZONES[2]}}}`" in text
     step = {"pinned": {**pins, 2: ZONES[1]}, "volumes": {1: KEPT}}
     assert refusals({}, step) == []

@@ -10,10 +10,10 @@ from tests.components.aws.test_reports import ONE, TWO, Parameters, report
 
 GOING = ["EXTERNAL"]
 LATER = "2026-01-01T00:00:09Z"
-UNKNOWN = "EXTERNAL would go, and whether clients are connected is not known"
+UNKNOWN = "EXTERNAL would be removed, and whether clients are connected is not known"
 FIX = (
     ". Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
-    "from which on it goes"
+    "from which it may be removed"
 )
 
 
@@ -36,7 +36,7 @@ def test_no_client_is_connected() -> None:
         look(counted(ONE, 1, _a=4), counted(TWO, 1)), look(counted(ONE, 2), counted(TWO, 2))
     )
     assert reported(read, progress=lines.append) == []
-    assert lines == ["asking brokers who uses EXTERNAL; they report every 15 s"]
+    assert lines == ["asking brokers for the clients of EXTERNAL; they report every 15 s"]
 
 
 def test_each_address_is_counted_over_all_brokers() -> None:
@@ -45,7 +45,8 @@ def test_each_address_is_counted_over_all_brokers() -> None:
     read = Parameters(first, look(one, counted(TWO, 1)), look(one, counted(TWO, 3, a_b=1)))
     (message,) = reported(read)
     assert message.startswith(
-        "listener EXTERNAL would go, and has 4 connections of clients: 3 from a.b, 1 from c.d. "
+        "listener EXTERNAL would be removed, and has 4 connections of clients: 3 from a.b, 1 from "
+        "c.d. "
     )
 
 
@@ -99,10 +100,14 @@ def test_a_change_that_was_begun_goes_on_where_a_broker_has_lost_the_listener() 
     for state in NodeState:
         lost = report(ONE, state)
         first = look(lost, counted(TWO, 1))
-        assert reported(Parameters(first, look(lost, counted(TWO, 2))), gone=True) == []
+        assert reported(Parameters(first, look(lost, counted(TWO, 2))), may_be_removed=True) == []
         before = look(counted(ONE, 1, a_b=1), counted(TWO, 1))
-        assert reported(Parameters(before, look(lost, counted(TWO, 2))), gone=True) == []
+        assert reported(Parameters(before, look(lost, counted(TWO, 2))), may_be_removed=True) == []
     first = look(report(ONE), counted(TWO, 1))
-    assert reported(Parameters(first, look(report(ONE), counted(TWO, 2))), gone=True) == []
-    (used,) = reported(Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), gone=True)
+    assert (
+        reported(Parameters(first, look(report(ONE), counted(TWO, 2))), may_be_removed=True) == []
+    )
+    (used,) = reported(
+        Parameters(first, look(report(ONE), counted(TWO, 2, a_b=1))), may_be_removed=True
+    )
     assert "1 from a.b" in used

@@ -165,7 +165,7 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
         (
             DNS_ON,
             {"serviceName": SERVICE.replace("central", "west")},
-            "is no endpoint service of eu-central-1",
+            "is not an endpoint service of eu-central-1",
         ),
         (DNS_ON, {"zoneIds": ["euc1-az1"]}, "is in the zone euc1-az2, and the endpoint service"),
     ],

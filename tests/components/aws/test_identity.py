@@ -60,7 +60,11 @@ def test_what_agrees_is_the_clusters_id(setting: str | None, volumes: str | None
     ("setting", "volumes", "text"),
     [
         (B, None, f"cluster_id: {B}: this stack's cluster is {A}, which is in the data of every"),
-        (None, B, f"parameter cluster-id: is {A}, and the volumes at the instances hold data of"),
+        (
+            None,
+            B,
+            f"parameter cluster-id: is {A}, and the volumes attached to the instances have data of",
+        ),
     ],
 )
 def test_no_cluster_gets_another_id(setting: str | None, volumes: str | None, text: str) -> None:

@@ -73,7 +73,7 @@ def test_an_instance_whose_checks_fail_is_impaired(
 
     monkeypatch.setattr(module, "client", lambda *_: Impaired())
     (machine,) = machines({}, REGION, "mine").values()
-    assert machine.problem == f"EC2 calls its instance {id} impaired (system status)"
+    assert machine.problem == f"EC2 reports its instance {id} as impaired (system status)"
 
 
 def test_where_aws_does_not_answer_the_permission_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +83,6 @@ def test_where_aws_does_not_answer_the_permission_is_named(monkeypatch: pytest.M
             raise ClientError(error, "DescribeInstances")
 
     monkeypatch.setattr(module, "client", lambda *_: Refusing())
-    with pytest.raises(EarshotError, match="may call ec2:DescribeInstances") as caught:
+    with pytest.raises(EarshotError, match="credentials call ec2:DescribeInstances") as caught:
         starts({}, REGION)(["i-1"])
     assert "UnauthorizedOperation" in str(caught.value)

@@ -93,7 +93,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(
     monkeypatch.setattr(archive, "problem", unavailable)
     assert Called(ChangePreflightKind()).check({}, props()).failures == []
     assert capsys.readouterr().out == (
-        "it: cannot be asked\nKafka has not read the settings beforehand: it: cannot be asked\n"
+        "it: cannot be asked\nKafka has not checked the settings: it: cannot be asked\n"
     )
 
 

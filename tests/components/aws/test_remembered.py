@@ -148,7 +148,7 @@ def test_a_state_that_is_older_than_its_nodes_is_refused(resources: dict[str, An
     with pytest.raises(EarshotError) as caught:
         check_attached("mine", resources, Interfaces("i-1", "i-3"))
     assert caught.value.object.startswith("nothing was touched")
-    assert caught.value.observed.endswith("does not have: broker-2 on i-3")
+    assert caught.value.observed.endswith("that are not in the state: broker-2 on i-3")
     assert caught.value.remedy is not None and "pulumi stack import" in caught.value.remedy
 
 

@@ -122,7 +122,7 @@ def test_a_failed_node_ends_the_wait() -> None:
     ("values", "reason"),
     [
         ({"/p/1": "nothing yet"}, "node 1: it has not reported yet"),
-        ({}, "node 1: its parameter /p/1 is gone"),
+        ({}, "node 1: its parameter /p/1 does not exist any more"),
         ({"/p/1": report(ONE, instance="i-0")}, "of another instance, i-0"),
         ({"/p/1": report(ONE, user_data="c" * 64)}, "i-1 booted with other user data"),
         ({"/p/1": STARTING}, "node 1: starting"),

@@ -182,7 +182,7 @@ def test_a_value_that_is_too_long_is_refused_with_its_size(root: Path, ssm: SsmD
     assert str(caught.value).strip() == (
         "SSM parameter /earshot/s/security/node-1: would have 8193 bytes\n"
         "  allowed: 8192 bytes\n"
-        "  fix: have certificates issued for keys of EC, or by fewer authorities"
+        "  fix: use certificates with EC keys, or of fewer authorities"
     )
     assert not ssm.parameters
 
@@ -194,6 +194,6 @@ def test_what_aws_refuses_is_said_with_what_it_takes(root: Path, ssm: SsmDouble)
     assert str(caught.value) == (
         "SSM parameter /earshot/s/security/node-1 in eu-central-1: cannot be written or read: An "
         "error occurred (AccessDenied) when calling the PutParameter operation: no\n"
-        "  fix: see that these credentials may call ssm:PutParameter, ssm:GetParameters, "
-        "ssm:AddTagsToResource and ssm:DeleteParameters there, and run the same command again"
+        "  fix: let these credentials call ssm:PutParameter, ssm:GetParameters, "
+        "ssm:AddTagsToResource and ssm:DeleteParameters there, then run the same command again"
     )

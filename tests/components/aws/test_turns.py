@@ -75,9 +75,13 @@ def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) ->
         (
             Machine("i-3", "", "running", STARTED, "system status"),
             report(THREE),
-            "EC2 calls its instance i-3 impaired (system status)",
+            "EC2 reports its instance i-3 as impaired (system status)",
         ),
-        (..., "nothing yet", "i-3 has not reported; `systemctl start kafka-ready` there makes it"),
+        (
+            ...,
+            "nothing yet",
+            "i-3 has sent no report; `systemctl start kafka-ready` on it sends one",
+        ),
         (..., report(THREE, booted=1000), "the last report is of an earlier boot of i-3"),
         (..., report(THREE, instance="i-0"), "the last report is of another instance, i-0"),
         (..., report(THREE, NodeState.FAILED, detail="no volume"), "failed: no volume"),
@@ -165,4 +169,4 @@ def test_a_balancer_that_does_not_let_a_broker_go_is_named(
     provider = Called(AwsTurnKind(), {"settings": CONFIG})
     assert provider.update(OLD, {**NEW, "shared_targets": [TARGET]}).outs["granted"]
     assert calls.count("look") == 1
-    assert "target 10.0.0.11:9094 is healthy. The change goes on" in capsys.readouterr().out
+    assert "target 10.0.0.11:9094 is healthy. The change continues" in capsys.readouterr().out

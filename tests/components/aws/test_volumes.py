@@ -59,14 +59,14 @@ def test_a_volume_that_is_given_is_attached_and_not_made() -> None:
 def test_unused_volumes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     volumes = {ONE: there(ONE, 1), TWO: there(TWO, 2)}
     registered(read_aws(volumes={1: ONE}, cluster_id=KEPT), Answers(volumes=volumes))
-    (text,) = [it.message for it in caplog.records if "attached to nothing" in it.message]
-    assert f"volumes of stack mine are attached to nothing, by node: 2: {TWO}. " in text
-    assert f"`volumes: {{2: {TWO}}}` takes the first over" in text
+    (text,) = [it.message for it in caplog.records if "are not attached" in it.message]
+    assert f"volumes of stack mine are not attached, by node: 2: {TWO}. " in text
+    assert f"`volumes: {{2: {TWO}}}` to use the first one" in text
     caplog.clear()
     registered(read_aws(volumes={1: ONE, 2: TWO}, cluster_id=KEPT), Answers(volumes=volumes))
-    assert "attached to nothing" not in caplog.text
+    assert "are not attached" not in caplog.text
     registered(read_aws(), Answers(volumes={ONE: there(ONE, 1)}))
-    assert f"`volumes: {{1: {ONE}}}` and `cluster_id: {KEPT}` take the first over" in caplog.text
+    assert f"`volumes: {{1: {ONE}}}` and `cluster_id: {KEPT}` to use the first one" in caplog.text
 
 
 def test_a_volume_in_the_state_is_not_offered_to_be_taken_over(
@@ -83,13 +83,16 @@ def test_a_volume_in_the_state_is_not_offered_to_be_taken_over(
     [
         (
             {"tags": {"earshot:stack": "other", "earshot:cluster-id": OTHER}},
-            f"{ONE} is of stack other, and holds data of cluster {OTHER}; this stack's is {KEPT}. ",
+            (
+                f"{ONE} is of stack other, and has data of cluster {OTHER}; the cluster of this "
+                f"stack is {KEPT}. "
+            ),
         ),
         (
             {"tags": {"earshot:stack": None}},
-            f"{ONE} is of no stack; allowed: volumes of stack mine",
+            f"{ONE} has no tag of a stack; allowed: volumes of stack mine",
         ),
-        ({"tags": {"earshot:node": "2"}}, "holds the data of node 2; allowed: that of node 1"),
+        ({"tags": {"earshot:node": "2"}}, "has the data of node 2; allowed: that of node 1"),
         ({"tags": {"earshot:voters": "1"}}, "for a quorum of 1 and would get one of 1,2,3"),
         ({"availabilityZone": ZONES[1]}, f"keep the node there: `pinned: {{1: {ZONES[1]}}}`"),
         ({"size": 99}, "has 99 GiB, and `size_gib` asks for 100; ask for less, or enlarge it"),
@@ -122,7 +125,7 @@ def test_data_is_taken_over_only_with_its_cluster_id() -> None:
     with pytest.raises(EarshotError) as caught:
         registered(read_aws(volumes={1: ONE}), answers)
     assert str(caught.value).endswith(
-        f"volumes.1: {ONE} holds data of cluster {KEPT}. A new stack takes it over with "
+        f"volumes.1: {ONE} has data of cluster {KEPT}. A new stack can use it with "
         f"`cluster_id: {KEPT}`"
     )
     engine = registered(read_aws(volumes={1: ONE}, cluster_id=KEPT), answers)

@@ -312,7 +312,7 @@ def test_keys_on_their_way_in_clear_are_named(
     monkeypatch.setattr(pulumi.log, "warn", lambda text, _resource: warned.append(text))
     deployed(brokers=1, hosts=[{"engine": "tcp://a:2375"}], security=security)
     text = (
-        "keys and passwords reach the engine at tcp://a:2375 in clear: let it take TLS "
-        "(`hosts[].cert_path`), or name it by ssh://"
+        "keys and passwords reach the engine at tcp://a:2375 in clear text: use TLS "
+        "(`hosts[].cert_path`), or an address that begins with ssh://"
     )
     assert warned == warnings * [text]

@@ -177,7 +177,7 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
 def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
     engine = EngineDouble(issued(root), RESPONSE[:100])
     engine.errors = b""
-    with pytest.raises(ExchangeError, match="nothing came back"):
+    with pytest.raises(ExchangeError, match="no answer arrived"):
         asked(engine, root)
 
 

@@ -136,7 +136,7 @@ def test_the_engine_of_the_former_instance_or_boot_does_not_count(host: Host) ->
         for text in (PREPARED.replace("i-1", "i-0"), report % (STARTED - 60)):
             host.report(text)
             failure = host.failure(port)
-            assert "its host has not reported since it booted" in failure.observed
+            assert "its host has sent no report since it booted" in failure.observed
         host.report(report % (STARTED + 20))
         assert host.wait(port)["engine_id"]
 
@@ -159,7 +159,7 @@ def test_a_closed_port_is_reported_with_the_report_of_the_host(host: Host, close
         host.report(text)  # the second is of a former instance
         error = host.failure(closed)
         assert "Connection refused" in error.observed and "after 6 s" in error.observed
-        assert "the host reports nothing" in error.observed
+        assert "the host sent no report" in error.observed
         assert "`deployers`" in error.remedy
     host.report('{"instance": "i-1", "state": "starting", "detail": "cannot install docker"}')
     error = host.failure(closed)
@@ -197,7 +197,7 @@ def test_an_engine_without_an_id_is_not_ready(host: Host, about: object) -> None
     host.report()
     with host.engine(answers={**ANSWERS, "info": about}) as port:
         error = host.failure(port)
-    assert "describe" in error.observed and "after 6 s" in error.observed
+    assert "returns " in error.observed and "after 6 s" in error.observed
 
 
 def test_another_authority_s_engine_is_refused(host: Host) -> None:

@@ -74,7 +74,7 @@ def test_an_image_that_does_not_come_is_named_with_what_the_host_reports(world: 
     world.report(f"cannot pull {EXAMPLE}: manifest unknown")
     error = raised(EarshotError, KIND.create, props(seconds=0.1))
     text = str(error)
-    assert f"image {EXAMPLE} on Docker host a: is not there after 0 s" in text
+    assert f"image {EXAMPLE} on Docker host a: is missing after 0 s" in text
     assert "the host reports: cannot pull" in text and "manifest unknown" in text
     assert "that a repository of another account admits this one" in text
 

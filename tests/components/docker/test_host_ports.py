@@ -144,7 +144,7 @@ def test_an_engine_in_another_namespace_is_asked_in_a_container(
     monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
     error = raised(throwaway.CommandFailed, host_ports.holders, None, here, None, [LOOPBACK], [])
     assert error.object == "its ports"
-    assert error.observed == "it has no image yet to ask them in"
+    assert error.observed == "the engine has no image yet in which they could be listed"
 
 
 def test_a_socket_s_server_tells_whether_it_shares_the_network(

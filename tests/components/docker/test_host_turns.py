@@ -177,7 +177,7 @@ def test_a_broker_that_does_not_come_back_keeps_the_host(docker_hosts: Hosts, cl
     olds, news = props(client, ["old"]), props(client, ["new"], seconds=0.1)
     text = str(raised(EarshotError, TURN.update, olds, news))
     assert "Docker host a was not touched" in text and "kafka-2: not ready" in text
-    assert "bring these nodes back" in text
+    assert "start these nodes, then run the same command again" in text
 
 
 def test_without_a_quorum_nothing_is_waited_for(docker_hosts: Hosts, client: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_preview_says_what_is_lost_with_a_host_of_several_brokers(
     assert refusal(old, new) == ""
     text = capsys.readouterr().out
     assert "Docker host a holds nodes 1, 3 of s." in text
-    assert "the cluster has no quorum and takes no records for partitions with too few" in text
+    assert "the cluster has no quorum and accepts no records for partitions with too few" in text
     assert refusal({**old, "host": "b"}, {**new, "host": "b"}) == ""
     assert capsys.readouterr().out == "", "the other two go on without broker 2"
 

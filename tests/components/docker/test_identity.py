@@ -85,7 +85,7 @@ def test_an_id_that_is_in_the_data_cannot_change(ground: Ground) -> None:
     assert id == A
     assert reason == (
         f"\n- `cluster_id: {B}` is not the id of this stack's cluster, which is {A} and is in the "
-        f"data of every node. Take the key away, or write `cluster_id: {A}`"
+        f"data of every node. Remove the key, or write `cluster_id: {A}`"
     )
 
 
@@ -105,11 +105,12 @@ def test_another_checkout_is_told_how_to_take_data_over(ground: Ground) -> None:
     ground.objects = replace(ground.objects, containers=(running,))
     assert ground.checked({})[1] == (
         "\n- earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local: data "
-        f"of cluster {A}, which a stack called s has made, of this checkout or another; this one "
-        f"is a new one. Containers of such a stack are there: kafka-1. To take it over, write "
+        f"of cluster {A}, of a stack s in this checkout or another one; the cluster "
+        "of this stack is a new one. Containers of such a stack exist: kafka-1. To use this data, "
+        "write "
         f"`cluster_id: {A}` into the stack's file; if it is no longer needed, remove "
         f"the volumes (`docker "
-        "volume rm`); else name the stack otherwise"
+        "volume rm`); otherwise give the stack another name"
     )
 
 

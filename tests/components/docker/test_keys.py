@@ -202,7 +202,8 @@ def test_keys_that_cannot_be_written_are_named(
     monkeypatch.setattr(engine, "fill", full)
     assert str(raised(EarshotError, KIND.create, props)).strip() == (
         "keys of node-1 in volume keys on Docker host local: cannot be written: a container of the "
-        "image x: no space left on device\n  fix: see that the engine runs and has space, then run "
+        "image x: no space left on device\n  fix: check that the engine runs and has space, then "
+        "run "
         "the same command again"
     )
 

@@ -174,7 +174,10 @@ def test_a_container_is_unpaused_and_connected(engine: ContainerEngine, state: P
     engine.containers["id-2"]["NetworkSettings"]["Networks"].clear()
     assert repaired(state) == [
         "container kafka-1 on Docker host local is paused; unpausing it ...",
-        f"container kafka-2 on Docker host local is off its network {NETWORK}; connecting it ...",
+        (
+            f"container kafka-2 on Docker host local is not connected to its network {NETWORK}; "
+            "connecting it ..."
+        ),
     ]
     assert engine.calls == ["unpause id-1", f"connect id-2 {NETWORK} ['kafka-2']"]
 
@@ -197,7 +200,7 @@ def test_a_loop_is_stopped_until_the_update_starts_it(
     monkeypatch.setattr(time, "sleep", sleep)
     (line,) = repaired(state)
     assert line == (
-        "container kafka-1 on Docker host local is started again and again by its engine, and "
+        "container kafka-1 on Docker host local is restarted in a loop by its engine, and "
         "ended with status 1: two (`docker logs kafka-1` has its log); stopping it until its turn "
         "..."
     )

@@ -79,7 +79,7 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
             EngineObjects(networks=(NETWORK,)),
             (
                 "the network earshot-s exists on Docker host local and is not of this stack. "
-                "Remove it (`docker network rm earshot-s`), or name the stack otherwise"
+                "Remove it (`docker network rm earshot-s`), or give the stack another name"
             ),
         ),
         (
@@ -89,7 +89,7 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
             (
                 "the network earshot-s exists on Docker host local and is another deployment of a "
                 "stack s, whose state is kept elsewhere or was lost. Remove it (`docker network rm "
-                "earshot-s`), or name the stack otherwise"
+                "earshot-s`), or give the stack another name"
             ),
         ),
         (EngineObjects(networks=(replace(NETWORK, name="bridge"),)), None),
@@ -97,8 +97,8 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
             (
                 EngineObjects(volumes=(replace(VOLUME, labels=own),)),
                 (
-                    "volume earshot-s-kafka-1 on Docker host local is there already and does not "
-                    "hold node 1 of stack s. Name the stack or the node otherwise, or remove the "
+                    "volume earshot-s-kafka-1 on Docker host local exists already and is not of "
+                    "node 1 of stack s. Give the stack or the node another name, or remove the "
                     "volume if it is no longer needed"
                 ),
             )
@@ -177,8 +177,9 @@ def test_controllers_do_not_move_while_they_run() -> None:
     objects = everything(before)
     assert problems(after, objects) == [
         (
-            f"the controllers would move from {old} to {new} while they run: no majority would "
-            "find each other during a rolling change. Stop the cluster first (`pulumi destroy`; "
+            f"the controllers would move from {old} to {new} while they run: during a "
+            "rolling change no majority could connect to each other. Stop the cluster first "
+            "(`pulumi destroy`; "
             "data is kept)"
         )
     ]
@@ -229,10 +230,11 @@ def test_data_that_another_cluster_has_kept_is_not_started_on() -> None:
     assert problems(target, EngineObjects(volumes=theirs)) == [
         (
             "earshot-s-kafka-1 on Docker host local, earshot-s-kafka-2 on Docker host local, "
-            f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER_ID}, which a stack "
-            f"called s has made, of this checkout or another; this one is {OWN_ID}. To take it "
-            f"over, write `cluster_id: {OTHER_ID}` into the stack's file; if it is no longer "
-            "needed, remove the volumes (`docker volume rm`); else name the stack otherwise"
+            f"earshot-s-kafka-3 on Docker host local: data of cluster {OTHER_ID}, of a "
+            f"stack s in this checkout or another one; the cluster of this stack is {OWN_ID}. To "
+            "use this data, "
+            f"write `cluster_id: {OTHER_ID}` into the stack's file; if it is no longer "
+            "needed, remove the volumes (`docker volume rm`); otherwise give the stack another name"
         )
     ]
     assert problems(replace(target, cluster_id=OTHER_ID), EngineObjects(volumes=theirs)) == []
@@ -347,16 +349,18 @@ def test_containers_of_a_stack_whose_data_was_kept_are_named() -> None:
     objects = EngineObjects((former,), (volume(theirs, 1),))
     assert problems(target, objects) == [
         (
-            f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER_ID}, which a stack "
-            f"called s has made, of this checkout or another; this one is {OWN_ID}. Containers of "
-            f"such a stack are there: old-1. To take it over, write `cluster_id: {OTHER_ID}` into "
+            f"earshot-s-kafka-1 on Docker host local: data of cluster {OTHER_ID}, of a "
+            f"stack s in this checkout or another one; the cluster of this stack is {OWN_ID}. "
+            "Containers of "
+            f"such a stack exist: old-1. To use this data, write `cluster_id: {OTHER_ID}` into "
             "the stack's file; if it is no longer needed, remove the volumes (`docker volume rm`); "
-            "else name the stack otherwise"
+            "otherwise "
+            "give the stack another name"
         )
     ]
     planned = on_engines.spots(target.hosts, target.containers.values())
     (message,) = on_engines.another_clusters_data("s", None, planned, objects)
-    assert "this one is a new one. Containers" in message
+    assert "the cluster of this stack is a new one. Containers" in message
     assert list(on_engines.another_clusters_data("other", None, planned, objects)) == []
     elsewhere = EngineObjects(volumes=(volume(theirs, 1, name="x"),))
     assert on_engines.held_by_cluster("s", planned, elsewhere) == {}

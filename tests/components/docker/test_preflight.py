@@ -83,7 +83,9 @@ class Containers:
         self, client: Any, _host: Any, image: str | None, ports: Sequence[PublishedPort], _: Any
     ) -> dict[PublishedPort, str]:
         if image is None or self.silent:
-            raise CommandFailed("its ports", observed="it has no image yet to ask them in")
+            raise CommandFailed(
+                "its ports", observed="it has no image yet in which they could be listed"
+            )
         self.ports[client.name] = [port.host_port for port in ports]
         return {
             port: self.holders[port.host_port or 0]
@@ -160,7 +162,8 @@ def test_a_port_that_a_process_holds_is_reported(containers: Containers) -> None
     containers.holders = {port.host_port: "pid 7 (nginx)"}
     assert problems({}, props(target)) == (
         f"\n- port {port.host_port} of Docker host local, for node 1, is taken by pid 7 (nginx), "
-        "which is no container. Free the port, or choose another `port` (or `published`) for the "
+        "which is not a container. Free the port, or choose another `port` (or `published`) for "
+        "the "
         "listener"
     )
 
@@ -189,8 +192,9 @@ def test_a_check_that_cannot_be_made_is_reported_and_stops_nothing(
     containers.silent = True
     assert problems({}, props(target_stack())) == ""
     assert capsys.readouterr().out == (
-        "Docker host local: ports not looked at: it has no image yet to ask them in\n"
-        "Docker host local: Kafka has not read the settings beforehand: it has no Java\n"
+        "Docker host local: ports were not checked: it has no image yet in which they could be "
+        "listed\n"
+        "Docker host local: Kafka has not checked the settings: it has no Java\n"
     )
 
 
@@ -342,8 +346,9 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
         ),
         (
             "  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
-            "registry, or log in to it on this machine (docker login); or bring the image over "
-            "from elsewhere: docker save "
+            "registry, or log in to it on this machine (docker login); or copy the image from "
+            "another "
+            "engine: docker save "
             "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
         ),
     ]

@@ -77,8 +77,8 @@ def test_a_container_that_does_not_come_up_is_made_again_as_it_was(
     olds, news = ready_props("id-1"), ready_props("new-1")
     assert str(raised(EarshotError, READINESS.update, olds, news)) == (
         "container new-1: restarts in a loop\n"
-        "  it was made again as it was and serves; the nodes after it did not change. What did "
-        "not come up is container kafka-1-failed\n"
+        "  it was made again with its former settings and serves; the nodes after it did not "
+        "change. The one that did not come up is container kafka-1-failed\n"
         "  fix: take it back"
     )
     assert engine.calls == [
@@ -112,14 +112,18 @@ def test_the_error_says_how_the_node_is_left_if_its_container_cannot_be_made_aga
         olds, news = ready_props("id-1"), ready_props("new-1")
         return str(raised(EarshotError, READINESS.update, olds, news)).splitlines()[1].strip()
 
-    serving = "it was made again as it was, and container again-kafka-1: restarts in a loop"
+    serving = (
+        "it was made again with its former settings, and container again-kafka-1: restarts in a "
+        "loop"
+    )
     assert outcome().startswith(serving)
     del engine.containers["again-kafka-1"]
     engine.rename("new-1", "kafka-1")
     engine.containers["new-1"]["State"]["Running"] = True
     engine.refuses_to_start = True
     assert outcome() == (
-        "it could not be made again as it was: container kafka-1: port is already allocated"
+        "it could not be made again with its former settings: container kafka-1: port is already "
+        "allocated"
     )
 
 

@@ -26,7 +26,7 @@ from tests.doubles.naps import Naps
 from tests.raised import raised
 
 Answer = ClusterState | ExchangeError
-NO_ANSWER = ExchangeError("disconnected", "nothing came back")
+NO_ANSWER = ExchangeError("disconnected", "no answer arrived")
 NOT_LISTENING = ExchangeError("refused", "it refused the connection")
 
 
@@ -126,7 +126,7 @@ def test_a_container_that_cannot_be_repaired_is_named_with_the_cause_and_what_to
     assert "cannot be started: port is already allocated" in str(error)
     del engine.containers["id-1"]
     error = raised(EarshotError, readiness.repair, engines, ALL[0], "id-1")
-    assert "container kafka-1 on Docker host local: is gone" in str(error)
+    assert "container kafka-1 on Docker host local: was removed by hand" in str(error)
     assert "pulumi up --refresh" in str(error)
 
     def refuse(_id: str) -> None:
@@ -137,7 +137,7 @@ def test_a_container_that_cannot_be_repaired_is_named_with_the_cause_and_what_to
     error = raised(EarshotError, readiness.repair, engines, elsewhere, "id-1")
     assert error.object == "container kafka-1 on Docker host local"
     assert error.observed == "its engine at unix:///run/other.sock fails (Connection refused)"
-    assert "see that the engine runs" in error.remedy
+    assert "check that the engine runs" in error.remedy
 
 
 def test_a_broker_is_ready_when_it_is_in_sync(
@@ -159,18 +159,18 @@ def test_while_one_node_is_not_ready_the_others_are_not_asked_again(
 ) -> None:
     asked: list[int] = []
 
-    def hindrance(driver: ContainerDriver) -> str:
+    def missing_step(driver: ContainerDriver) -> str:
         asked.append(int(driver.name.removeprefix("kafka-")))
         return "not listening yet" if len(asked) < 6 else ""
 
-    monkeypatch.setattr(ContainerDriver, "_hindrance", hindrance)
+    monkeypatch.setattr(ContainerDriver, "_node_lacks", missing_step)
     wait(ALL[0], ALL[1])
     assert asked == [1, 2, 1, 1, 1, 1, 2]
 
 
 def test_a_broker_that_does_not_know_itself_is_not_ready(brokers: Brokers) -> None:
     brokers.answer(ClusterState((1, 3), ()))
-    with pytest.raises(EarshotError, match="does not count itself among the brokers"):
+    with pytest.raises(EarshotError, match="does not list itself among the brokers"):
         wait(ALL[1], deadline=-1)
 
 
@@ -204,7 +204,7 @@ def test_a_late_broker_is_named_with_its_last_words(brokers: Brokers) -> None:
     brokers.answer(NO_ANSWER)
     text = str(raised(EarshotError, wait, ALL[0], ALL[2], deadline=-1))
     assert "kafka-1, kafka-3: not ready after -1 s" in text
-    assert "container kafka-3 on Docker host local: nothing came back" in text
+    assert "container kafka-3 on Docker host local: no answer arrived" in text
     assert "    one\n    two" in text and "D.java" not in text
 
 
@@ -214,7 +214,7 @@ def test_a_late_broker_is_named_with_its_last_words(brokers: Brokers) -> None:
         (lambda it: it["State"].update(Running=False, ExitCode=1), "ended with status 1"),
         (lambda it: it.update(RestartCount=3), "restarts in a loop"),
         (lambda it: it["State"].update(Paused=True), "was paused"),
-        (lambda it: it["NetworkSettings"].update(Networks={}), "was taken off its network"),
+        (lambda it: it["NetworkSettings"].update(Networks={}), "was disconnected from its network"),
     ],
 )
 def test_a_change_of_the_container_ends_the_wait(
@@ -241,8 +241,8 @@ def test_the_cause_that_kafka_gives_comes_first(engine: ContainerEngine) -> None
     engine.kill("id-2", code=1)
     assert str(raised(EarshotError, wait, ALL[1])) == (
         "container kafka-2 on Docker host local: ended with status 1: ConfigException: Invalid "
-        "value abc\n  (`docker logs id-2` has the whole)\n  fix: take the change back in "
-        "the stack's file, or change what the log names, then run the same command again"
+        "value abc\n  (`docker logs id-2` has the whole log)\n  fix: revert the change in "
+        "the stack's file, or fix the cause in the log, then run the same command again"
     )
 
 
@@ -260,7 +260,7 @@ def test_a_container_that_is_killed_to_be_removed_is_reported_as_gone(
             engine.containers["id-2"]["State"] |= state
 
     monkeypatch.setattr("time.sleep", Naps(meanwhile))
-    with pytest.raises(EarshotError, match="is gone; it was removed by hand"):
+    with pytest.raises(EarshotError, match="was removed by hand"):
         wait(ALL[1])
 
 
@@ -288,9 +288,9 @@ def test_a_loop_is_reported_with_how_the_container_ended_and_not_how_it_starts_a
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        (b"java.io.IOException: No space left on device\n", "make room there"),
-        (b"InternalError: a fault occurred in an unsafe memory access operation\n", "make room"),
-        (b"ERROR Exiting Kafka due to fatal exception\n", "change what the log names"),
+        (b"java.io.IOException: No space left on device\n", "free space there"),
+        (b"InternalError: a fault occurred in an unsafe memory access operation\n", "free space"),
+        (b"ERROR Exiting Kafka due to fatal exception\n", "fix the cause in the log"),
     ],
 )
 def test_a_full_disk_is_known_by_its_signs(
@@ -336,8 +336,8 @@ def test_the_end_of_a_container_is_reported_with_the_engine_s_own_word(
     engine.containers["id-2"]["State"]["Error"] = "no such program"
     assert str(raised(EarshotError, wait, ALL[1])) == (
         "container kafka-2 on Docker host local: ended with status 127 (no such program); the "
-        "last lines of its log:\n    (it wrote none)\n  fix: take the change back in the "
-        "stack's file, or change what the log names, then run the same command again"
+        "last lines of its log:\n    (it wrote none)\n  fix: revert the change in the "
+        "stack's file, or fix the cause in the log, then run the same command again"
     )
 
 

@@ -83,10 +83,11 @@ def test_clients_are_counted_by_where_they_come_from(connect: Connect) -> None:
     }
     (text,) = client_messages(connect, tables)
     assert text == (
-        "listener INTERNAL would go, and has 3 connections of clients: 2 from 172.18.0.77, 1 from "
+        "listener INTERNAL would be removed, and has 3 connections of clients: 2 from 172.18.0.77, "
+        "1 from "
         "Docker host local. Let them use another listener (the contract marks INTERNAL as "
         "leaving), then run the same command again; or set `remove: anyway` in the stack's file, "
-        "or a date from which on it goes"
+        "or a date from which it may be removed"
     )
     assert client_messages(connect, tables, after=BEFORE) == []
 
@@ -111,7 +112,9 @@ def test_a_node_of_another_host_is_known_by_the_port_that_it_comes_from(connect:
     assert client_messages(connect, tables, after=without) == []
     tables[3] = ""
     (text,) = client_messages(connect, tables, after=without)
-    assert text.startswith("listener HOST would go, and has 1 connection of clients: 1 from 192.")
+    assert text.startswith(
+        "listener HOST would be removed, and has 1 connection of clients: 1 from 192."
+    )
 
 
 @pytest.mark.parametrize("failure", [DockerException("paused"), OSError("gone")])
@@ -120,8 +123,8 @@ def test_connections_that_cannot_be_listed_are_unknown(
 ) -> None:
     (text,) = client_messages(connect, {1: failure})
     assert text == (
-        "INTERNAL would go, and whether clients are connected is not known: the sockets in "
-        "container kafka-1 on Docker host local cannot be listed. See that it runs and is not "
+        "INTERNAL would be removed, and whether clients are connected is not known: the sockets in "
+        "container kafka-1 on Docker host local cannot be listed. Check that it runs and is not "
         "paused, or set `remove: anyway` in the stack's file"
     )
     assert client_messages(connect, {1: failure}, after=BEFORE) == [], "no listener is removed"
@@ -241,7 +244,7 @@ TLS = [{**ONE[0], "protocol": "SSL"}]
 SSL_CONTROLLERS = {"mode": "separate", "count": 3, "protocol": "SSL"}
 
 
-@pytest.mark.parametrize(("secured", "what"), [(True, "come"), (False, "go")])
+@pytest.mark.parametrize(("secured", "what"), [(True, "added"), (False, "removed")])
 def test_security_does_not_come_or_go_while_nodes_run(
     connect: Connect, secured: bool, what: str
 ) -> None:
@@ -249,8 +252,8 @@ def test_security_does_not_come_or_go_while_nodes_run(
     stacks_keys = target_stack(listeners=TLS, controllers=SSL_CONTROLLERS, security={})
     before, after = (own_keys, stacks_keys) if secured else (stacks_keys, own_keys)
     assert change_message(connect, before, after) == (
-        f"`security` would {what} while brokers run: those restarted first would ask for "
-        "certificates that the others do not show, or show none where the others ask. Stop the "
+        f"`security` would be {what} while brokers run: restarted brokers and the others could not "
+        "connect to each other, because only some of them would have certificates. Stop the "
         "cluster first (`pulumi destroy`; data is kept)"
     )
     assert change_message(connect, after, after) == ""

@@ -96,7 +96,7 @@ def test_an_interrupt_leaves_nothing() -> None:
 def test_the_first_image_that_is_there_is_asked() -> None:
     engine: Any = FakeEngine((0, (b"found", None)))
     assert throwaway.ask_any(engine, ["absent", "kafka"], ["look"], volumes={}) == "found"
-    with pytest.raises(CommandFailed, match="no image is there"):
+    with pytest.raises(CommandFailed, match="the engine has no image"):
         throwaway.ask_any(engine, ["absent"], ["look"], volumes={})
 
 
@@ -177,8 +177,8 @@ def test_only_files_that_are_of_use_stay_in_a_volume() -> None:
 @pytest.mark.parametrize(
     ("engine", "observed"),
     [
-        (FilledEngine((127, b"id: not found")), "it does not tell its user: id: not found"),
-        (FilledEngine((0, b"")), "it does not tell its user: `id` printed nothing"),
+        (FilledEngine((127, b"id: not found")), "its user is unknown: id: not found"),
+        (FilledEngine((0, b"")), "its user is unknown: `id` printed nothing"),
         (FilledEngine((0, b"1000\n"), refuses=True), "read-only"),
     ],
 )

@@ -204,7 +204,7 @@ def test_a_program_that_fails_is_reported_with_its_last_lines(
 ) -> None:
     error = raised(EarshotError, run_of, monkeypatch, 2, ["kafka-1:19092: answers nobody"])
     assert str(error) == (
-        "users and permissions: are not settled (status 2):\n    kafka-1:19092: answers nobody"
+        "users and permissions: were not all created (status 2):\n    kafka-1:19092: answers nobody"
     )
 
 
@@ -213,6 +213,7 @@ def test_a_container_that_does_not_end_is_reported_with_a_remedy(
 ) -> None:
     error = raised(EarshotError, run_of, monkeypatch, 0, [], fails="did not end within 180 s")
     assert str(error) == (
-        "users and permissions: are not settled (the container: did not end within 180 s)\n"
-        "  fix: see that the engine runs, and the brokers' logs, then run the same command again"
+        "users and permissions: were not all created (the container: did not end within 180 s)\n"
+        "  fix: check that the engine runs, and read the brokers' logs, then run the same command "
+        "again"
     )

@@ -69,7 +69,8 @@ OLDER = (
     "volume earshot-s-kafka-1 on Docker host local was written by Kafka 4.1.1, and 4.0.2 is older"
 )
 ONWARD = (
-    "; a KRaft cluster goes forward only. Keep the version, or remove the data with "
+    "; a KRaft cluster cannot go back to an older release. Keep the version, or remove the data "
+    "with "
     "`data: delete` and `pulumi destroy`"
 )
 
@@ -315,8 +316,8 @@ def test_each_volume_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatc
     )
     assert messages == [
         f"broker {id} would be removed, and whether it is empty is not known: volume "
-        f"earshot-s-kafka-{id} on Docker host local: cannot be looked into: no image is there\n"
-        "  fix: see that the engine has the image apache/kafka:4.1.1, or remove the volume "
+        f"earshot-s-kafka-{id} on Docker host local: cannot be read: no image is there\n"
+        "  fix: check that the engine has the image apache/kafka:4.1.1, or remove the volume "
         "if it is no longer needed"
         for id in (2, 3)
     ]

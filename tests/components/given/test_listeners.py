@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 import pytest
 from earshot_pulumi.given import listeners as component
-from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_words
+from earshot_pulumi.given.listeners import BrokerNames, ListenerArgs, Listeners, _check_inputs
 from earshot_pulumi.judge import judge
 from earshot_pulumi.outputs import unknown as unknown_output
 from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, has_unknown
@@ -35,7 +35,9 @@ def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:
     args: Any = {"nodes": {}, "listeners": [], **changes}
-    assert str(raised(pulumi.RunError, _check_words, "kafka", args)).startswith(f"kafka: {message}")
+    assert str(raised(pulumi.RunError, _check_inputs, "kafka", args)).startswith(
+        f"kafka: {message}"
+    )
 
 
 LISTENERS = [

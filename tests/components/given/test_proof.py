@@ -76,7 +76,7 @@ def test_only_records_need_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         checked(records=records)
     assert raised(InvalidInputs, checked, records=300).reasons == {
         "records": "records: needs the package pyspark, which is not installed; fix: pip install "
-        "'earshot[spark]', or leave `records` out: the doctor needs no Spark"
+        "'earshot[spark]', or leave out `records`: the doctor needs no Spark"
     }
 
 

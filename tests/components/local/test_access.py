@@ -60,8 +60,10 @@ def test_listeners_that_ask_for_credentials_need_some(tmp_path: Path) -> None:
     assert list(problems(plan, {})) == [
         (
             "client_config: is missing, and INTERNAL (SASL_PLAINTEXT), EXTERNAL (SASL_PLAINTEXT) "
-            "ask for credentials: neither a broker's start nor these listeners could be proved. "
-            "Let the key name a file of Kafka's client properties, and stay until they are gone"
+            "ask for credentials: without a client, neither a broker's start nor these listeners "
+            "can be proved. Set "
+            "the key to the path of a file with Kafka's client properties, and keep it as long as "
+            "there are such listeners"
         )
     ]
     given = {"client_config": str(file)}
@@ -74,7 +76,7 @@ def test_listeners_that_ask_for_credentials_need_some(tmp_path: Path) -> None:
     ]
     file.write_text("sasl.mechanism=FOO\n")
     first, second = problems(plan, given)
-    assert first.startswith(f"client_config: {file} is no way into INTERNAL (SASL_PLAINTEXT): ")
+    assert first.startswith(f"client_config: {file} cannot be used for INTERNAL (SASL_PLAINTEXT): ")
     assert "FOO" in first and "EXTERNAL" in second
     file.write_text(FILE)
     assert list(problems(plan, given)) == []

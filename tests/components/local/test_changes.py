@@ -124,7 +124,9 @@ def test_a_file_that_another_program_has_written_is_named_with_its_node(
     file.write_text(text)
     assert not any("listener list" in problem for problem in problems(tmp_path, planned()))
     (problem,) = changes.client_problems(tmp_path, planned())
-    assert problem.startswith(f"{file} is not what node 2 was started with")
+    assert problem.startswith(
+        f"{file} has other settings than those with which node 2 was started, because"
+    )
 
 
 def test_where_nothing_runs_nothing_is_asked(tmp_path: Path, kafka: KafkaDouble) -> None:
@@ -192,7 +194,7 @@ def test_an_older_kafka_is_refused_where_it_does_not_know_the_data_s_level(
     messages = problems(tmp_path, planned(kafka_version="4.1.1"))
     older = (
         "Kafka 4.1.1 is older than 4.9.9, which has written the data; a KRaft cluster "
-        "goes forward only. Keep the version, or remove the data with "
+        "cannot go back to an older release. Keep the version, or remove the data with "
         "`data: delete` and `pulumi destroy`"
     )
     assert messages == ([older] if refused else [])
@@ -299,10 +301,11 @@ def test_clients_of_a_listener_that_goes_are_counted_and_named(
         until(lambda: "2 connections" in "".join(changes.client_problems(tmp_path, without)))
         (text,) = changes.client_problems(tmp_path, without)
         assert text == (
-            "listener INTERNAL would go, and has 2 connections of clients: 2 from 127.0.0.1 "
+            "listener INTERNAL would be removed, and has 2 connections of clients: 2 from "
+            "127.0.0.1 "
             f"(pid {os.getpid()}, {NAME}). Let them use another listener (the contract marks "
             "INTERNAL as leaving), then run the same command again; or set `remove: anyway` in "
-            "the stack's file, or a date from which on it goes"
+            "the stack's file, or a date from which it may be removed"
         )
         assert list(changes.client_problems(tmp_path, runs)) == []
         first = transition(runs, plan_with([ports[0] + 1, ports[1]], "OTHER", "REPL"))[0].plan

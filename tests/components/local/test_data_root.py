@@ -28,7 +28,7 @@ def test_a_file_where_a_directory_belongs_is_named_once(tmp_path: Path, place: s
     file.write_text("")
     root = tmp_path / "kafka"
     assert list(data_root.obstacles(root, [root / "node-1"])) == [
-        f"{file} is a file where a directory belongs. Move it away"
+        f"{file} is a file, and its path is needed for a directory. Move it away"
     ]
 
 
@@ -113,7 +113,7 @@ def test_data_behind_a_link_are_not_removed_and_the_user_is_told(tmp_path: Path)
     (tmp_path / "kafka").symlink_to(tmp_path / "disk")
     assert str(raised(EarshotError, data_root.remove, tmp_path / "kafka")) == (
         f"data in {tmp_path / 'kafka'}: is a symbolic link to {tmp_path / 'disk'}, and is not "
-        "followed\n  fix: remove what it leads to, then the link"
+        "followed\n  fix: remove the folder to which it points, then the link"
     )
 
 
@@ -126,7 +126,7 @@ def test_places_that_are_in_the_way_are_each_named_once(tmp_path: Path) -> None:
     (root / "node-3" / "log").symlink_to(tmp_path / "nowhere")
     folders = [root / f"node-{id}" for id in (1, 2, 3, 4)]
     assert list(data_root.obstacles(root, folders)) == [
-        f"{place} is a file where a directory belongs. Move it away"
+        f"{place} is a file, and its path is needed for a directory. Move it away"
         for place in (root / "node-1", root / "node-2", root / "node-3" / "log")
     ]
 

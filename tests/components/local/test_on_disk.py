@@ -123,7 +123,7 @@ def test_the_data_of_another_node_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("server", "what"),
-    [("", "no node's files tell the voters"), ("controller.quorum.voters=1@h:1\n", "version")],
+    [("", "no node's files contain the voters"), ("controller.quorum.voters=1@h:1\n", "version")],
 )
 def test_what_no_node_tells_is_not_guessed(tmp_path: Path, server: str, what: str) -> None:
     formatted(tmp_path, 1, server=server)
@@ -141,10 +141,10 @@ def test_data_of_another_cluster_is_named_before_a_broker_refuses_it(tmp_path: P
 
 def test_what_no_node_tells_is_named(tmp_path: Path) -> None:
     formatted(tmp_path, 1, cluster_id="")
-    assert "cannot be made again: no node's files tell the cluster.id\n" in refusal(tmp_path)
+    assert "cannot be made again: no node's files contain the cluster.id\n" in refusal(tmp_path)
     (tmp_path / "node-1" / "log" / "meta.properties").write_text(f"cluster.id={ID}\n")
     (tmp_path / "node-1" / "server.properties").write_text("controller.quorum.voters=1@h:1\n")
-    assert "made again: no node's server.properties names its version of Kafka\n" in refusal(
+    assert "made again: no node's server.properties contains its version of Kafka\n" in refusal(
         tmp_path
     )
 
@@ -166,9 +166,9 @@ def test_only_folders_of_nodes_count(tmp_path: Path) -> None:
     other = tmp_path / "node-old" / "log"
     other.mkdir(parents=True)
     (other / "meta.properties").write_text("cluster.id=x\n")
-    assert on_disk.stored(tmp_path, "cluster.id") == {"node-1": ID}
+    assert on_disk.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
     formatted(tmp_path, 2, cluster_id="")
-    assert on_disk.stored(tmp_path, "cluster.id") == {"node-1": ID}
+    assert on_disk.stored_values(tmp_path, "cluster.id") == {"node-1": ID}
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_a_java_that_is_gone_is_one_clear_error(tmp_path: Path, formatted: bool)
         (directory / "log" / "meta.properties").touch()
     error = raised(EarshotError, process.start, launch(directory=directory, java=java), "id")
     assert str(error) == (
-        f"node 1: {java}: cannot be started (No such file or directory)\n  fix: see that "
-        "Java is there and that this machine has memory left, then run the same command again"
+        f"node 1: {java}: cannot be started (No such file or directory)\n  fix: check that "
+        "Java is installed, and that this machine has free memory, then run the same command again"
     )
 
 
@@ -173,7 +173,7 @@ def test_a_process_that_outlives_every_signal_is_one_clear_error(
     with node(directory) as child:
         assert str(raised(EarshotError, process.stop, directory, grace=0.1)) == (
             f"node 1: process {child.pid}: still runs 1 s after SIGKILL\n"
-            "  fix: see what it waits for (a disk or a network file system that does not "
+            "  fix: find out what it waits for (a disk or a network file system that does not "
             "answer), then run the same command again"
         )
 
@@ -212,7 +212,7 @@ def test_a_file_where_the_directory_belongs_is_one_clear_error(tmp_path: Path) -
     directory.write_text("a file")
     assert str(raised(EarshotError, process.start, launch(directory=directory), "id")) == (
         f"node 1: {directory}: cannot be written (File exists)\n"
-        "  fix: move the file whose path is needed for a directory"
+        "  fix: move this file away: its path is needed for a directory"
     )
 
 
@@ -358,8 +358,8 @@ def test_storage_that_cannot_be_formatted_is_one_clear_error(
     error = raised(EarshotError, process.start, launch(directory=directory, java=program), "id")
     assert str(error) == (
         f"broker 1: storage in {directory}/log cannot be formatted: {observed}\n"
-        "  fix: see the property that Kafka names; "
-        "`data: delete` and `pulumi destroy` remove all data"
+        "  fix: correct the property in Kafka's message; `data: "
+        "delete` and `pulumi destroy` remove all data"
     )
     assert not (directory / "process.json").exists()
 
@@ -483,8 +483,9 @@ def test_a_java_that_does_not_run_is_one_clear_error(
     bad = java(tmp_path, f"#!/bin/sh\n{script}\n")
     assert str(raised(EarshotError, check_java, launch(directory=tmp_path, java=bad))) == (
         f"node 1: {bad}: {observed}\n"
-        "  fix: see that JAVA_HOME names a Java that runs and that this machine has memory left, "
-        "then run the same command again"
+        "  fix: check that JAVA_HOME is the folder of a Java that runs, and that this machine has "
+        "free memory, then "
+        "run the same command again"
     )
 
 

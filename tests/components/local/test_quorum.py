@@ -133,9 +133,11 @@ def test_the_quorum_of_a_secured_cluster_is_in_plain_text_only_while_nodes_run(
 ) -> None:
     refused = [
         (
-            "controllers.protocol: found PLAINTEXT with `security` and no node that runs: anyone "
-            "who reaches the quorum's port could do everything. It is for a cluster in plain text "
-            "that gets TLS while it runs; take `protocol` away, so that the quorum has TLS, too"
+            "controllers.protocol: found PLAINTEXT with `security` and no running node: any client "
+            "that "
+            "reaches the quorum's port could do everything. The key is for a plaintext cluster "
+            "that "
+            "gets TLS while it runs. Remove `protocol`, so that the quorum has TLS, too"
         )
     ]
     plain = planned()
@@ -423,7 +425,7 @@ def test_obstacles_to_the_data_are_reported_before_anything_else(tmp_path: Path)
     (tmp_path / "cluster.json").write_text('{"voters": 1}')
     with bound("127.0.0.1", PORTS["EXTERNAL"]):
         assert problems(tmp_path, planned()) == [
-            f"{tmp_path / 'node-2'} is a file where a directory belongs. Move it away"
+            f"{tmp_path / 'node-2'} is a file, and its path is needed for a directory. Move it away"
         ]
 
 
@@ -443,7 +445,7 @@ def test_a_memory_that_this_user_may_not_read_is_an_error(
 
 
 def formatted(root: Path, id: int, cluster: str, held: int) -> None:
-    """The data folder of node ``id`` holds data of node ``held`` of ``cluster``."""
+    """The data folder of node ``id`` has data of node ``held`` of ``cluster``."""
     log = quorum.node_directory(root, id) / "log"
     log.mkdir(parents=True)
     (log / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={held}\n")
@@ -455,7 +457,7 @@ def test_data_of_another_cluster_is_told_with_what_mends_it(tmp_path: Path) -> N
         formatted(tmp_path, id, cluster, id)
     assert problems(tmp_path, planned()) == [
         (
-            f"the data in {tmp_path / 'node-1'} is of the cluster other, and cluster.json says "
+            f"the data in {tmp_path / 'node-1'} is of the cluster other, and cluster.json has "
             f"{memory.cluster_id}: the broker would refuse to start. Move that directory away; if "
             "all nodes are of one other cluster, remove cluster.json, and it is made again from "
             "their data"
@@ -469,7 +471,8 @@ def test_data_of_another_node_is_told_with_what_mends_it(tmp_path: Path) -> None
         formatted(tmp_path, id, memory.cluster_id, held)
     assert problems(tmp_path, planned()) == [
         f"the data in {tmp_path / f'node-{id}'} is of node {held}: the broker would refuse to "
-        f"start. Put {tmp_path / f'node-{id}' / 'log'} back to where it was"
+        "start. "
+        f"Move {tmp_path / f'node-{id}' / 'log'} back to its former place"
         for id, held in ((1, 2), (2, 1))
     ]
 
@@ -486,8 +489,8 @@ def test_controllers_move_only_while_none_of_them_runs(tmp_path: Path) -> None:
         )
         assert problems(tmp_path, moved) == [
             (
-                f"the controllers would move from {old} to {new} while they run: no majority would "
-                "find each other during a rolling change. Stop the cluster first "
+                f"the controllers would move from {old} to {new} while they run: during a "
+                "rolling change no majority could connect to each other. Stop the cluster first "
                 "(`pulumi destroy`; data is kept)"
             )
         ]

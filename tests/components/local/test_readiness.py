@@ -69,7 +69,7 @@ class AdminDouble:
 def test_a_broker_is_ready_when_it_is_listed_and_in_sync(
     tmp_path: Path, admin: Any, state: str
 ) -> None:
-    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
+    assert readiness._broker_lacks(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
         quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
     )
     admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
-    assert readiness._state(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
+    assert readiness._broker_lacks(tmp_path, 1, admin, "localhost:1", CLUSTER) == state
 
 
 def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_node_that_ended_is_told_with_its_reason(tmp_path: Path) -> None:
     assert str(raised(EarshotError, wait_for, tmp_path, [1], CLUSTER)) == (
         "node 1 did not come up: Invalid maximum heap size: -Xmx1\n"
         f"  logs: {directory / 'server.log'}, console.log\n"
-        "  fix: correct what the cause names, then run the same command again"
+        "  fix: fix this cause, then run the same command again"
     )
 
 

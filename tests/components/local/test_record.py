@@ -223,7 +223,7 @@ def test_a_record_that_this_user_may_not_read_is_an_error(
     monkeypatch.setattr(record, "user", lambda: "ann")
     monkeypatch.setattr(record, "owner", lambda _: "bob")
     assert str(raised(EarshotError, read_record, tmp_path)) == (
-        f"{tmp_path / 'process.json'}: this user (ann) may not read it, and so cannot tell whether "
+        f"{tmp_path / 'process.json'}: this user (ann) may not read it, so it is unknown whether "
         "the node runs\n  fix: run the command as its owner (bob)"
     )
 

@@ -154,7 +154,7 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 was not stopped: suspended by a signal: process 12 34; with one more node down, "
         "brokers could refuse writes\n"
-        "  fix: let it go on (`kill -CONT 12 34`), then run the same command again"
+        "  fix: continue it (`kill -CONT 12 34`), then run the same command again"
     )
     assert node.calls == []
     node.runs = None  # this one is to be started, not to be stopped
@@ -200,7 +200,8 @@ def test_one_that_does_not_come_up_is_started_again_as_it_was(
     assert str(raised(EarshotError, changed, tmp_path, node)) == (
         "node 1 did not come up: KafkaException: no\n"
         "  logs: /log\n"
-        "  it was started again as it was and serves; the nodes after it did not change\n"
+        "  it was started again with its former settings and serves; the nodes after it did not "
+        "change\n"
         "  fix: see there"
     )
     assert node.calls == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
@@ -221,8 +222,8 @@ def test_one_that_does_not_come_up_again_either_says_so(tmp_path: Path, node: No
     again = EarshotError("node 1 did not come up", observed="DiskException: full")
     node.fails |= {"512m": FAILURE, "256m": again}
     assert (
-        "\n  it was started again as it was, and node 1 did not come up: DiskException: full\n"
-        in str(raised(EarshotError, changed, tmp_path, node))
+        "\n  it was started again with its former settings, and node 1 did not come up: "
+        "DiskException: full\n" in str(raised(EarshotError, changed, tmp_path, node))
     )
 
 
@@ -310,6 +311,7 @@ def test_one_that_cannot_even_be_started_again_is_not_said_to_be(
 ) -> None:
     node.unstartable = ("256m", "512m")
     assert raised(EarshotError, changed, tmp_path, node).observed == (
-        "cannot be written (No space left on device)\n  it could not be started again as it was: "
+        "cannot be written (No space left on device)\n  it could not be started again with its "
+        "former settings: "
         "node 1: cannot be written (No space left on device)"
     )

@@ -77,7 +77,9 @@ class LoadBalancer(_ElbKind):
         elb = cloud.client(ELB, state)
         balancer = elb.describe_load_balancers(LoadBalancerArns=[id])["LoadBalancers"][0]
         answer = elb.describe_load_balancer_attributes(LoadBalancerArn=id)
-        attributes = {item["Key"]: item["Value"] == "true" for item in answer["Attributes"]}
+        attributes = {
+            attribute["Key"]: attribute["Value"] == "true" for attribute in answer["Attributes"]
+        }
         return self.tags(cloud, id, state) | {
             "name": balancer["LoadBalancerName"],
             "loadBalancerType": balancer["Type"],
@@ -126,7 +128,9 @@ class TargetGroup(_ElbKind):
         elb = cloud.client(ELB, state)
         group = elb.describe_target_groups(TargetGroupArns=[id])["TargetGroups"][0]
         answer = elb.describe_target_group_attributes(TargetGroupArn=id)
-        values: dict[str, Any] = {item["Key"]: item["Value"] for item in answer["Attributes"]}
+        values: dict[str, Any] = {
+            attribute["Key"]: attribute["Value"] for attribute in answer["Attributes"]
+        }
         attributes = {name: values.get(key) for name, key in _GROUP_ATTRIBUTES.items()}
         if attributes["deregistrationDelay"] is not None:
             attributes["deregistrationDelay"] = int(attributes["deregistrationDelay"])
@@ -190,7 +194,7 @@ class Listener(_ElbKind):
         elb = cloud.client(ELB, state)
         listener = elb.describe_listeners(ListenerArns=[id])["Listeners"][0]
         attributes = elb.describe_listener_attributes(ListenerArn=id)["Attributes"]
-        idle = next(item["Value"] for item in attributes if item["Key"] == _IDLE)
+        idle = next(attribute["Value"] for attribute in attributes if attribute["Key"] == _IDLE)
         return self.tags(cloud, id, state) | {
             **outputs_of(listener, "loadBalancerArn", "protocol", "port"),
             "tcpIdleTimeoutSeconds": int(idle),
@@ -217,8 +221,8 @@ def _name(inputs: Plain) -> str:
 
 
 def _attributes(keys: Mapping[str, str], inputs: Plain) -> list[dict[str, str]]:
-    present = {key: _integral(inputs[name]) for name, key in keys.items() if name in inputs}
-    return [{"Key": key, "Value": str(value).lower()} for key, value in present.items()]
+    attributes = {key: _integral(inputs[name]) for name, key in keys.items() if name in inputs}
+    return [{"Key": key, "Value": str(value).lower()} for key, value in attributes.items()]
 
 
 def _integral(value: Any) -> Any:

@@ -109,8 +109,8 @@ def reported(error: ClientError | BotoCoreError) -> str:
     return " ".join(text.split())
 
 
-def _parsed(value: Any, otherwise: Any) -> Any:
+def _parsed(value: Any, default: Any) -> Any:
     """A setting with parts, which is JSON."""
     if value is None:
-        return otherwise
+        return default
     return json.loads(value) if isinstance(value, str) else value

@@ -78,8 +78,8 @@ class VpcEndpoint(Ec2Kind):
             "prefixListId": lists[0]["PrefixListId"] if lists else None,
             "cidrBlocks": [],
             "dnsEntries": [
-                outputs_of(entry, "dnsName", "hostedZoneId")
-                for entry in endpoint.get("DnsEntries", [])
+                outputs_of(dns_entry, "dnsName", "hostedZoneId")
+                for dns_entry in endpoint.get("DnsEntries", [])
             ],
             "networkInterfaceIds": endpoint.get("NetworkInterfaceIds", []),
             "requesterManaged": False,
@@ -137,7 +137,9 @@ class VpcEndpointService(Ec2Kind):
                 "baseEndpointDnsNames", "managesVpcEndpoints", "serviceName",
             ),
             **arguments(service, privateDnsName="PrivateDnsName"),
-            "allowedPrincipals": sorted(it["Principal"] for it in answer["AllowedPrincipals"]),
+            "allowedPrincipals": sorted(
+                permission["Principal"] for permission in answer["AllowedPrincipals"]
+            ),
             "privateDnsNameConfigurations": [verification] if verification else [],
             "serviceType": service["ServiceType"][0]["ServiceType"],
             "state": service["ServiceState"],
@@ -171,8 +173,8 @@ class VpcEndpointService(Ec2Kind):
 
 def _differences(wanted_ids: list[str], current_ids: list[str]) -> tuple[list[str], list[str]]:
     """What is to be added, and what is to be removed."""
-    wanted, current = set(wanted_ids), set(current_ids)
-    return sorted(wanted - current), sorted(current - wanted)
+    wanted_set, current = set(wanted_ids), set(current_ids)
+    return sorted(wanted_set - current), sorted(current - wanted_set)
 
 
 def _service(cloud: Cloud, name: str, inputs: Plain) -> Plain | None:
@@ -189,7 +191,7 @@ def _check_service(cloud: Cloud, inputs: Plain) -> None:
     principals: set[str] = set()
     if service is not None:
         answer = ec2.describe_vpc_endpoint_service_permissions(ServiceId=service["ServiceId"])
-        principals = {item["Principal"] for item in answer["AllowedPrincipals"]}
+        principals = {permission["Principal"] for permission in answer["AllowedPrincipals"]}
     account = f"arn:aws:iam::{cloud.account()}:"
     if service is None or not any(
         principal == ANY_PRINCIPAL or principal.startswith(account) for principal in principals

@@ -56,11 +56,13 @@ class SecurityGroup(Ec2Kind):
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
         for direction in DIRECTIONS.keys() & inputs.keys():
-            wanted = dict(_permissions(id, inputs[direction]))
+            wanted_permissions = dict(_permissions(id, inputs[direction]))
             permissions = dict(_permissions(id, current[direction]))
-            surplus = [permissions[key] for key in permissions.keys() - wanted.keys()]
-            missing = [wanted[key] for key in wanted.keys() - permissions.keys()]
-            for call, changes in (("revoke", surplus), ("authorize", missing)):
+            surplus = [permissions[key] for key in permissions.keys() - wanted_permissions.keys()]
+            missing_permissions = [
+                wanted_permissions[key] for key in wanted_permissions.keys() - permissions.keys()
+            ]
+            for call, changes in (("revoke", surplus), ("authorize", missing_permissions)):
                 if changes:
                     change = getattr(ec2, f"{call}_security_group_{direction}")
                     change(GroupId=id, IpPermissions=changes)
@@ -108,12 +110,20 @@ def _rules(id: str, permission: Plain) -> Iterator[Plain]:
     }
     groups = permission["UserIdGroupPairs"]
     sources = [
-        *((item, {"cidrBlocks": [item["CidrIp"]]}) for item in permission["IpRanges"]),
-        *((item, {"ipv6CidrBlocks": [item["CidrIpv6"]]}) for item in permission["Ipv6Ranges"]),
-        *((item, {"securityGroups": [item["GroupId"]]}) for item in groups),
+        *(
+            (source_range, {"cidrBlocks": [source_range["CidrIp"]]})
+            for source_range in permission["IpRanges"]
+        ),
+        *(
+            (source_range, {"ipv6CidrBlocks": [source_range["CidrIpv6"]]})
+            for source_range in permission["Ipv6Ranges"]
+        ),
+        *((source_range, {"securityGroups": [source_range["GroupId"]]}) for source_range in groups),
     ]
-    for item, source in sources:
-        note = {"description": item["Description"]} if item.get("Description") else {}
+    for source_range, source in sources:
+        note = (
+            {"description": source_range["Description"]} if source_range.get("Description") else {}
+        )
         yield base | ({"self": True} if source == {"securityGroups": [id]} else source) | note
 
 

@@ -82,8 +82,8 @@ class Instance(Ec2Kind):
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
         if name in ("userData", "userDataBase64"):
-            data = inputs.get("userData") or inputs.get("userDataBase64")
-            return bool(inputs.get("userDataReplaceOnChange") or not data)
+            user_data = inputs.get("userData") or inputs.get("userDataBase64")
+            return bool(inputs.get("userDataReplaceOnChange") or not user_data)
         if name == "rootBlockDevice":
             old_root, root = state.get(name, {}), inputs.get(name, {})
             return "encrypted" in root and root["encrypted"] != old_root.get("encrypted")
@@ -148,14 +148,14 @@ class Instance(Ec2Kind):
         ec2 = cloud.client("ec2", inputs)
         changes: dict[bool, list[Plain]] = {True: [], False: []}
         for name, must_stop in ATTRIBUTES.items():
-            wanted = inputs.get(name, self.defaults.get(name))
-            if wanted != current[name]:
-                changes[must_stop].append({aws_name(name): {"Value": wanted}})
-        data = raw_user_data(inputs)
-        if data != raw_user_data(current):
-            _check_size(data)
+            wanted_value = inputs.get(name, self.defaults.get(name))
+            if wanted_value != current[name]:
+                changes[must_stop].append({aws_name(name): {"Value": wanted_value}})
+        user_data = raw_user_data(inputs)
+        if user_data != raw_user_data(current):
+            _check_size(user_data)
             # boto3 encodes it once, moto decodes it twice
-            changes[True].append({"UserData": {"Value": base64.b64encode(data)}})
+            changes[True].append({"UserData": {"Value": base64.b64encode(user_data)}})
         if changes[True]:
             with _stopped(ec2, id):
                 for change in changes[True]:
@@ -232,7 +232,7 @@ def _stopped(ec2: Any, id: str) -> Iterator[None]:
 
 def _root(cloud: Cloud, instance: Plain, state: Plain) -> Plain:
     """The root volume, as the output `rootBlockDevice`."""
-    devices = {item["DeviceName"]: item["Ebs"] for item in instance["BlockDeviceMappings"]}
+    devices = {mapping["DeviceName"]: mapping["Ebs"] for mapping in instance["BlockDeviceMappings"]}
     ebs = devices.get(instance["RootDeviceName"])
     if ebs is None:
         return {}

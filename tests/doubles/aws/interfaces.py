@@ -43,7 +43,9 @@ class NetworkInterface(Ec2Kind):
         return self.common(cloud, id, state, interface) | {
             **outputs_of(interface, "subnetId", "macAddress", "description"),
             "privateIp": address,
-            "privateIps": [it["PrivateIpAddress"] for it in interface["PrivateIpAddresses"]],
+            "privateIps": [
+                private_ip["PrivateIpAddress"] for private_ip in interface["PrivateIpAddresses"]
+            ],
             "privateDnsName": name if has_name else "",
             "securityGroups": [group["GroupId"] for group in interface["Groups"]],
         }
@@ -70,11 +72,11 @@ class NetworkInterface(Ec2Kind):
         """Raises ProviderError, as EC2 does, for an address with an interface. moto does not."""
         ec2, of_subnet = cloud.client("ec2", inputs), filters({"subnet-id": inputs["subnetId"]})
         for interface in ec2.describe_network_interfaces(Filters=of_subnet)["NetworkInterfaces"]:
-            for item in interface["PrivateIpAddresses"]:
-                if item["PrivateIpAddress"] in addresses:
+            for private_ip in interface["PrivateIpAddresses"]:
+                if private_ip["PrivateIpAddress"] in addresses:
                     raise ProviderError(
                         f"CreateNetworkInterface: InvalidIPAddress.InUse: the address"
-                        f" {item['PrivateIpAddress']} is in use by"
+                        f" {private_ip['PrivateIpAddress']} is in use by"
                         f" {interface['NetworkInterfaceId']}"
                     )
 

@@ -119,14 +119,14 @@ def tags_found(cloud: Cloud, listed_tags: list[dict[str, str]], state: Plain) ->
 
     A tag that the provider adds to every resource is in `tags` only if the program has it too.
     """
-    every = {tag["Key"]: tag["Value"] for tag in listed_tags}
+    all_tags = {tag["Key"]: tag["Value"] for tag in listed_tags}
     inputs = state.get("tags", {})
     tags = {
         key: value
-        for key, value in every.items()
+        for key, value in all_tags.items()
         if key in inputs or cloud.default_tags.get(key) != value
     }
-    return {"tags": tags, "tagsAll": every}
+    return {"tags": tags, "tagsAll": all_tags}
 
 
 def pairs(tags: Plain) -> list[dict[str, str]]:

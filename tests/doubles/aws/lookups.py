@@ -129,7 +129,10 @@ def _only(function: str, kind: str, resources: list[Plain]) -> Plain:
 
 
 def _filters(inputs: Plain) -> list[dict[str, Any]]:
-    return [{"Name": item["name"], "Values": item["values"]} for item in inputs.get("filters", [])]
+    return [
+        {"Name": filter_input["name"], "Values": filter_input["values"]}
+        for filter_input in inputs.get("filters", [])
+    ]
 
 
 def _tags(resource: Plain) -> dict[str, str]:

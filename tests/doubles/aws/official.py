@@ -63,8 +63,8 @@ def _names(described: Any, parts: str, depth: int) -> Shape:
         if not isinstance(value, property) or value.fget is None:
             continue
         wire = getattr(value.fget, "_pulumi_name", name)
-        part = PART.search(repr(value.fget.__annotations__.get("return")))
-        below = getattr(_module(parts), part[1], None) if part else None
+        parts_match = PART.search(repr(value.fget.__annotations__.get("return")))
+        below = getattr(_module(parts), parts_match[1], None) if parts_match else None
         names[wire] = _names(below, parts, depth - 1) if below is not None and depth else None
     return names
 

@@ -38,11 +38,11 @@ class RouteTable(Ec2Kind):
         if "routes" not in inputs:
             return
         ec2 = cloud.client("ec2", inputs)
-        wanted = {_destination(route): route for route in inputs["routes"]}
+        wanted_routes = {_destination(route): route for route in inputs["routes"]}
         routes = {_destination(route): route for route in current["routes"]}
-        for destination in routes.keys() - wanted.keys():
+        for destination in routes.keys() - wanted_routes.keys():
             ec2.delete_route(RouteTableId=id, DestinationCidrBlock=destination)
-        for destination, route in wanted.items():
+        for destination, route in wanted_routes.items():
             if routes.get(destination) != route:
                 set_route = ec2.replace_route if destination in routes else ec2.create_route
                 target = arguments(route, *TARGETS)

@@ -64,8 +64,8 @@ class Moto:
         holdings |= {f"Buckets {bucket['Name']}" for bucket in buckets}
         for service, call, kind, id in HOLDINGS:
             for page in self.client(service).get_paginator(call).paginate():
-                for item in page[kind]:
-                    for resource in item.get("Instances", [item]):
+                for description in page[kind]:
+                    for resource in description.get("Instances", [description]):
                         state = resource.get("State")
                         name = state.get("Name") if isinstance(state, dict) else state
                         if name not in ("terminated", "deleted"):
@@ -155,9 +155,9 @@ def moto_server(folder: Path, address: str = "127.0.0.1") -> Iterator[MotoServer
 def make_lean() -> None:
     """Skips what moto reads and does for every account, reset or request without use here."""
     policies: Any = import_module("moto.iam.models")
-    every = json.loads(policies.aws_managed_policies_data)  # more than a thousand
-    few = {name: every[name] for name in POLICIES}
-    policies.aws_managed_policies_data = json.dumps(few)
+    managed_policies = json.loads(policies.aws_managed_policies_data)  # more than a thousand
+    few_policies = {name: managed_policies[name] for name in POLICIES}
+    policies.aws_managed_policies_data = json.dumps(few_policies)
     images: Any = import_module("moto.ec2.models.amis")
     load = images.load_resource
     images.load_resource = lambda path: [] if "/ecs/" in path else load(path)

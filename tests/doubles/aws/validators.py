@@ -120,6 +120,6 @@ class Validators:
 def validators_answering(server: MotoServer) -> Iterator[Validators]:
     """Validators of ``server`` answer until the block ends."""
     validators = Validators(server)
-    gone = server.client("ec2").exceptions.ClientError  # an instance or a bucket's content
-    with watching(validators.look, POLL_SECONDS, (gone,)):
+    not_found = server.client("ec2").exceptions.ClientError  # an instance or a bucket's content
+    with watching(validators.look, POLL_SECONDS, (not_found,)):
         yield validators

@@ -52,8 +52,8 @@ class Zone(AwsKind):
             if vpc.get("VPCId")
         ]
         # the program's own, in its order and words, and then all others
-        listed = [vpc for vpc in state.get("vpcs", []) if _with_region(cloud, vpc) in vpcs]
-        unlisted = [vpc for vpc in vpcs if vpc not in _vpcs(cloud, {"vpcs": listed})]
+        zone_vpcs = [vpc for vpc in state.get("vpcs", []) if _with_region(cloud, vpc) in vpcs]
+        unlisted = [vpc for vpc in vpcs if vpc not in _vpcs(cloud, {"vpcs": zone_vpcs})]
         return tags_found(cloud, tags["ResourceTagSet"]["Tags"], state) | {
             "name": zone["Name"].rstrip("."),
             "comment": zone["Config"].get("Comment", ""),
@@ -61,7 +61,7 @@ class Zone(AwsKind):
             "arn": f"arn:{partition(cloud.region)}:route53:::hostedzone/{id}",
             "nameServers": servers,
             "primaryNameServer": servers[0] if servers else None,
-            "vpcs": listed + unlisted,
+            "vpcs": zone_vpcs + unlisted,
         }
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
@@ -69,10 +69,10 @@ class Zone(AwsKind):
         comment = inputs.get("comment", COMMENT)
         if current["comment"] != comment:
             route53.update_hosted_zone_comment(Id=id, Comment=comment)
-        wanted, vpcs = _vpcs(cloud, inputs), _vpcs(cloud, current)
-        for vpc in [vpc for vpc in wanted if vpc not in vpcs]:
+        wanted_vpcs, vpcs = _vpcs(cloud, inputs), _vpcs(cloud, current)
+        for vpc in [vpc for vpc in wanted_vpcs if vpc not in vpcs]:
             route53.associate_vpc_with_hosted_zone(HostedZoneId=id, VPC=_argument(vpc))
-        for vpc in [vpc for vpc in vpcs if vpc not in wanted]:
+        for vpc in [vpc for vpc in vpcs if vpc not in wanted_vpcs]:
             route53.disassociate_vpc_from_hosted_zone(HostedZoneId=id, VPC=_argument(vpc))
 
     def tag(self, cloud: Cloud, id: str, inputs: Plain, tags: Plain, removed: list[str]) -> None:
@@ -103,7 +103,7 @@ class ZoneAssociation(AwsKind):
     def find(self, cloud: Cloud, id: str, state: Plain) -> Plain | None:
         zone, _, vpc = id.partition(":")
         answer = cloud.client("route53").get_hosted_zone(Id=zone)
-        regions = {item["VPCId"]: item["VPCRegion"] for item in answer.get("VPCs", [])}
+        regions = {zone_vpc["VPCId"]: zone_vpc["VPCRegion"] for zone_vpc in answer.get("VPCs", [])}
         if vpc not in regions:
             return None
         owner = cloud.account()
@@ -195,7 +195,7 @@ def _values(type: str, record: Plain) -> Plain:
             "evaluateTargetHealth": alias["EvaluateTargetHealth"],
         }
         return {"aliases": [target]}
-    texts = [item["Value"] for item in record.get("ResourceRecords", [])]
+    texts = [value["Value"] for value in record.get("ResourceRecords", [])]
     records = [text[1:-1] if type == "TXT" else text for text in texts]
     return {"ttl": record.get("TTL"), "records": records}
 

@@ -101,26 +101,31 @@ class Container(Kind[docker.DockerClient]):
             )
 
     def _computed(self, client: docker.DockerClient, id: str, state: Plain) -> Plain:
-        """What the engine reports beside, or in place of, what ``state`` holds."""
-        found = client.api.inspect_container(id)
-        runs, networks = found["State"]["Running"], found["NetworkSettings"]["Networks"]
+        """Outputs that the engine reports, and those that replace values of ``state``."""
+        container = client.api.inspect_container(id)
+        runs, networks = container["State"]["Running"], container["NetworkSettings"]["Networks"]
         computed: Plain = {
-            "name": found["Name"].lstrip("/"),
-            "networkDatas": [_network_data(name, it) for name, it in sorted(networks.items())],
+            "name": container["Name"].lstrip("/"),
+            "networkDatas": [
+                _network_data(name, details_of_network)
+                for name, details_of_network in sorted(networks.items())
+            ],
         }
         for name, details in DETAILS.items():
-            if items := state.get(name):
-                computed[name] = [details | item for item in items]
+            if inputs_of_name := state.get(name):
+                computed[name] = [details | input_item for input_item in inputs_of_name]
         if runs or state.get("mustRun", True):
-            computed["ports"] = list(_published(found["NetworkSettings"]["Ports"] or {}))
+            computed["ports"] = list(_published(container["NetworkSettings"]["Ports"] or {}))
         if not runs:
-            computed["exitCode"] = found["State"]["ExitCode"]
+            computed["exitCode"] = container["State"]["ExitCode"]
             computed["mustRun"] = False
         return computed
 
 
 def _published(ports: Plain) -> Iterator[Plain]:
-    for text, bindings in sorted(ports.items(), key=lambda it: int(it[0].partition("/")[0])):
+    for text, bindings in sorted(
+        ports.items(), key=lambda port_item: int(port_item[0].partition("/")[0])
+    ):
         inner, _, protocol = text.partition("/")
         for binding in bindings or ():
             yield {

@@ -1,4 +1,4 @@
-"""Inputs of docker:index/container:Container as the engine's API takes them."""
+"""Inputs of docker:index/container:Container in the form of the engine's API."""
 
 import re
 from typing import Any
@@ -49,13 +49,13 @@ DETAILS: dict[str, Plain] = {
     },
     "volumes": {"fromContainer": "", "hostPath": "", "readOnly": False, "selinuxRelabel": ""},
 }  # fmt: skip
-"""Parts of objects that outputs have, given or not."""
+"""Parts of objects that outputs have, with or without inputs."""
 LISTS = ("devices", "dns", "dnsOpts", "dnsSearches", "groupAdds", "hosts", "securityOpts")
-"""Outputs that are empty lists after a refresh, and null before, where they are not given."""
+"""Outputs without inputs that are null after the creation and empty lists after a refresh."""
 
 
 def arguments(client: docker.DockerClient, inputs: Plain) -> dict[str, Any]:
-    """For the SDK's ``create_container``."""
+    """The arguments of the SDK's ``create_container``."""
     ports = inputs.get("ports", [])
     return {
         **{name: inputs[key] for key, name in PLAIN_CONFIG.items() if key in inputs},
@@ -69,19 +69,19 @@ def arguments(client: docker.DockerClient, inputs: Plain) -> dict[str, Any]:
 
 
 def _host(inputs: Plain) -> dict[str, Any]:
-    found = {name: inputs[key] for key, name in PLAIN_HOST.items() if key in inputs}
+    config = {name: inputs[key] for key, name in PLAIN_HOST.items() if key in inputs}
     if "dns" in inputs:
-        found["dns"] = sorted(set(inputs["dns"]))  # a set, whose order is not the program's
+        config["dns"] = sorted(set(inputs["dns"]))  # a set, whose order is not the program's
     if "shmSize" in inputs:
-        found["shm_size"] = inputs["shmSize"] * MIB
+        config["shm_size"] = inputs["shmSize"] * MIB
     if "logDriver" in inputs or "logOpts" in inputs:
         driver = inputs.get("logDriver", "json-file")
-        found["log_config"] = LogConfig(type=driver, config=inputs.get("logOpts", {}))
+        config["log_config"] = LogConfig(type=driver, config=inputs.get("logOpts", {}))
     if ports := inputs.get("ports"):
-        found["port_bindings"] = _bindings(ports)
-    found["restart_policy"] = restart_policy(inputs)
-    found["binds"] = [_bind(item) for item in inputs.get("volumes", [])]
-    return found
+        config["port_bindings"] = _bindings(ports)
+    config["restart_policy"] = restart_policy(inputs)
+    config["binds"] = [_bind(volume) for volume in inputs.get("volumes", [])]
+    return config
 
 
 def restart_policy(inputs: Plain) -> dict[str, Any]:
@@ -101,18 +101,18 @@ def _bind(volume: Plain) -> str:
     return f"{source}:{volume['containerPath']}:{'ro' if volume.get('readOnly') else 'rw'}"
 
 
-def _healthcheck(given: Plain | None) -> dict[str, Any] | None:
-    if not given:
+def _healthcheck(healthcheck: Plain | None) -> dict[str, Any] | None:
+    if not healthcheck:
         return None
-    found = {"test": given.get("tests"), "retries": given.get("retries")}
+    config = {"test": healthcheck.get("tests"), "retries": healthcheck.get("retries")}
     for key, name in (
         ("interval", "interval"),
         ("timeout", "timeout"),
         ("startPeriod", "start_period"),
     ):
-        if key in given:
-            found[name] = nanoseconds(given[key])
-    return {name: value for name, value in found.items() if value is not None}
+        if key in healthcheck:
+            config[name] = nanoseconds(healthcheck[key])
+    return {name: value for name, value in config.items() if value is not None}
 
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
@@ -120,7 +120,7 @@ PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 
 
 def nanoseconds(text: str) -> int:
-    """Of a duration as Go writes it, ``1m30s``; ProviderError for anything else."""
+    """The nanoseconds of a duration in Go's form, ``1m30s``. Else raises ProviderError."""
     if not re.fullmatch(f"(?:{PART.pattern})+|0", text):
         raise ProviderError(f"{text!r} is not a duration such as 5s, 1m30s or 500ms")
     return sum(int(float(number) * UNITS[unit]) for number, unit in PART.findall(text))

@@ -1,4 +1,4 @@
-"""Defaults as the official plugin fills them into inputs: each object lists those it got."""
+"""Defaults that the official plugin adds to inputs. Each object lists its added names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from tests.doubles.plugin.kind import Shape
 from tests.doubles.plugin.values import Plain
 
 FILLED_IN = "__defaults"
-"""In an object of inputs: the names of those that the plugin filled in."""
+"""The key in an object of inputs whose value lists the names that the plugin added."""
 BELOW: Mapping[str, Plain] = {
     "healthcheck": {"startInterval": "0s"},
     "ports": {"ip": "0.0.0.0", "protocol": "tcp"},
@@ -16,13 +16,13 @@ BELOW: Mapping[str, Plain] = {
 
 
 def filled(values: Plain, defaults: Plain, shape: Shape) -> Plain:
-    """``values`` with ``defaults`` where they say nothing, and the same for the objects in them."""
-    found = dict(values)
+    """``values`` with ``defaults`` for missing ones, and the same for the objects in them."""
+    filled_values = dict(values)
     for name, parts in shape.items():
         if parts is not None and name in values:
-            found[name] = _below(values[name], BELOW.get(name, {}), parts)
+            filled_values[name] = _below(values[name], BELOW.get(name, {}), parts)
     missing = {name: value for name, value in defaults.items() if name not in values}
-    return found | missing | {FILLED_IN: sorted(missing)}
+    return filled_values | missing | {FILLED_IN: sorted(missing)}
 
 
 def _below(value: Any, defaults: Plain, parts: Shape) -> Any:
@@ -32,9 +32,9 @@ def _below(value: Any, defaults: Plain, parts: Shape) -> Any:
 
 
 def without_names(values: Any) -> Any:
-    """``values`` without the names of what was filled in, which are no inputs."""
+    """``values`` without the lists of added names, which are not inputs."""
     if isinstance(values, list):
-        return [without_names(item) for item in values]
+        return [without_names(value) for value in values]
     if not isinstance(values, dict):
         return values
-    return {name: without_names(it) for name, it in values.items() if name != FILLED_IN}
+    return {name: without_names(value) for name, value in values.items() if name != FILLED_IN}

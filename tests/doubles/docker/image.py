@@ -1,4 +1,4 @@
-"""Double of docker:index/remoteImage:RemoteImage. It finds what is there, or pulls it."""
+"""Double of docker:index/remoteImage:RemoteImage. It uses an existing image, or pulls it."""
 
 import docker
 
@@ -19,16 +19,17 @@ class RemoteImage(Kind[docker.DockerClient]):
     in_place = frozenset({"keepLocally", "forceRemove"})
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
-        found = local_image(client, inputs["name"])
-        return f"{found['Id']}{inputs['name']}", inputs | self._computed(found)
+        image = local_image(client, inputs["name"])
+        return f"{image['Id']}{inputs['name']}", inputs | self._computed(image)
 
     def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
-        """Only the same image: where the name has come to mean another one, it is gone."""
+        """The state of the same image. If the name refers to another image now, the old one is
+        gone."""
         try:
-            found = client.api.inspect_image(state["name"])
+            image = client.api.inspect_image(state["name"])
         except docker.errors.ImageNotFound:
             return None
-        return state | self._computed(found) if id == f"{found['Id']}{state['name']}" else None
+        return state | self._computed(image) if id == f"{image['Id']}{state['name']}" else None
 
     def update(self, client: docker.DockerClient, id: str, state: Plain, inputs: Plain) -> Plain:
         return inputs | self._computed(local_image(client, inputs["name"]))
@@ -41,21 +42,22 @@ class RemoteImage(Kind[docker.DockerClient]):
         except docker.errors.ImageNotFound:
             return
 
-    def _computed(self, found: Plain) -> Plain:
-        digests = found.get("RepoDigests") or [""]
-        return {"imageId": found["Id"], "repoDigest": digests[0]}
+    def _computed(self, image: Plain) -> Plain:
+        digests = image.get("RepoDigests") or [""]
+        return {"imageId": image["Id"], "repoDigest": digests[0]}
 
 
 def local_image(client: docker.DockerClient, name: str) -> Plain:
-    """The engine's description of the image, pulled where it is missing. Raises ProviderError."""
+    """The engine's description of the image, which is pulled if it is missing. Raises
+    ProviderError."""
     try:
         try:
-            found: Plain = client.api.inspect_image(name)
+            image: Plain = client.api.inspect_image(name)
         except docker.errors.ImageNotFound:
-            found = client.images.pull(name).attrs
+            image = client.images.pull(name).attrs
     except docker.errors.APIError as error:
         raise ProviderError(
             f"Unable to read Docker image into resource: unable to pull image {name}: error "
             f"pulling image {name}: {error.explanation}"
         ) from error
-    return found
+    return image

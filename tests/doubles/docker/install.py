@@ -1,4 +1,4 @@
-"""Putting the double where the Pulumi CLI of a test looks for the Docker plugin."""
+"""Installs the double as the Docker plugin of a test's Pulumi CLI."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ VERSION = "5.1.0"
 
 
 def install_docker_double(home: Path) -> Path:
-    """Make the double the Docker plugin of ``home``, a test's own PULUMI_HOME.
+    """Makes the double the Docker plugin of ``home``, a test's own PULUMI_HOME.
 
-    Returns the plugin's folder; `double.log` in it tells what was asked of the double.
+    Returns the plugin's folder; the requests to the double are in its `double.log`.
     """
     double = "tests.doubles.docker.provider:DockerDouble"
     return install(home, "docker", VERSION, double, as_binary=True)

@@ -17,10 +17,10 @@ class Network(Kind[docker.DockerClient]):
     defaults = DEFAULTS
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
-        made = client.api.create_network(
+        network = client.api.create_network(
             inputs["name"], driver=inputs["driver"], check_duplicate=True, labels=labels(inputs)
         )
-        return made["Id"], inputs | self._computed(client, made["Id"])
+        return network["Id"], inputs | self._computed(client, network["Id"])
 
     def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
         try:
@@ -38,10 +38,14 @@ class Network(Kind[docker.DockerClient]):
             return
 
     def _computed(self, client: docker.DockerClient, id: str) -> Plain:
-        found = client.api.inspect_network(id)
-        return {"driver": found["Driver"], "scope": found["Scope"], "internal": found["Internal"]}
+        network = client.api.inspect_network(id)
+        return {
+            "driver": network["Driver"],
+            "scope": network["Scope"],
+            "internal": network["Internal"],
+        }
 
 
 def labels(inputs: Plain) -> dict[str, str]:
-    """The provider's list of pairs as the engine takes it."""
-    return {item["label"]: item["value"] for item in inputs.get("labels", [])}
+    """The provider's list of labels in the form of the engine."""
+    return {label["label"]: label["value"] for label in inputs.get("labels", [])}

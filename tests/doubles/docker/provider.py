@@ -38,7 +38,7 @@ CLIENT_SECONDS = 120
 
 
 class DockerDouble(Double[docker.DockerClient]):
-    """Every call works with a client of its own: the engine runs many at a time."""
+    """Every call has its own client, because the engine runs many calls at a time."""
 
     official = "the Docker provider"
     kinds = KINDS
@@ -59,25 +59,25 @@ class DockerDouble(Double[docker.DockerClient]):
 
         return protocol.GetSchemaResponse(schema())
 
-    def values(self, given: Mapping[str, PropertyValue]) -> Plain:
-        found: Plain = without_names(plain(given))
-        return found
+    def values(self, properties: Mapping[str, PropertyValue]) -> Plain:
+        values: Plain = without_names(plain(properties))
+        return values
 
-    def state(self, kind: Kind[Any], known: Mapping[str, PropertyValue]) -> Plain:
+    def state(self, kind: Kind[Any], properties: Mapping[str, PropertyValue]) -> Plain:
         # a state that an earlier release of the plugin wrote has fewer defaults
-        found: Plain = without_names(filled(self.values(known), {}, kind.shape))
-        return found
+        state: Plain = without_names(filled(self.values(properties), {}, kind.shape))
+        return state
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         answer = await super().check(request)
-        kind, given = self.kind(request.type), answer.inputs or {}
-        values = filled(self.values(given), dict(kind.defaults), kind.shape)
+        kind, inputs = self.kind(request.type), answer.inputs or {}
+        values = filled(self.values(inputs), dict(kind.defaults), kind.shape)
         changed = {  # what stays as it is keeps its secrets
             name: value
             for name, value in values.items()
-            if name not in given or kind.shape.get(name) is not None
+            if name not in inputs or kind.shape.get(name) is not None
         }
-        return protocol.CheckResponse({**given, **wrapped(changed)}, answer.failures)
+        return protocol.CheckResponse({**inputs, **wrapped(changed)}, answer.failures)
 
     def run(self, work: Callable[[docker.DockerClient], Result]) -> Result:
         try:

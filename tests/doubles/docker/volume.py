@@ -19,14 +19,14 @@ class Volume(Kind[docker.DockerClient]):
     defaults = DEFAULTS
 
     def create(self, client: docker.DockerClient, inputs: Plain) -> tuple[str, Plain]:
-        """As the engine has it, a volume of that name that exists already is taken."""
-        made = client.api.create_volume(
+        """Like the engine, it uses an existing volume of that name."""
+        volume = client.api.create_volume(
             inputs["name"],
             driver=inputs.get("driver"),
             driver_opts=inputs.get("driverOpts"),
             labels=labels(inputs) or None,
         )
-        return made["Name"], inputs | self._computed(made)
+        return volume["Name"], inputs | self._computed(volume)
 
     def read(self, client: docker.DockerClient, id: str, state: Plain) -> Plain | None:
         try:
@@ -43,5 +43,5 @@ class Volume(Kind[docker.DockerClient]):
         except docker.errors.NotFound:
             return
 
-    def _computed(self, found: Plain) -> Plain:
-        return {"driver": found["Driver"], "mountpoint": found["Mountpoint"]}
+    def _computed(self, volume: Plain) -> Plain:
+        return {"driver": volume["Driver"], "mountpoint": volume["Mountpoint"]}

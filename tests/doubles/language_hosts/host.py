@@ -1,4 +1,4 @@
-"""A language host without what the language decides: how a program is run and an SDK is added."""
+"""The part of a language host that does not depend on the language."""
 
 import json
 import os
@@ -42,9 +42,9 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
     def GeneratePackage(self, request: Any, context: Any) -> Any:
         words = [self.codegen, self.language, request.directory, request.loader_target]
-        done = subprocess.run(words, input=request.schema, capture_output=True, text=True)
-        if done.returncode:
-            context.abort(grpc.StatusCode.UNKNOWN, done.stderr)
+        completed = subprocess.run(words, input=request.schema, capture_output=True, text=True)
+        if completed.returncode:
+            context.abort(grpc.StatusCode.UNKNOWN, completed.stderr)
         return messages.GeneratePackageResponse()
 
     def Link(self, request: Any, context: Any) -> Any:
@@ -54,9 +54,9 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         return messages.LinkResponse(import_instructions="linked")
 
     def InstallDependencies(self, request: Any, context: Any) -> Iterator[Any]:
-        done = self.install(Path(request.info.program_directory))
-        yield messages.InstallDependenciesResponse(stdout=done.stdout)
-        if done.returncode:
+        completed = self.install(Path(request.info.program_directory))
+        yield messages.InstallDependenciesResponse(stdout=completed.stdout)
+        if completed.returncode:
             context.abort(grpc.StatusCode.UNKNOWN, "the dependencies cannot be installed")
 
     def Run(self, request: Any, context: Any) -> Any:
@@ -72,17 +72,17 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         }
         words, environment = self.program(Path(request.info.program_directory), request, values)
         # on stderr: the CLI has read its one line of stdout
-        done = subprocess.run(
+        completed = subprocess.run(
             words, cwd=request.pwd, env={**os.environ, **environment}, stdout=sys.stderr
         )
-        if done.returncode == 0:
+        if completed.returncode == 0:
             return messages.RunResponse()
-        return messages.RunResponse(error=f"the program ended with {done.returncode}")
+        return messages.RunResponse(error=f"the program ended with {completed.returncode}")
 
     def program(
         self, folder: Path, request: Any, values: Mapping[str, str]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The command of the program in ``folder``, and what its environment has more."""
+        """The command of the program in ``folder``, and its additional environment variables."""
         raise NotImplementedError
 
     def link(self, folder: Path, name: str, sdk: str) -> None:

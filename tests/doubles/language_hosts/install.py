@@ -1,4 +1,4 @@
-"""Putting the hosts where the Pulumi CLI of a test looks for them."""
+"""Installs the hosts for the Pulumi CLI of a test."""
 
 import os
 import shlex

@@ -37,13 +37,13 @@ class NodeHost(Host):
 
     def install(self, folder: Path) -> subprocess.CompletedProcess[bytes]:
         words = ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline"]
-        done = run([*words, "--ignore-scripts"], folder)
+        completed = run([*words, "--ignore-scripts"], folder)
         for sdk in folder.glob("sdks/*"):
             # which compiles the SDK; npm 11 asks for a permission to run it
             tools = f"{sdk}/node_modules/.bin:{folder}/node_modules/.bin:{os.environ['PATH']}"
             words = ["env", f"PATH={tools}", "node", "scripts/postinstall.js"]
-            done = done if done.returncode else run(words, sdk)
-        return done
+            completed = completed if completed.returncode else run(words, sdk)
+        return completed
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Assets in the provider protocol, as the kinds of a double see them: objects of plain values.
+"""Assets in the provider protocol, as objects of plain values for the kinds of a double.
 
-Pulumi's own classes lose the hash of an asset, and cannot read one of which a state keeps no more.
+Pulumi's own classes lose the hash of an asset, and cannot read one of which a state has only the
+hash.
 """
 
 from typing import Any
@@ -8,12 +9,12 @@ from typing import Any
 from pulumi.runtime import rpc
 
 ASSET = "asset"
-"""Marks such an object; beside it stand `hash` and, where it is known, `path`."""
+"""The key that marks such an object. It also has `hash` and, if known, `path`."""
 _KEPT = ("path", "hash")
 
 
 def spell_out_assets(values: Any) -> None:
-    """Every asset in ``values``, a Struct, becomes an object."""
+    """Replaces every asset in ``values``, a Struct, by an object."""
     for inner in _objects(values):
         signature = inner.fields.get(rpc._special_sig_key)
         if signature is not None and signature.string_value == rpc._special_asset_sig:
@@ -25,7 +26,7 @@ def spell_out_assets(values: Any) -> None:
 
 
 def make_assets(values: Any) -> None:
-    """The way back."""
+    """Replaces every such object by an asset."""
     for inner in _objects(values):
         if ASSET in inner.fields:
             del inner.fields[ASSET]
@@ -35,4 +36,8 @@ def make_assets(values: Any) -> None:
 
 
 def _objects(values: Any) -> list[Any]:
-    return [it.struct_value for it in values.fields.values() if it.HasField("struct_value")]
+    return [
+        field_value.struct_value
+        for field_value in values.fields.values()
+        if field_value.HasField("struct_value")
+    ]

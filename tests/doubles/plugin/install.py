@@ -1,4 +1,4 @@
-"""Putting a double where the Pulumi CLI of a test looks for the official plugin."""
+"""Installs a double as a plugin of a test's Pulumi CLI."""
 
 import importlib.metadata
 import sys
@@ -26,12 +26,12 @@ main(Path(__file__).parent, {version!r}, {name}())
 
 
 def install(home: Path, plugin: str, version: str, double: str, *, as_binary: bool = False) -> Path:
-    """Make ``double`` (`module:class`) the plugin of ``home``, a test's own PULUMI_HOME.
+    """Makes ``double`` (`module:class`) the plugin of ``home``, a test's own PULUMI_HOME.
 
-    ``as_binary`` makes it an executable that the CLI starts itself, as it does official plugins;
-    else a language host starts it, and ends it with the CLI. Returns the plugin's folder;
-    `double.log` in it tells what was asked of the double. AssertionError where another version of
-    the package ``pulumi-<plugin>`` is installed: the CLI would look for a plugin of that version.
+    With ``as_binary`` it is an executable that the CLI starts itself, like official plugins;
+    otherwise a language host starts it, and ends it with the CLI. Returns the plugin's folder; the
+    requests to the double are in its `double.log`. Raises AssertionError if another version of the
+    package ``pulumi-<plugin>`` is installed: the CLI would look for a plugin of that version.
     """
     installed = importlib.metadata.version(f"pulumi-{plugin}")
     if installed != version:

@@ -1,4 +1,4 @@
-"""What every resource type of a double says of itself, and the errors it ends with."""
+"""The interface of the resource types of a double, and their errors."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,16 +10,16 @@ from tests.doubles.plugin.assets import ASSET
 from tests.doubles.plugin.values import Plain, is_unknown
 
 Shape = Mapping[str, "Shape | None"]
-"""Names of inputs, camelCase; below a name those of its parts (also of a list's items)."""
+"""Names of inputs in camelCase, each with the names of its parts (of a list's items, too)."""
 Client = TypeVar("Client")
 
 
 class ProviderError(Exception):
-    """What the system behind the provider, or the double in its place, has to say in one line."""
+    """The error of the system behind the provider, or of the double, in one line."""
 
 
 class PartlyCreated(ProviderError):
-    """It exists and is not as it should be: the state keeps it together with this error."""
+    """The resource exists, but is incomplete: the state keeps it together with this error."""
 
     def __init__(self, message: str, id: str, state: Plain) -> None:
         super().__init__(message)
@@ -35,71 +35,71 @@ class Kind(ABC, Generic[Client]):
     in_place: frozenset[str] = frozenset()
     """Inputs whose change needs no replacement."""
     settled_later: frozenset[str] = frozenset()
-    """Inputs that, where they are not given, are whatever they have become."""
+    """Inputs that may have any value if the program does not set them."""
     unordered: frozenset[str] = frozenset()
-    """Lists whose order means nothing."""
+    """Lists whose order does not matter."""
     named: str | None = None
-    """The input that gets a made-up name where it is not given."""
+    """The input with the name, which is generated if the program does not set it."""
 
     @abstractmethod
     def create(self, client: Client, inputs: Plain) -> tuple[str, Plain]:
-        """Id and state; the state repeats the inputs."""
+        """Creates the resource. Returns its id and its state, which repeats the inputs."""
 
     @abstractmethod
     def read(self, client: Client, id: str, state: Plain) -> Plain | None:
-        """The state as it is now, or None where it exists no more."""
+        """The current state, or None if the resource does not exist any more."""
 
     @abstractmethod
     def update(self, client: Client, id: str, state: Plain, inputs: Plain) -> Plain:
-        """The state after the change; it repeats the inputs."""
+        """Changes the resource. Returns the new state, which repeats the inputs."""
 
     @abstractmethod
     def delete(self, client: Client, id: str, state: Plain) -> None:
-        """What is gone already counts as deleted."""
+        """Deletes the resource. A missing resource counts as deleted."""
 
     def goes_first(self, state: Plain, inputs: Plain) -> bool:
-        """Whether the old one has to be deleted before its replacement is created."""
+        """Whether the old resource must be deleted before its replacement is created."""
         return self.named is not None and state.get(self.named) == inputs.get(self.named)
 
     def needs_replacement(self, name: str, state: Plain, inputs: Plain) -> bool:
-        """Whether a change of the input ``name`` takes a new resource."""
+        """Whether a change of the input ``name`` needs a new resource."""
         return name not in self.in_place
 
     def planned(self, state: Plain, inputs: Plain) -> Plain:
-        """What a preview may say of a change in place: computed values stay as they are."""
-        kept = {
+        """The predicted state of a change in place: computed values stay the same."""
+        unchanged = {
             name: value
             for name, value in state.items()
             if name not in self.shape or name in self.settled_later
         }
-        return kept | inputs
+        return unchanged | inputs
 
     def compared(self) -> Iterable[str]:
-        """What tells a state from inputs."""
+        """The computed values: those of a state that are not inputs."""
         return self.shape
 
     def objections(self, inputs: Plain) -> Iterable[tuple[str, str]]:
-        """Inputs with a value that is not implemented, and what is wrong with it."""
+        """Inputs with a value that is not implemented, and the reason."""
         return ()
 
 
 def not_implemented(inputs: Mapping[str, Any], shape: Shape, path: str = "") -> Iterator[str]:
-    """The paths of inputs that ``shape`` does not name."""
+    """The paths of inputs that are not in ``shape``."""
     for name, value in inputs.items():
-        here = f"{path}{name}"
+        input_path = f"{path}{name}"
         if name not in shape:
-            yield here
+            yield input_path
             continue
         parts = shape[name]
         if parts is None or is_unknown(value):
             continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Mapping):
-                yield from not_implemented(item, parts, f"{here}.")
+                yield from not_implemented(item, parts, f"{input_path}.")
 
 
 def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
-    """The inputs in which ``inputs`` differ from ``state``, defaults filled in."""
+    """The inputs that differ from ``state``, with defaults for missing ones."""
 
     def of(values: Plain, name: str) -> Any:
         value = values.get(name, kind.defaults.get(name))
@@ -115,12 +115,18 @@ def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
     ]
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Equal; in lists of objects, a part that is not asked for may be whatever it has become."""
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return all(_same(*pair) for pair in zip(old, new, strict=True))
-    if isinstance(old, dict) and isinstance(new, dict):
-        if ASSET in old and ASSET in new:
-            return bool(old["hash"] == new["hash"])
-        return new.keys() <= old.keys() and all(_same(old[name], new[name]) for name in new)
-    return bool(old == new)
+def _same(old_value: Any, new_value: Any) -> bool:
+    """True for equal values; in lists of objects, a part without input may have any value."""
+    if (
+        isinstance(old_value, list)
+        and isinstance(new_value, list)
+        and len(old_value) == len(new_value)
+    ):
+        return all(_same(*pair) for pair in zip(old_value, new_value, strict=True))
+    if isinstance(old_value, dict) and isinstance(new_value, dict):
+        if ASSET in old_value and ASSET in new_value:
+            return bool(old_value["hash"] == new_value["hash"])
+        return new_value.keys() <= old_value.keys() and all(
+            _same(old_value[name], new_value[name]) for name in new_value
+        )
+    return bool(old_value == new_value)

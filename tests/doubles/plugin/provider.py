@@ -1,4 +1,4 @@
-"""What every double of a provider plugin does alike: which inputs it takes, what a change costs,
+"""The common part of doubles of provider plugins: which inputs they take, what a change needs,
 and how calls of the engine reach a resource type.
 
 An input that a double does not implement is refused by name, never ignored.
@@ -24,14 +24,14 @@ class Double(protocol.Provider, Generic[Client]):
     """A provider plugin over ``kinds``, by token. Every call runs in a thread of its own."""
 
     official: str
-    """The name of what it stands for, as in ``the Docker provider``."""
+    """The name of the official provider, as in ``the Docker provider``."""
     kinds: Mapping[str, Kind[Client]]
     settings: frozenset[str]
     """The provider's own inputs that it implements."""
 
     @abstractmethod
     def run(self, work: Callable[[Client], Result]) -> Result:
-        """``work`` with a client; what goes wrong beneath ends as a ProviderError."""
+        """``work`` with a client. Its errors are raised as ProviderError."""
 
     async def check_config(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         inputs = plain(request.new_inputs)
@@ -45,7 +45,7 @@ class Double(protocol.Provider, Generic[Client]):
 
     @abstractmethod
     def set_up(self, settings: Plain) -> None:
-        """Take the provider's own inputs, before anything is created or read."""
+        """Configures the provider with its own inputs, before any resource is created or read."""
 
     async def check(self, request: protocol.CheckRequest) -> protocol.CheckResponse:
         kind = self.kind(request.type)
@@ -54,16 +54,20 @@ class Double(protocol.Provider, Generic[Client]):
         failures += [protocol.CheckFailure(*objection) for objection in kind.objections(inputs)]
         checked = dict(request.new_inputs)
         if kind.named is not None and kind.named not in inputs:
-            old = plain(request.old_inputs).get(kind.named)
+            old_name = plain(request.old_inputs).get(kind.named)
             made_up = f"{request.name}-{request.random_seed.hex()[:7]}"
-            checked |= wrapped({kind.named: old or made_up})
+            checked |= wrapped({kind.named: old_name or made_up})
         return protocol.CheckResponse(checked, failures)
 
     async def diff(self, request: protocol.DiffRequest) -> protocol.DiffResponse:
         kind = self.kind(request.type)
         state = self.state(kind, request.old_state)
         inputs = self.values(request.new_inputs)
-        names = [n for n in changed(kind, state, inputs) if n not in request.ignore_changes]
+        names = [
+            input_name
+            for input_name in changed(kind, state, inputs)
+            if input_name not in request.ignore_changes
+        ]
         replaces = [name for name in names if kind.needs_replacement(name, state, inputs)]
         return protocol.DiffResponse(
             changes=bool(names),
@@ -74,36 +78,40 @@ class Double(protocol.Provider, Generic[Client]):
 
     async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
         kind, inputs = self.kind(request.type), self.values(request.properties)
-        id, state = await self._call("create", request.urn, lambda c: kind.create(c, inputs))
+        id, state = await self._call(
+            "create", request.urn, lambda client: kind.create(client, inputs)
+        )
         return protocol.CreateResponse(id, wrapped(state))
 
-    def state(self, kind: Kind[Any], known: Mapping[str, PropertyValue]) -> Plain:
-        """A state, as inputs are compared with it."""
-        return self.values(known)
+    def state(self, kind: Kind[Any], properties: Mapping[str, PropertyValue]) -> Plain:
+        """A state in the form in which it is compared with inputs."""
+        return self.values(properties)
 
-    def values(self, given: Mapping[str, PropertyValue]) -> Plain:
-        """Inputs or a state, as ``kinds`` see them."""
-        return plain(given)
+    def values(self, properties: Mapping[str, PropertyValue]) -> Plain:
+        """Inputs or a state in the form of ``kinds``."""
+        return plain(properties)
 
     async def read(self, request: protocol.ReadRequest) -> protocol.ReadResponse:
         kind, id, state = self.kind(request.type), request.resource_id, plain(request.properties)
-        found = await self._call("read", request.urn, lambda c: kind.read(c, id, state))
-        if found is None:
+        current = await self._call("read", request.urn, lambda client: kind.read(client, id, state))
+        if current is None:
             return protocol.ReadResponse(resource_id="")
-        return protocol.ReadResponse(id, wrapped(found), request.inputs)
+        return protocol.ReadResponse(id, wrapped(current), request.inputs)
 
     async def update(self, request: protocol.UpdateRequest) -> protocol.UpdateResponse:
         kind, id = self.kind(request.type), request.resource_id
         olds, news = self.values(request.olds), self.values(request.news)
-        state = await self._call("update", request.urn, lambda c: kind.update(c, id, olds, news))
+        state = await self._call(
+            "update", request.urn, lambda client: kind.update(client, id, olds, news)
+        )
         return protocol.UpdateResponse(wrapped(state))
 
     async def delete(self, request: protocol.DeleteRequest) -> None:
         kind, id, state = self.kind(request.type), request.resource_id, plain(request.properties)
-        await self._call("delete", request.urn, lambda c: kind.delete(c, id, state))
+        await self._call("delete", request.urn, lambda client: kind.delete(client, id, state))
 
     def kind(self, token: str) -> Kind[Client]:
-        token = token.rpartition("$")[2]  # before it stand the types of the resource's parents
+        token = token.rpartition("$")[2]  # it follows the types of the resource's parents
         try:
             return self.kinds[token]
         except KeyError:
@@ -112,8 +120,8 @@ class Double(protocol.Provider, Generic[Client]):
                 f" {', '.join(self.kinds)}"
             ) from None
 
-    async def _call(self, verb: str, what: str, work: Callable[[Client], Result]) -> Result:
-        log.info("%s %s", verb, what)
+    async def _call(self, verb: str, subject: str, work: Callable[[Client], Result]) -> Result:
+        log.info("%s %s", verb, subject)
         return await asyncio.to_thread(self.run, work)
 
     def refused(self, path: str) -> protocol.CheckFailure:

@@ -1,4 +1,4 @@
-"""A double as a process of Pulumi's: `__main__.py` of the plugin's folder calls `main`."""
+"""A double as a process of Pulumi: `__main__.py` of the plugin's folder calls `main`."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 
 def main(folder: Path, version: str, double: Provider) -> None:
-    """Serve until the CLI says stop; what goes on is logged in ``folder``, for nothing else shows
-    what a provider prints."""
+    """Serves until the CLI stops it. The log is in ``folder``, because Pulumi does not show a
+    provider's output."""
     logging.basicConfig(
         filename=folder / LOG, level=logging.INFO, format="%(asctime)s %(process)d %(message)s"
     )
@@ -47,7 +47,7 @@ async def _serve(version: str, double: Provider, engine: str) -> None:
 
 
 class _Servicer(ProviderServicer):
-    """Errors end as their message alone, and a resource that half exists is kept in the state."""
+    """Reports errors by their message only, and keeps a partly created resource in the state."""
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:
         return await _reported(super().CheckConfig, request, context)
@@ -78,7 +78,7 @@ class _Servicer(ProviderServicer):
 
 
 async def _reported(method: Callable[..., Awaitable[Any]], request: Any, context: Any) -> Any:
-    what = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
+    subject = getattr(request, "urn", "") or getattr(request, "tok", "the provider's configuration")
     for values in _structs(request):
         spell_out_assets(values)
     try:
@@ -87,20 +87,20 @@ async def _reported(method: Callable[..., Awaitable[Any]], request: Any, context
             make_assets(values)
         return answer
     except PartlyCreated as error:
-        log.warning("%s: partly created: %s", what, error)
+        log.warning("%s: partly created: %s", subject, error)
         details = _initialization_failed(error, request.properties)
         context.set_trailing_metadata((("grpc-status-details-bin", details),))
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
     except ProviderError as error:
-        log.warning("%s: %s", what, error)
+        log.warning("%s: %s", subject, error)
         await context.abort(grpc.StatusCode.UNKNOWN, str(error))
     except Exception:
-        log.exception("%s", what)
+        log.exception("%s", subject)
         raise
 
 
 def _structs(message: Any) -> list[Any]:
-    """The properties that ``message`` holds."""
+    """The properties in ``message``."""
     return [
         value
         for field, value in message.ListFields()
@@ -109,7 +109,7 @@ def _structs(message: Any) -> list[Any]:
 
 
 def _initialization_failed(error: PartlyCreated, inputs: Any) -> bytes:
-    """The status by which the engine learns the id of what could not be finished."""
+    """The status with which the engine gets the id of a partly created resource."""
     detail = provider_pb2.ErrorResourceInitFailed(
         id=error.id,
         properties=PropertyValue.marshal_map(wrapped(error.state)),

@@ -10,7 +10,7 @@ Plain = dict[str, Any]
 
 
 def plain(values: Mapping[str, PropertyValue]) -> Plain:
-    """Nested dicts and lists; whole numbers, which all arrive as floats, become ints again."""
+    """Nested dicts and lists. Whole numbers, which arrive as floats, become ints."""
     return {name: _plain(value) for name, value in values.items() if value.value is not None}
 
 
@@ -19,12 +19,12 @@ def wrapped(values: Mapping[str, Any]) -> dict[str, PropertyValue]:
 
 
 def is_unknown(value: object) -> bool:
-    """A preview does not know it yet: the protocol's marker stands in its place."""
+    """True for the protocol's marker of a value that a preview does not know yet."""
     return value == UNKNOWN
 
 
 def contains_unknown(value: Any) -> bool:
-    """Whether it, or anything in it, is not known yet."""
+    """Whether the value, or a part of it, is not known yet."""
     if isinstance(value, Mapping):
         return any(map(contains_unknown, value.values()))
     if isinstance(value, list):

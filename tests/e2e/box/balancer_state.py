@@ -54,8 +54,8 @@ class Balancer:
         """Its public address for each subnet, of the last of the pool; none without any."""
         if not self.public:
             return ()
-        first = 2 + self._place * len(self.subnets)
-        return tuple(str(elastic[-first - number]) for number in range(len(self.subnets)))
+        first_number = 2 + self._place * len(self.subnets)
+        return tuple(str(elastic[-first_number - number]) for number in range(len(self.subnets)))
 
     def addresses(self, elastic: IPv4Network) -> tuple[str, ...]:
         """To which its name leads, wherever it is asked for."""
@@ -77,21 +77,27 @@ class Forwarding:
 
 
 def balancers(server: Moto) -> tuple[Balancer, ...]:
-    listed = server.client("elbv2").describe_load_balancers()["LoadBalancers"]
-    ids = sorted({zone["SubnetId"] for item in listed for zone in item["AvailabilityZones"]})
+    descriptions = server.client("elbv2").describe_load_balancers()["LoadBalancers"]
+    ids = sorted(
+        {
+            zone["SubnetId"]
+            for description in descriptions
+            for zone in description["AvailabilityZones"]
+        }
+    )
     if not ids:
         return ()
-    found = server.client("ec2").describe_subnets(SubnetIds=ids)["Subnets"]
-    ranges = {item["SubnetId"]: IPv4Network(item["CidrBlock"]) for item in found}
+    subnets = server.client("ec2").describe_subnets(SubnetIds=ids)["Subnets"]
+    ranges = {subnet["SubnetId"]: IPv4Network(subnet["CidrBlock"]) for subnet in subnets}
     return tuple(
         Balancer(
-            item["LoadBalancerArn"],
-            item["DNSName"],
-            item["Scheme"] == "internet-facing",
-            tuple(sorted(ranges[zone["SubnetId"]] for zone in item["AvailabilityZones"])),
-            frozenset(item.get("SecurityGroups", [])),
+            description["LoadBalancerArn"],
+            description["DNSName"],
+            description["Scheme"] == "internet-facing",
+            tuple(sorted(ranges[zone["SubnetId"]] for zone in description["AvailabilityZones"])),
+            frozenset(description.get("SecurityGroups", [])),
         )
-        for item in listed
+        for description in descriptions
     )
 
 
@@ -113,23 +119,28 @@ def _forwarding(elb: Any, balancer: Balancer) -> Forwarding:
         if group is None:
             continue  # it has gone since
         ports[int(listener["Port"])] = group
-        listed = elb.describe_listener_attributes(ListenerArn=listener["ListenerArn"])["Attributes"]
-        idle += [int(it["Value"]) for it in listed if it["Key"] == _IDLE]
+        attributes = elb.describe_listener_attributes(ListenerArn=listener["ListenerArn"])[
+            "Attributes"
+        ]
+        idle += [int(attribute["Value"]) for attribute in attributes if attribute["Key"] == _IDLE]
     return Forwarding(balancer, ports, min(idle))
 
 
-def _group(elb: Any, item: Any) -> TargetGroup:
-    arn, port = item["TargetGroupArn"], item["HealthCheckPort"]
+def _group(elb: Any, description: Any) -> TargetGroup:
+    arn, port = description["TargetGroupArn"], description["HealthCheckPort"]
     health = elb.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
-    listed = elb.describe_target_group_attributes(TargetGroupArn=arn)["Attributes"]
+    attributes = elb.describe_target_group_attributes(TargetGroupArn=arn)["Attributes"]
     return TargetGroup(
         arn,
-        tuple(sorted((it["Target"]["Id"], int(it["Target"]["Port"])) for it in health)),
+        tuple(sorted((target["Target"]["Id"], int(target["Target"]["Port"])) for target in health)),
         None if port == "traffic-port" else int(port),
-        float(item["HealthCheckIntervalSeconds"]),
-        int(item["HealthyThresholdCount"]),
-        int(item["UnhealthyThresholdCount"]),
-        any(it["Key"] == _CROSS_ZONE and it["Value"] == "true" for it in listed),
+        float(description["HealthCheckIntervalSeconds"]),
+        int(description["HealthyThresholdCount"]),
+        int(description["UnhealthyThresholdCount"]),
+        any(
+            attribute["Key"] == _CROSS_ZONE and attribute["Value"] == "true"
+            for attribute in attributes
+        ),
     )
 
 
@@ -152,7 +163,7 @@ def address_rules(
                     for target in group.targets
                     if group.cross_zone or _within(target, subnet)
                 ]
-                targets = [it for it in near if healthy(group, it)] or near
+                targets = [target for target in near if healthy(group, target)] or near
                 lines += _in_turn(f"-d {address} -p tcp --dport {port}", targets)
     return "\n".join((*lines, "-A POSTROUTING -j MASQUERADE", "COMMIT")) + "\n"
 
@@ -163,6 +174,6 @@ def _within(target: Target, subnet: IPv4Network) -> bool:
 
 def _in_turn(match: str, targets: list[Target]) -> Iterator[str]:
     for number, (host, port) in enumerate(targets):
-        left = len(targets) - number
-        turn = f" -m statistic --mode nth --every {left} --packet 0" if left > 1 else ""
+        remaining = len(targets) - number
+        turn = f" -m statistic --mode nth --every {remaining} --packet 0" if remaining > 1 else ""
         yield f"-A PREROUTING {match}{turn} -j DNAT --to-destination {host}:{port}"

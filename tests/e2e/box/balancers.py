@@ -24,7 +24,7 @@ from tests.doubles.aws.server import Health, MotoServer
 from tests.e2e.box import firewall
 from tests.e2e.box.balancer_state import Forwarding, Target, TargetGroup, address_rules
 from tests.e2e.box.ground import Ground
-from tests.e2e.box.state import Held
+from tests.e2e.box.state import MotoState
 from tests.e2e.docker_engine import Engine
 
 ROUND_SECONDS = 0.5
@@ -38,7 +38,7 @@ HEALTHY: Health = ("healthy", "", "")
 
 
 @dataclass(frozen=True)
-class Turned:
+class HealthChange:
     """A target became healthy or unhealthy."""
 
     when: float
@@ -64,10 +64,10 @@ class Checked:
         """Whether it became healthy or unhealthy by this check."""
         self.streak = self.streak + 1 if answered is self.answered else 1
         self.answered = answered
-        wanted = HEALTHY if answered else FAILED
-        if wanted == self.health or self.streak < (group.rises if answered else group.falls):
+        new_health = HEALTHY if answered else FAILED
+        if new_health == self.health or self.streak < (group.rises if answered else group.falls):
             return False
-        self.health = wanted
+        self.health = new_health
         return True
 
 
@@ -91,7 +91,7 @@ class Balancers:
         """``mark`` is in the names of containers of ``image``."""
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark = image, mark
-        self.turned: list[Turned] = []
+        self.health_changes: list[HealthChange] = []
         """In their order, by each group for itself."""
         self.linked: set[str] = set()
         """Addresses of endpoints, which no security group keeps out."""
@@ -111,21 +111,23 @@ class Balancers:
                 if (group.arn, target) in played.checked
             }
 
-    def follow(self, held: Held) -> None:
-        """Do all that it takes to be as ``held`` has it; raises what went wrong with checks."""
+    def follow(self, moto_state: MotoState) -> None:
+        """Makes the containers match ``moto_state``. Raises an error of earlier health checks."""
         if self._failed is not None:
             raise self._failed
-        wanted = {balancer.balancer.arn: balancer for balancer in held.balancers}
-        for arn in self._played.keys() - wanted.keys():
+        forwardings = {balancer.balancer.arn: balancer for balancer in moto_state.balancers}
+        for arn in self._played.keys() - forwardings.keys():
             self._remove(arn)
-        for arn, forwarding in wanted.items():
+        for arn, forwarding in forwardings.items():
             if arn not in self._played:
                 self._begin(arn, forwarding)
             played = self._played[arn]
-            groups = [held.groups[id] for id in sorted(forwarding.balancer.groups)]
-            rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
-            linked = [f"-A PREROUTING -s {it} -j ACCEPT" for it in sorted(self.linked)]
-            if (guard := firewall.before_routing(rules, linked)) != played.guard:
+            groups = [moto_state.groups[id] for id in sorted(forwarding.balancer.groups)]
+            rules = firewall.packet_rules(groups, moto_state.members, self._ground.vpc.gateway)
+            endpoint_rules = [
+                f"-A PREROUTING -s {address} -j ACCEPT" for address in sorted(self.linked)
+            ]
+            if (guard := firewall.before_routing(rules, endpoint_rules)) != played.guard:
                 firewall.apply(guard, played.pid)
                 played.guard = guard
             with self._lock:
@@ -133,7 +135,7 @@ class Balancers:
             self._forward(played)  # before the target that has left is switched off
 
     def close(self) -> None:
-        """Leave nothing."""
+        """Remove all containers."""
         for arn in list(self._played):
             self._remove(arn)
 
@@ -141,17 +143,17 @@ class Balancers:
         vpc, outside = self._ground.vpc, self._ground.outside
         balancer = forwarding.balancer
         name = f"earshot-box-{self._mark}-balancer-{arn.rpartition('/')[2]}"
-        first, *others = balancer.private
-        options = (f"--name={name}", f"--network={vpc.name}", f"--ip={first}")
+        first_address, *other_addresses = balancer.private
+        options = (f"--name={name}", f"--network={vpc.name}", f"--ip={first_address}")
         self._engine.run("run", "--detach", "--sysctl=net.ipv4.ip_forward=1", *options, self._image)
         pid = int(self._engine.run("inspect", "--format={{.State.Pid}}", name))
         played = self._played[arn] = Played(name, pid, forwarding)
         length = vpc.range.prefixlen
-        inside(pid, *(f"ip address add {it}/{length} dev eth0" for it in others))
+        inside(pid, *(f"ip address add {address}/{length} dev eth0" for address in other_addresses))
         if public := balancer.outside(self._ground.elastic):
             self._engine.run("network", "connect", f"--ip={public[0]}", outside.name, name)
             length = outside.range.prefixlen
-            inside(pid, *(f"ip address add {it}/{length} dev eth1" for it in public[1:]))
+            inside(pid, *(f"ip address add {address}/{length} dev eth1" for address in public[1:]))
         # a packet of a forgotten connection is not forwarded again
         inside(pid, "sysctl -q -w net.netfilter.nf_conntrack_tcp_loose=0")
         thread = threading.Thread(target=self._run, args=(arn, played), daemon=True)
@@ -178,24 +180,24 @@ class Balancers:
         with self._lock:
             forwarding = played.forwarding
         groups = {group.arn: group for group in forwarding.ports.values()}
-        wanted = {(arn, target) for arn, group in groups.items() for target in group.targets}
-        checked = {key: played.checked.get(key) or Checked() for key in wanted}
+        targets = {(arn, target) for arn, group in groups.items() for target in group.targets}
+        checked = {key: played.checked.get(key) or Checked() for key in targets}
         now = time.monotonic()
-        due = [key for key in sorted(wanted) if checked[key].due <= now]
+        due = [key for key in sorted(targets) if checked[key].due <= now]
         hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due]
         for (arn, target), answered in zip(due, pool.map(_answers, hosts), strict=True):
-            it = checked[arn, target]
-            if it.took(answered, groups[arn]):
-                self.turned.append(Turned(time.time(), *target, it.health[0]))
-            it.due = now + groups[arn].interval
+            checks = checked[arn, target]
+            if checks.took(answered, groups[arn]):
+                self.health_changes.append(HealthChange(time.time(), *target, checks.health[0]))
+            checks.due = now + groups[arn].interval
         with self._lock:
             played.checked = checked
-            told = {
-                (arn, *target): it.health
-                for one in self._played.values()
-                for (arn, target), it in one.checked.items()
+            health = {
+                (arn, *target): checks.health
+                for container in self._played.values()
+                for (arn, target), checks in container.checked.items()
             }
-        self._server.set_health(told)
+        self._server.set_health(health)
         self._forward(played)
         if forwarding.idle_seconds != played.idle_seconds:
             name = "net.netfilter.nf_conntrack_tcp_timeout_established"
@@ -207,8 +209,8 @@ class Balancers:
         with self._lock:
 
             def is_healthy(group: TargetGroup, target: Target) -> bool:
-                found = played.checked.get((group.arn, target))
-                return found is not None and found.health == HEALTHY
+                target_checks = played.checked.get((group.arn, target))
+                return target_checks is not None and target_checks.health == HEALTHY
 
             rules = address_rules(played.forwarding, self._ground.elastic, is_healthy)
             if rules != played.rules:
@@ -227,13 +229,13 @@ def _answers(target: Target) -> bool:
 def _enter(pid: int) -> None:
     """Let this thread alone have the network of process ``pid``."""
     with Path("/proc", str(pid), "ns", "net").open() as file:
-        done = ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET)
-    assert done == 0, os.strerror(ctypes.get_errno())
+        status = ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET)
+    assert status == 0, os.strerror(ctypes.get_errno())
 
 
 def inside(pid: int, *commands: str) -> None:
     """Commands of this machine with the network of process ``pid``."""
     for command in commands:
         words = ["nsenter", "--net", f"--target={pid}", *command.split()]
-        done = subprocess.run(words, capture_output=True, text=True)
-        assert done.returncode == 0, f"{command}: {done.stderr.strip()}"
+        completed = subprocess.run(words, capture_output=True, text=True)
+        assert completed.returncode == 0, f"{command}: {completed.stderr.strip()}"

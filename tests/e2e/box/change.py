@@ -34,7 +34,7 @@ from tests.e2e.box.secured import (
 )
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.project import STACK
-from tests.e2e.steady_producer import all_there, longest_wait, longest_wait_of_a_partition
+from tests.e2e.steady_producer import assert_all_read, longest_wait, longest_wait_of_a_partition
 from tests.measured import MEASURED
 from toolchain.state_files import recover
 
@@ -49,13 +49,13 @@ REPL = "REPL"
 
 @pytest.fixture(scope="module")
 def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBox]:
-    with secured_box(box, tmp_path_factory.mktemp("secure") / "stack") as made:
-        yield made
-        made.stack.destroy()
+    with secured_box(box, tmp_path_factory.mktemp("secure") / "stack") as new_secured_box:
+        yield new_secured_box
+        new_secured_box.stack.destroy()
 
 
 @dataclass(frozen=True)
-class Kept:
+class Identity:
     """What a broker must have before and after."""
 
     private: str
@@ -67,47 +67,52 @@ class Kept:
     """What Kafka wrote when it formatted its storage, a random id of the folder included."""
 
 
-def kept(box: CloudBox) -> dict[str, Kept]:
+def identities(box: CloudBox) -> dict[str, Identity]:
     box.settle()
-    found, running = {}, box.instances()
-    for machine in box.held().machines.values():
+    identities, running = {}, box.instances()
+    for machine in box.moto_state().machines.values():
         (volume,) = machine.volumes
-        found[machine.name] = Kept(
+        identities[machine.name] = Identity(
             machine.private,
             machine.elastic,
             volume,
             str(box.fleet.disk(volume).device),
             running[machine.name].run("cat", META),
         )
-    return found
+    return identities
 
 
 def ids(box: CloudBox) -> dict[str, str]:
     """Instances by name."""
-    return {machine.name: id for id, machine in box.held().machines.items()}
+    return {machine.name: id for id, machine in box.moto_state().machines.items()}
 
 
 def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
     """What was done with instances, and which said that they were in sync, in its order."""
-    found: list[tuple[float, str, str]] = [
-        (doing.when, doing.what, doing.name) for doing in box.fleet.doings if doing.when > since
+    events: list[tuple[float, str, str]] = [
+        (change.when, change.action, change.name)
+        for change in box.fleet.power_changes
+        if change.when > since
     ]
     ssm, reported = box.server.client("ssm"), set[tuple[str, int | None]]()
     for id, name in BROKERS.items():
         parameter = report_parameter(STACK, f"broker-{id}")
-        for item in ssm.get_parameter_history(Name=parameter)["Parameters"]:
-            report, when = NodeReport.read(item["Value"]), item["LastModifiedDate"].timestamp()
+        for version in ssm.get_parameter_history(Name=parameter)["Parameters"]:
+            report, when = (
+                NodeReport.read(version["Value"]),
+                version["LastModifiedDate"].timestamp(),
+            )
             if report is not None and report.serves:
                 boot = (report.instance, report.booted)
                 if boot in reported:
                     continue  # it may say so again and again
                 reported.add(boot)
-                found.append((when, report.state.value, name))
-    return [(what, name) for when, what, name in sorted(found) if when > since]
+                events.append((when, report.state.value, name))
+    return [(action, name) for when, action, name in sorted(events) if when > since]
 
 
 def one_by_one(ids: tuple[int, ...]) -> list[tuple[str, str]]:
-    return [(what, BROKERS[id]) for id in ids for what in ("off", "on", "in-sync")]
+    return [(action, BROKERS[id]) for id in ids for action in ("off", "on", "in-sync")]
 
 
 @contextlib.contextmanager
@@ -160,7 +165,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     box, folder = secured.box, tmp_path_factory.mktemp("clients")
     begins(traffic, secured, "outside", EXTERNAL, folder)
     client = secured.client("app", EXTERNAL)
-    first, running = kept(box), ids(box)
+    old_identities, running = identities(box), ids(box)
     changed = cluster(box)
     internal, external = changed["listeners"]
     assert (internal["name"], external["name"], external["port"]) == (INTERNAL, EXTERNAL, PORT)
@@ -168,8 +173,8 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     secured.stack.configure(changed)
     began = time.time()
     with until_replaced(secured, 1) as child:
-        late = {"app": (client, "app-orders")}
-        became = secured.became(secured.laptop, folder / "late.json", late)
+        late_clients = {"app": (client, "app-orders")}
+        became = secured.became(secured.laptop, folder / "late.json", late_clients)
         assert became == {"app": "written"}, "through the brokers that have not moved"
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
@@ -177,7 +182,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     output = secured.stack.up()
     assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in output
     assert happened(box, began) == one_by_one((1, 2, 3))
-    assert kept(box) == first
+    assert identities(box) == old_identities
     assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}
     for name in BROKERS.values():
         assert "since clean shutdown file" in box.instances()[name].journal("kafka"), name
@@ -202,16 +207,21 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
 ) -> None:
     """The third step, in which the CLI is killed."""
     box, running = secured.box, ids(secured.box)
-    broker = next(machine for machine in box.held().machines.values() if machine.name == BROKERS[2])
+    broker = next(
+        machine for machine in box.moto_state().machines.values() if machine.name == BROKERS[2]
+    )
     with box.place("inside") as inside:
-        held = inside.command("bash", "-c", f"exec 3<>/dev/tcp/{broker.private}/19092; sleep 600")
-        with subprocess.Popen(held) as client:
-            refused = " ".join(secured.stack.project.fails().split())
-            client.kill()
-        who = (
-            f"listener INTERNAL would go, and has 1 connection of clients: 1 from {inside.address}"
+        command = inside.command(
+            "bash", "-c", f"exec 3<>/dev/tcp/{broker.private}/19092; sleep 600"
         )
-        assert who in refused, refused
+        with subprocess.Popen(command) as client:
+            output = " ".join(secured.stack.project.fails().split())
+            client.kill()
+        reason = (
+            "listener INTERNAL would be removed, and has 1 connection of clients: "
+            f"1 from {inside.address}"
+        )
+        assert reason in output, output
     assert ids(box) == running
     with until_replaced(secured, 1) as child:
         below = psutil.Process(child.pid).children(recursive=True)
@@ -223,8 +233,8 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     outputs = secured.stack.project.outputs()
     for name, producer in traffic.producers.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-        all_there(producer.acknowledged, producer.found)
-        assert len(producer.found) == producer.sent, "and none was written twice"
+        assert_all_read(producer.acknowledged, producer.records)
+        assert len(producer.records) == producer.sent, "and none was written twice"
         # it was told no new address: it has learned them from the brokers that it still knew
         bootstrap = outputs[f"bootstrap_{name}"].split(",")
         assert producer.known_brokers == dict(zip(BROKERS, bootstrap, strict=True))

@@ -15,12 +15,12 @@ forwards connections (`balancers.py`); and DNS answers on each network what that
 What a test can do besides:
 
     box.instance("test-broker-1")      an `Instance` (run, journal, show) by its tag Name
-    box.held()                         what moto holds now: machines with addresses and volumes
+    box.moto_state()                   moto's state now: machines with addresses and volumes
     box.place("inside")                a client's place (a context): `run(...)` in its container,
-    box.place("outside")               `client` (kcat and the doctor), and `command(...)` makes of a
-    box.place("outside", box.stranger) command of this machine one that stands there, with that
-                                       side's network and DNS
-    box.stack(folder, place)           the CLI stands there, and so does `prove: here`
+    box.place("outside")               `client` (kcat and the doctor), and `command(...)`, which
+    box.place("outside", box.stranger) runs a command of this machine with the network and DNS of
+                                       that side
+    box.stack(folder, place)           the CLI runs in that place, and so does `prove: here`
     box.server                         moto itself; `box.archive` is served on `box.depot.url`
     box.images["…"]                    another image for the instance with that tag Name
     box.engines["…"]                   Docker's options for one that has an engine of its own
@@ -47,10 +47,10 @@ from tests.doubles.dns_server import dns_server
 from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
 from tests.e2e.box.ground import Ground, Wire, ground
-from tests.e2e.box.horizons import Horizon, Side, Skies
+from tests.e2e.box.horizons import BoxDns, Side, SideTable
 from tests.e2e.box.place import Place, place
 from tests.e2e.box.stack import BoxStack, template
-from tests.e2e.box.state import Held, look
+from tests.e2e.box.state import MotoState, look
 from tests.e2e.box.watch import Watch
 from tests.e2e.depot import Depot
 from tests.e2e.docker_engine import Engine
@@ -79,21 +79,21 @@ class CloudBox:
     watch: Watch
     balancers: Balancers
 
-    def held(self) -> Held:
+    def moto_state(self) -> MotoState:
         """What moto holds now."""
         return look(self.server)
 
     def instances(self) -> dict[str, Instance]:
-        """Those that were switched on and are to run, by their tag Name."""
-        found = (
+        """The instances that were switched on and should run, by their tag Name."""
+        instances = (
             (machine.name, self.fleet.instance(machine.id))
-            for machine in self.held().machines.values()
+            for machine in self.moto_state().machines.values()
             if machine.running
         )
-        return {name: instance for name, instance in found if instance is not None}
+        return {name: instance for name, instance in instances if instance is not None}
 
     def instance(self, name: str) -> Instance:
-        """The one with that tag Name; waits until it is switched on."""
+        """The instance with that tag Name. Waits until it is switched on."""
         self.settle()
         return self.instances()[name]
 
@@ -108,11 +108,11 @@ class CloudBox:
 
     @property
     def stranger(self) -> str:
-        """An address outside of which the security groups know nothing."""
+        """An address outside of which no security group has a rule."""
         return str(self.ground.strangers[5])
 
     def standpoints(self) -> tuple[Standpoint, ...]:
-        """Where `earshot validate --vantages` is to stand."""
+        """The vantages of `earshot validate --vantages`."""
         sides: dict[Scope, Side] = {Scope.INTERNAL: "inside", Scope.EXTERNAL: "outside"}
         return tuple(
             Standpoint(
@@ -128,7 +128,7 @@ class CloudBox:
         )
 
     def policy(self) -> dict[str, Any]:
-        """The policy pack's: names are looked up where their clients would."""
+        """The configuration of the policy pack: the DNS servers of each scope's clients."""
         inside, outside = [self.wire("inside").gateway], [self.wire("outside").gateway]
         resolvers = {"internal": inside, "controller": inside, "external": outside}
         return {"names": {"resolvers": resolvers, "timeout": 10}}
@@ -138,7 +138,10 @@ class CloudBox:
         return template() | {
             "brokers": brokers,
             "region": REGION,
-            "vpc": {"cidr": str(self.ground.vpc.range), "zones": [f"{REGION}{it}" for it in "abc"]},
+            "vpc": {
+                "cidr": str(self.ground.vpc.range),
+                "zones": [f"{REGION}{letter}" for letter in "abc"],
+            },
             "archive": {"url": f"{self.depot.url}/kafka.tgz", "sha512": self.archive.sha512},
             "clients": {"ranges": {"office": str(self.ground.office)}},
             "volume": {"size_gib": 1},
@@ -161,22 +164,22 @@ class CloudBox:
     def stack(self, folder: Path, place: Place | None = None) -> BoxStack:
         """A stack of the project's own program, not configured yet.
 
-        With a ``place`` the CLI and all that it starts stand there: `prove: here` is then proved
-        from the outside, say.
+        With a ``place``, the CLI and all that it starts run there: `prove: here` is then proved
+        from the outside, for example.
         """
-        made = BoxStack.prepared(folder, self)
+        new_stack = BoxStack.prepared(folder, self)
         if place is not None:
-            made.project.stands = place.command
-        return made
+            new_stack.project.wrap = place.command
+        return new_stack
 
     def settle(self) -> None:
-        """Until everything is played that moto holds; raises what went wrong in the box."""
+        """Waits until the containers match moto's state. Raises an error of the box."""
         self.watch.settle(SETTLE_SECONDS)
 
 
 @contextlib.contextmanager
 def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
-    """A box with nothing in it; gone at the end with all that it played."""
+    """An empty box. It is removed at the end, with all its containers."""
     if os.geteuid() != 0:
         lacking("a cloud in a box needs root: packet rules, loop devices, DNS on port 53")
     mark = secrets.token_hex(3)
@@ -185,19 +188,21 @@ def cloud_box(engine: Engine, folder: Path) -> Iterator[CloudBox]:
     default = instance_image(engine)
     archive = kafka_archive(folder)
     with contextlib.ExitStack() as cleanup:
-        there = cleanup.enter_context(ground(engine, mark))
-        server = cleanup.enter_context(moto_server(folder, there.vpc.gateway))
-        depot = cleanup.enter_context(Depot(there.vpc.gateway, {"kafka.tgz": archive.path}).open())
-        skies = Skies(server, there.vpc.range, there.elastic)
-        sides: dict[Side, Wire] = {"inside": there.vpc, "outside": there.outside}
+        networks = cleanup.enter_context(ground(engine, mark))
+        server = cleanup.enter_context(moto_server(folder, networks.vpc.gateway))
+        depot = cleanup.enter_context(
+            Depot(networks.vpc.gateway, {"kafka.tgz": archive.path}).open()
+        )
+        box_dns = BoxDns(server, networks.vpc.range, networks.elastic)
+        sides: dict[Side, Wire] = {"inside": networks.vpc, "outside": networks.outside}
         for side, wire in sides.items():
-            cleanup.enter_context(dns_server(Horizon(skies, side), wire.gateway, DNS_PORT))
+            cleanup.enter_context(dns_server(SideTable(box_dns, side), wire.gateway, DNS_PORT))
 
         def image(name: str) -> str:
             return images.get(name, default)
 
-        fleet = Fleet(engine, server, there, image, mark, folder, engines)
-        balancers = Balancers(engine, server, there, client_image(engine), mark)
+        fleet = Fleet(engine, server, networks, image, mark, folder, engines)
+        balancers = Balancers(engine, server, networks, client_image(engine), mark)
         watch = cleanup.enter_context(Watch(server, fleet, balancers))
         parts = (mark, fleet, images, engines, watch, balancers)
-        yield CloudBox(engine, server, there, depot, archive, folder, *parts)
+        yield CloudBox(engine, server, networks, depot, archive, folder, *parts)

@@ -60,7 +60,7 @@ class CommandStack:
     def run(self, command: str) -> tuple[int, str]:
         """The exit status of `make COMMAND`, and what it prints."""
         words = [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name]
-        done = subprocess.run(
+        completed = subprocess.run(
             resolving(self.resolver, words),
             cwd=ROOT,
             env=self.home.environment,
@@ -70,20 +70,20 @@ class CommandStack:
             text=True,
             timeout=UP_SECONDS,
         )
-        assert "Traceback" not in done.stdout, done.stdout
-        return done.returncode, done.stdout
+        assert "Traceback" not in completed.stdout, completed.stdout
+        return completed.returncode, completed.stdout
 
     def up(self) -> str:
         """`make up`, which must succeed."""
-        code, said = self.run("up")
-        assert code == 0, f"{said}\n{journals(self.box)}"
-        return said
+        code, output = self.run("up")
+        assert code == 0, f"{output}\n{journals(self.box)}"
+        return output
 
     def refused(self) -> str:
         """What `make up` prints, which must fail; without line ends."""
-        code, said = self.run("up")
-        assert code != 0, said
-        return " ".join(said.split())
+        code, output = self.run("up")
+        assert code != 0, output
+        return " ".join(output.split())
 
     def report(self) -> Report:
         return read_report(self.project.report_file(self.name).read_bytes(), "report")
@@ -100,9 +100,9 @@ class CommandStack:
 
     def client_file(self, folder: Path) -> Path:
         """librdkafka's settings for clients in the VPC."""
-        known = Contract.model_validate_json(self.project.contract_file(self.name).read_text())
+        contract = Contract.model_validate_json(self.project.contract_file(self.name).read_text())
         file = folder / "client.json"
-        file.write_text(json.dumps({"bootstrap.servers": known.listener("EXTERNAL").bootstrap}))
+        file.write_text(json.dumps({"bootstrap.servers": contract.listener("EXTERNAL").bootstrap}))
         return file
 
     def roll(self, instance: dict[str, Any]) -> None:
@@ -112,10 +112,12 @@ class CommandStack:
         self.cluster["hosts"]["aws"]["instance"] = instance
         self.configure()
         self.up()
-        doings = [doing for doing in self.box.fleet.doings if doing.when > began]
-        expected = [(what, self.instance_name(it)) for it in HOSTS for what in ("off", "on")]
-        assert [(doing.what, doing.name) for doing in doings] == expected
-        stops = {doing.name: doing.when for doing in doings if doing.what == "off"}
+        changes = [change for change in self.box.fleet.power_changes if change.when > began]
+        expected = [
+            (action, self.instance_name(host)) for host in HOSTS for action in ("off", "on")
+        ]
+        assert [(change.action, change.name) for change in changes] == expected
+        stops = {change.name: change.when for change in changes if change.action == "off"}
         for (broker, host), following in zip(BROKERS.items(), HOSTS[1:], strict=False):
             assert self.was_unfenced(broker, host, began) < stops[self.instance_name(following)]
 
@@ -124,7 +126,7 @@ class CommandStack:
         output = self.host(host).run(
             "sh", "-c", f"docker logs --timestamps --since={int(since)} {broker} 2>&1"
         )
-        line = next(it for it in output.splitlines() if UNFENCED in it)
+        line = next(line for line in output.splitlines() if UNFENCED in line)
         return datetime.fromisoformat(line.partition(" ")[0]).timestamp()
 
 
@@ -136,7 +138,7 @@ def command_stack(box: CloudBox, kafka_image: str, folder: Path) -> Iterator[Com
     home = aws_project.aws_project(folder / "home", box.server)
     install_docker_double(home.folder / "home")
     hosts = {
-        "host_zones": dict(zip(HOSTS, (f"{REGION}{it}" for it in "abc"), strict=True)),
+        "host_zones": dict(zip(HOSTS, (f"{REGION}{letter}" for letter in "abc"), strict=True)),
         "deployers": {"here": f"{box.ground.vpc.gateway}/32"},
         "clients": {"apps": str(box.ground.vpc.clients)},
         "cidr": str(box.ground.vpc.range),
@@ -159,7 +161,7 @@ def command_stack(box: CloudBox, kafka_image: str, folder: Path) -> Iterator[Com
     try:
         stack.configure()
         yield stack
-        code, said = stack.run("clean")
-        assert code == 0, said
+        code, output = stack.run("clean")
+        assert code == 0, output
     finally:
         stack.project.stack_file(name).unlink(missing_ok=True)

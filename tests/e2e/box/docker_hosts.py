@@ -23,8 +23,8 @@ def give_engines(
     box.engine.run("save", "--output", str(images), kafka_image, validator, base)
     for name in names:
         box.images[name] = docker_host_image(box.engine)
-        there = f"--volume={images}:/usr/local/share/images.tar:ro"
-        box.engines[name] = (*WITH_ENGINE, there, *options)
+        images_option = f"--volume={images}:/usr/local/share/images.tar:ro"
+        box.engines[name] = (*WITH_ENGINE, images_option, *options)
     return base
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tests.doubles.aws.server import Moto
 from tests.e2e.box import firewall
 from tests.e2e.box.balancers import inside
-from tests.e2e.box.state import Held, endpoint_addresses
+from tests.e2e.box.state import MotoState, endpoint_addresses
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images.load import client_image
 
@@ -36,36 +36,36 @@ class Endpoint:
     """The balancer's."""
 
 
-def endpoints(server: Moto, vpc: str, held: Held) -> tuple[Endpoint, ...]:
+def endpoints(server: Moto, vpc: str, moto_state: MotoState) -> tuple[Endpoint, ...]:
     """The interface endpoints in the VPC with the id ``vpc``."""
     ec2 = server.client("ec2")
     of_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
-    listed = ec2.describe_vpc_endpoints(Filters=of_vpc)["VpcEndpoints"]
+    descriptions = ec2.describe_vpc_endpoints(Filters=of_vpc)["VpcEndpoints"]
     services = {
         configuration["ServiceName"]: configuration["NetworkLoadBalancerArns"]
         for configuration in ec2.describe_vpc_endpoint_service_configurations()[
             "ServiceConfigurations"
         ]
     }
-    found = []
-    for item in listed:
-        if item["VpcEndpointType"] != "Interface" or item["State"] == "deleted":
+    found_endpoints = []
+    for description in descriptions:
+        if description["VpcEndpointType"] != "Interface" or description["State"] == "deleted":
             continue
         behind = [
             balancer
-            for balancer in held.balancers
-            if balancer.balancer.arn in services.get(item["ServiceName"], ())
+            for balancer in moto_state.balancers
+            if balancer.balancer.arn in services.get(description["ServiceName"], ())
         ]
-        found.append(
+        found_endpoints.append(
             Endpoint(
-                item["VpcEndpointId"],
-                endpoint_addresses(ec2, item),
-                frozenset(group["GroupId"] for group in item["Groups"]),
+                description["VpcEndpointId"],
+                endpoint_addresses(ec2, description),
+                frozenset(group["GroupId"] for group in description["Groups"]),
                 behind[0].balancer.private[0] if behind else "",
-                tuple(sorted(port for it in behind for port in it.ports)),
+                tuple(sorted(port for balancer in behind for port in balancer.ports)),
             )
         )
-    return tuple(found)
+    return tuple(found_endpoints)
 
 
 @dataclass
@@ -84,50 +84,56 @@ class Endpoints:
     vpc: OtherVpc
     _played: dict[str, Played] = field(default_factory=dict)
 
-    def follow(self, held: Held) -> None:
-        """Do all that it takes to be as moto and ``held`` have it."""
-        wanted = {endpoint.id: endpoint for endpoint in endpoints(self.server, self.vpc.id, held)}
-        for id in self._played.keys() - wanted.keys():
+    def follow(self, moto_state: MotoState) -> None:
+        """Makes the containers match moto and ``moto_state``."""
+        wanted_endpoints = {
+            endpoint.id: endpoint for endpoint in endpoints(self.server, self.vpc.id, moto_state)
+        }
+        for id in self._played.keys() - wanted_endpoints.keys():
             self._remove(id)
-        for id, item in wanted.items():
+        for id, endpoint in wanted_endpoints.items():
             if id not in self._played:
-                self._played[id] = self._made(item)
-            self._ruled(self._played[id], item, held)
+                self._played[id] = self._made(endpoint)
+            self._ruled(self._played[id], endpoint, moto_state)
 
     def close(self) -> None:
-        """Leave nothing."""
+        """Remove all containers."""
         for id in list(self._played):
             self._remove(id)
 
     def _remove(self, id: str) -> None:
         self.engine.run("rm", "--force", "--volumes", self._played.pop(id).container)
 
-    def _made(self, item: Endpoint) -> Played:
+    def _made(self, endpoint: Endpoint) -> Played:
         box, wire = self.vpc.box, self.vpc.wire
-        name = f"earshot-box-{box.mark}-{item.id}"
-        first, *others = item.addresses
-        options = (f"--name={name}", f"--network={wire.name}", f"--ip={first}")
+        name = f"earshot-box-{box.mark}-{endpoint.id}"
+        first_address, *other_addresses = endpoint.addresses
+        options = (f"--name={name}", f"--network={wire.name}", f"--ip={first_address}")
         image = client_image(self.engine)
         self.engine.run("run", "--detach", "--sysctl=net.ipv4.ip_forward=1", *options, image)
         pid = int(self.engine.run("inspect", "--format={{.State.Pid}}", name))
         length = wire.range.prefixlen
-        inside(pid, *(f"ip address add {it}/{length} dev eth0" for it in others))
-        wanted = box.ground.vpc.name
-        self.engine.run("network", "connect", wanted, name)
-        shown = f'{{{{(index .NetworkSettings.Networks "{wanted}").IPAddress}}}}'
-        box.balancers.linked.add(self.engine.run("inspect", f"--format={shown}", name).strip())
+        inside(pid, *(f"ip address add {address}/{length} dev eth0" for address in other_addresses))
+        vpc_network = box.ground.vpc.name
+        self.engine.run("network", "connect", vpc_network, name)
+        address_format = f'{{{{(index .NetworkSettings.Networks "{vpc_network}").IPAddress}}}}'
+        box.balancers.linked.add(
+            self.engine.run("inspect", f"--format={address_format}", name).strip()
+        )
         return Played(name, pid)
 
-    def _ruled(self, played: Played, item: Endpoint, held: Held) -> None:
-        groups = [held.groups[id] for id in sorted(item.groups)]
-        guard = firewall.packet_rules(groups, held.members, self.vpc.wire.gateway)
+    def _ruled(self, played: Played, endpoint: Endpoint, moto_state: MotoState) -> None:
+        groups = [moto_state.groups[id] for id in sorted(endpoint.groups)]
+        guard = firewall.packet_rules(groups, moto_state.members, self.vpc.wire.gateway)
         # its groups are about the consumer's side alone
         apart = ["-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING -j ACCEPT"]
         lines = ["*nat"]
-        for address in item.addresses if item.target else ():
-            for port in item.ports:
+        for address in endpoint.addresses if endpoint.target else ():
+            for port in endpoint.ports:
                 match = f"-d {address} -p tcp --dport {port}"
-                lines.append(f"-A PREROUTING {match} -j DNAT --to-destination {item.target}:{port}")
+                lines.append(
+                    f"-A PREROUTING {match} -j DNAT --to-destination {endpoint.target}:{port}"
+                )
         lines += ["-A POSTROUTING -o eth1 -j MASQUERADE", "COMMIT"]
         rules = firewall.before_routing(guard, apart) + "\n".join(lines) + "\n"
         if rules != played.rules:

@@ -40,7 +40,7 @@ def test_it_is_proved_from_both_sides(
     assert "unchanged" in stack.up("--expect-no-changes")
     stack.destroy()
     box.settle()
-    assert box.fleet.left == []
+    assert box.fleet.remaining == []
 
 
 def named(box: CloudBox, naming: str) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def test_controllers_of_their_own_in_private_subnets(box: CloudBox, tmp_path: Pa
     apart = {"mode": "separate", "count": 3, "port": 29092}
     stack.configure(box.cluster(1, controllers=apart, controller_volume={"size_gib": 1}))
     stack.up()
-    held = box.held().machines.values()
-    assert sorted(bool(it.elastic) for it in held) == [False, False, False, True]
+    machines = box.moto_state().machines.values()
+    assert sorted(bool(machine.elastic) for machine in machines) == [False, False, False, True]
     _, sides = SIDES["option 2"]
     assert passed(stack.validate(tmp_path)) == {(*side, 1) for side in sides}
     stack.destroy()
@@ -88,20 +88,20 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
 
     name = "broker-2.kafka.example.com"
     broker = next(
-        machine for machine in box.held().machines.values() if machine.name == "test-broker-2"
+        machine for machine in box.moto_state().machines.values() if machine.name == "test-broker-2"
     )
     route53 = box.server.client("route53")
-    other = {"Name": "other.kafka.example.com", "Type": "A", "TTL": 60}
-    change = {"ResourceRecordSet": {**other, "ResourceRecords": [{"Value": "198.18.0.1"}]}}
+    other_record = {"Name": "other.kafka.example.com", "Type": "A", "TTL": 60}
+    change = {"ResourceRecordSet": {**other_record, "ResourceRecords": [{"Value": "198.18.0.1"}]}}
     with box.place("inside") as inside, box.place("outside") as outside:
         assert inside.lookup(name) == [broker.private]
         assert outside.lookup(name) == [broker.elastic]
-        for action, found in (("CREATE", ["198.18.0.1"]), ("DELETE", [])):
+        for action, expected_addresses in (("CREATE", ["198.18.0.1"]), ("DELETE", [])):
             route53.change_resource_record_sets(
                 HostedZoneId=public, ChangeBatch={"Changes": [{"Action": action, **change}]}
             )
             assert inside.lookup("other.kafka.example.com") == [], "the private zone hides it"
-            assert outside.lookup("other.kafka.example.com") == found
+            assert outside.lookup("other.kafka.example.com") == expected_addresses
     stack.destroy()
 
 
@@ -117,7 +117,7 @@ def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: P
     settings = {"listeners": listeners, "place": "private", "expose": "nlb", "clients": clients}
     stack.configure(box.cluster(2, **settings, **named(box, "zone")))
     stack.up()
-    name, (forwarding,) = "kafka.kafka.example.com", box.held().balancers
+    name, (forwarding,) = "kafka.kafka.example.com", box.moto_state().balancers
     contract = tmp_path / "contract.json"
     contract.write_text(stack.contract().for_scope(Scope.EXTERNAL).to_json())
     words = ["doctor", "--contract", str(contract), "--format", "json"]
@@ -125,10 +125,10 @@ def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: P
         for place in (apps, outside):
             assert sorted(place.lookup(name)) == sorted(forwarding.balancer.private)
         command = apps.command(sys.executable, "-m", "earshot", *words)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, done.stdout + done.stderr
-    report = read_report(done.stdout.encode(), "doctor")
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    report = read_report(completed.stdout.encode(), "doctor")
     assert {str(cell.address) for cell in report.cells} == {f"{name}:910{id}" for id in (1, 2)}
     stack.destroy()
     box.settle()
-    assert box.held().balancers == ()
+    assert box.moto_state().balancers == ()

@@ -41,8 +41,8 @@ def _lines(chain: str, peer: str, permissions: list[Any], members: Members) -> I
         peers = [ip_range["CidrIp"] for ip_range in permission.get("IpRanges", [])]
         for pair in permission.get("UserIdGroupPairs", []):
             peers += members.get(pair["GroupId"], ())
-        for found in peers:
-            yield f"-A {chain} {peer} {found}{_what(permission)} -j ACCEPT\n"
+        for address in peers:
+            yield f"-A {chain} {peer} {address}{_what(permission)} -j ACCEPT\n"
 
 
 def _what(permission: Any) -> str:
@@ -59,16 +59,16 @@ def before_docker(rules: str) -> str:
 
     As on EC2 they see a packet before the engine sends it to a container.
     """
-    others = ["-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING ! -o eth0 -j ACCEPT"]
-    return before_routing(rules, others)
+    other_interfaces = ["-A PREROUTING ! -i eth0 -j ACCEPT", "-A POSTROUTING ! -o eth0 -j ACCEPT"]
+    return before_routing(rules, other_interfaces)
 
 
-def before_routing(rules: str, first: Sequence[str] = ()) -> str:
+def before_routing(rules: str, first_rules: Sequence[str] = ()) -> str:
     """``rules`` for what forwards packets: they see one before its address is changed.
 
-    ``first`` are applied before them.
+    ``first_rules`` are applied before them.
     """
-    lines = ["*mangle", *first]
+    lines = ["*mangle", *first_rules]
     for line in rules.splitlines():
         changed = line.replace("INPUT", "PREROUTING").replace("OUTPUT", "POSTROUTING")
         if changed.startswith((":PREROUTING", ":POSTROUTING")):
@@ -81,5 +81,5 @@ def before_routing(rules: str, first: Sequence[str] = ()) -> str:
 def apply(rules: str, pid: int) -> None:
     """Make ``rules`` the only ones where process ``pid`` has its network."""
     command = ["nsenter", "--net", f"--target={pid}", "iptables-restore"]
-    done = subprocess.run(command, input=rules, text=True, capture_output=True)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}\n{rules}"
+    completed = subprocess.run(command, input=rules, text=True, capture_output=True)
+    assert completed.returncode == 0, f"{' '.join(command)}: {completed.stderr.strip()}\n{rules}"

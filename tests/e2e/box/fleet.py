@@ -19,7 +19,7 @@ from tests.doubles.aws.names import private_name
 from tests.doubles.aws.server import REGION, MotoServer
 from tests.e2e.box import firewall
 from tests.e2e.box.ground import Ground
-from tests.e2e.box.state import Held, Machine, user_data
+from tests.e2e.box.state import Machine, MotoState, user_data
 from tests.e2e.docker_engine import Engine
 from tests.e2e.instance import RUN_OPTIONS, Instance, Seed, Volume, volume
 
@@ -30,19 +30,19 @@ LOOP_DEVICES = "b 7:* rwm"
 
 
 @dataclass(frozen=True)
-class Doing:
+class PowerChange:
     """A machine was switched on, or began to shut down."""
 
     when: float
     """Seconds since the epoch."""
-    what: Literal["on", "off"]
+    action: Literal["on", "off"]
     name: str
     """Its tag."""
 
 
 @dataclass
 class Booted:
-    """A container in the place of a machine, and what was done to it so far."""
+    """A container in the place of a machine, and the settings applied to it so far."""
 
     instance: Instance
     name: str
@@ -73,43 +73,47 @@ class Fleet:
         self._engines = engines
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark, self._folder = image, mark, folder
-        self.doings: list[Doing] = []
+        self.power_changes: list[PowerChange] = []
         """In their order."""
         self._booted: dict[str, Booted] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
     def instance(self, id: str) -> Instance | None:
-        """As soon as it was switched on."""
-        found = self._booted.get(id)
-        return found.instance if found else None
+        """The instance, as soon as it was switched on."""
+        booted = self._booted.get(id)
+        return booted.instance if booted else None
 
     def disk(self, id: str) -> Volume:
         """The block device of a volume that was attached once."""
         return self._disks[id][0]
 
     @property
-    def left(self) -> list[str]:
-        """Containers and volumes that are there."""
-        return [*(it.instance.container for it in self._booted.values()), *self._disks]
+    def remaining(self) -> list[str]:
+        """Containers and volumes that exist."""
+        return [*(booted.instance.container for booted in self._booted.values()), *self._disks]
 
-    def follow(self, held: Held) -> None:
-        """Do all that it takes to be as ``held`` has it."""
+    def follow(self, moto_state: MotoState) -> None:
+        """Makes containers and disks match ``moto_state``."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            gone = [id for id in self._booted if id not in held.machines]
-            list(pool.map(self._terminate, gone))
-            for id in [id for id in self._disks if id not in held.volumes]:
+            terminated = [id for id in self._booted if id not in moto_state.machines]
+            list(pool.map(self._terminate, terminated))
+            for id in [id for id in self._disks if id not in moto_state.volumes]:
                 self._disks.pop(id)[1].close()
             for id, (disk, _) in self._disks.items():
-                disk.grow(held.volumes[id] << 10)
-            for machine in held.machines.values():
+                disk.grow(moto_state.volumes[id] << 10)
+            for machine in moto_state.machines.values():
                 for id, gib in machine.volumes.items():
                     if id not in self._disks:
                         stack = contextlib.ExitStack()
                         self._disks[id] = stack.enter_context(volume(gib << 10, id)), stack
-            list(pool.map(lambda it: self._settle(it, held), held.machines.values()))
+            list(
+                pool.map(
+                    lambda machine: self._settle(machine, moto_state), moto_state.machines.values()
+                )
+            )
 
     def close(self) -> None:
-        """Switch all off and leave nothing."""
+        """Switch all instances off, and remove containers and disks."""
         for id in list(self._booted):
             self._remove(id)
         for _, stack in self._disks.values():
@@ -125,11 +129,11 @@ class Fleet:
 
     def _stop(self, booted: Booted) -> None:
         if booted.running:
-            self.doings.append(Doing(time.time(), "off", booted.name))
+            self.power_changes.append(PowerChange(time.time(), "off", booted.name))
         self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
         booted.running = False
 
-    def _settle(self, machine: Machine, held: Held) -> None:
+    def _settle(self, machine: Machine, moto_state: MotoState) -> None:
         booted = self._booted.get(machine.id)
         if booted is None:
             if not machine.running:
@@ -141,14 +145,14 @@ class Fleet:
         if not machine.running:
             return
         if not booted.pid or not booted.running:
-            self.doings.append(Doing(time.time(), "on", machine.name))
+            self.power_changes.append(PowerChange(time.time(), "on", machine.name))
             self._engine.run("start", booted.instance.container)
             booted.running, booted.launched = True, machine.launched
         state = self._state(booted)
         assert state["Running"], f"{machine.id} has switched itself off"
         if state["Pid"] != booted.pid:
             booted.pid, booted.rules, booted.volumes = state["Pid"], "", set()
-        self._guard(booted, machine, held)
+        self._guard(booted, machine, moto_state)
         for id in machine.volumes.keys() - booted.volumes:
             self._attach(booted, self.disk(id))
 
@@ -174,10 +178,14 @@ class Fleet:
         for name, text in reported.items():
             (folder / name).write_text(text)
             options.append(f"--volume={folder / name}:/etc/{name}")
-        made = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
-        options += [f"--name={made.container}", f"--network={vpc.name}", f"--ip={machine.private}"]
+        instance = Instance(self._engine, f"earshot-box-{self._mark}-{machine.id}", machine.id)
+        options += [
+            f"--name={instance.container}",
+            f"--network={vpc.name}",
+            f"--ip={machine.private}",
+        ]
         self._engine.run("create", *options, self._image(machine.name))
-        return Booted(made, machine.name)
+        return Booted(instance, machine.name)
 
     def _connect(self, booted: Booted, elastic: str) -> None:
         if booted.elastic == elastic:
@@ -189,9 +197,9 @@ class Fleet:
             self._engine.run("network", "connect", f"--ip={elastic}", outside, container)
         booted.elastic = elastic
 
-    def _guard(self, booted: Booted, machine: Machine, held: Held) -> None:
-        groups = [held.groups[id] for id in sorted(machine.groups) if id in held.groups]
-        rules = firewall.packet_rules(groups, held.members, self._ground.vpc.gateway)
+    def _guard(self, booted: Booted, machine: Machine, moto_state: MotoState) -> None:
+        groups = [moto_state.groups[id] for id in sorted(machine.groups) if id in moto_state.groups]
+        rules = firewall.packet_rules(groups, moto_state.members, self._ground.vpc.gateway)
         if machine.name in self._engines:
             rules = firewall.before_docker(rules)
         if rules != booted.rules:

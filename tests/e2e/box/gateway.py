@@ -51,19 +51,22 @@ def on_both_sides(box: CloudBox, address: str = "") -> Iterator[tuple[Place, str
     with box.place("inside", address) as place:
         outside = box.ground.outside.name
         box.engine.run("network", "connect", outside, place.container)
-        shown = f'{{{{(index .NetworkSettings.Networks "{outside}").IPAddress}}}}'
-        yield place, box.engine.run("inspect", f"--format={shown}", place.container).strip()
+        address_format = f'{{{{(index .NetworkSettings.Networks "{outside}").IPAddress}}}}'
+        yield (
+            place,
+            box.engine.run("inspect", f"--format={address_format}", place.container).strip(),
+        )
 
 
 @contextlib.contextmanager
 def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
     """A gateway that does not run yet; gone at the end."""
     with on_both_sides(box, gateway_address(box)) as (place, outside):
-        made = Gateway(place, outside, folder / "haproxy.cfg")
+        new_gateway = Gateway(place, outside, folder / "haproxy.cfg")
         try:
-            yield made
+            yield new_gateway
         finally:
-            made.stop()
+            new_gateway.stop()
 
 
 def gateway_address(box: CloudBox) -> str:

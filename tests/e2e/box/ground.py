@@ -20,7 +20,7 @@ class Wire:
     name: str
     range: IPv4Network
     clients: IPv4Network
-    """Where containers stand that ask for no address."""
+    """The addresses of containers without an own one."""
 
     @property
     def gateway(self) -> str:
@@ -52,7 +52,7 @@ class Ground:
 
 @contextlib.contextmanager
 def ground(engine: Engine, mark: str) -> Iterator[Ground]:
-    """Two networks with ranges that nobody else on the engine has, gone at the end."""
+    """Two networks with own ranges on the engine. They are removed at the end."""
     with contextlib.ExitStack() as cleanup:
         vpc = _network(engine, f"earshot-box-{mark}-vpc", _vpc)
         cleanup.callback(engine.run, "network", "rm", vpc.name)
@@ -62,17 +62,17 @@ def ground(engine: Engine, mark: str) -> Iterator[Ground]:
 
 
 def _vpc(name: str) -> Wire:
-    whole = IPv4Network((f"10.{128 + secrets.randbelow(112)}.0.0", 16))
-    return Wire(name, whole, IPv4Network((whole[255 * 256], 24)))
+    addresses = IPv4Network((f"10.{128 + secrets.randbelow(112)}.0.0", 16))
+    return Wire(name, addresses, IPv4Network((addresses[255 * 256], 24)))
 
 
 def _outside(name: str) -> Wire:
-    """From the range for measurements (RFC 2544): nobody routes it, and it counts as public.
+    """From the range for measurements (RFC 2544), which is not routed and counts as public.
 
-    Of 198.18 the half that `tests/e2e/docker_hosts.py` leaves.
+    It uses one half of 198.18; the other half is that of `tests/e2e/docker_hosts.py`.
     """
-    whole = IPv4Network((f"198.18.{secrets.randbelow(128)}.0", 24))
-    return Wire(name, whole, IPv4Network((whole[32], 27)))
+    addresses = IPv4Network((f"198.18.{secrets.randbelow(128)}.0", 24))
+    return Wire(name, addresses, IPv4Network((addresses[32], 27)))
 
 
 def network(engine: Engine, name: str) -> Wire:
@@ -81,13 +81,13 @@ def network(engine: Engine, name: str) -> Wire:
 
 
 def _network(engine: Engine, name: str, chosen: Callable[[str], Wire]) -> Wire:
-    for left in reversed(range(TRIES)):
+    for remaining_tries in reversed(range(TRIES)):
         wire = chosen(name)
         ranges = (f"--subnet={wire.range}", f"--ip-range={wire.clients}")
         try:
             engine.run("network", "create", *ranges, f"--gateway={wire.gateway}", name)
         except AssertionError:  # another box has that range
-            if not left:
+            if not remaining_tries:
                 raise
         else:
             return wire

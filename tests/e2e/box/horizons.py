@@ -1,4 +1,4 @@
-"""What DNS says inside and outside of a VPC, as it follows from what a moto server holds.
+"""The DNS answers inside and outside of a VPC, computed from the state of a moto server.
 
 Amazon's resolver answers inside: an `ip-…` name, an `ec2-…` name with the private address, private
 zones of the VPC, and a public name that none of them hides. Outside an `ec2-…` name is the Elastic
@@ -26,7 +26,7 @@ from tests.e2e.box.state import addresses, endpoint_addresses
 Side = Literal["inside", "outside"]
 Addresses = tuple[str, ...]
 FRESH_SECONDS = 1.0
-"""For so long what was found is believed; what was not found is always asked for anew."""
+"""How long found records are cached. A missing record is always read again."""
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Zone:
 
 
 @dataclass(frozen=True)
-class Sky:
-    """Both sides at one moment."""
+class DnsSnapshot:
+    """The records of both sides at one moment."""
 
     names: Mapping[Side, Mapping[str, Addresses]]
     """EC2's own, and the way back from addresses."""
@@ -54,35 +54,35 @@ class Sky:
         """None: there is no such name. The most specific zone answers, private before public."""
         if name in self.names[side]:
             return self.names[side][name]
-        seen = [
+        visible_zones = [
             zone for zone in self.zones if zone.has(name) and (side == "inside" or not zone.private)
         ]
         for private in (True, False):
-            for zone in seen:
+            for zone in visible_zones:
                 if zone.private is private:
-                    found = name if name in zone.records else f"*.{name.partition('.')[2]}"
-                    if (other := zone.other_names.get(found)) is not None:
-                        return self.answer(side, other)
-                    return zone.records.get(found)
+                    record_name = name if name in zone.records else f"*.{name.partition('.')[2]}"
+                    if (target_name := zone.other_names.get(record_name)) is not None:
+                        return self.answer(side, target_name)
+                    return zone.records.get(record_name)
         return None
 
 
-def sky(server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> Sky:
-    """As seen from, and from outside of, the VPC whose range is ``vpc``.
+def dns_snapshot(server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> DnsSnapshot:
+    """The records inside and outside the VPC with the range ``vpc``.
 
-    Public addresses of balancers are of ``elastic``.
+    ``elastic`` is the pool of public addresses of balancers.
     """
     ec2 = server.client("ec2")
     of_range = [{"Name": "cidr", "Values": [str(vpc)]}]
-    found = [item["VpcId"] for item in ec2.describe_vpcs(Filters=of_range)["Vpcs"]]
+    vpc_ids = [description["VpcId"] for description in ec2.describe_vpcs(Filters=of_range)["Vpcs"]]
     names: dict[Side, dict[str, Addresses]] = {"inside": {}, "outside": {}}
-    id = found[0] if found else ""
+    id = vpc_ids[0] if vpc_ids else ""
     support = bool(id) and _attribute(ec2, id, "enableDnsSupport", "EnableDnsSupport")
     hostnames = support and _attribute(ec2, id, "enableDnsHostnames", "EnableDnsHostnames")
     if support:
         of_vpc = [{"Name": "vpc-id", "Values": [id]}]
-        for item in ec2.describe_network_interfaces(Filters=of_vpc)["NetworkInterfaces"]:
-            address = item["PrivateIpAddress"]
+        for description in ec2.describe_network_interfaces(Filters=of_vpc)["NetworkInterfaces"]:
+            address = description["PrivateIpAddress"]
             _both_ways(names["inside"], private_name(address, REGION), address)
     for public, private in addresses(ec2).items():
         if private and not hostnames:
@@ -94,10 +94,10 @@ def sky(server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> Sky:
         for side in names.values():
             side[balancer.name.lower()] = balancer.addresses(elastic)
     for endpoint in ec2.describe_vpc_endpoints()["VpcEndpoints"]:
-        for entry in endpoint.get("DnsEntries") or ():
+        for dns_entry in endpoint.get("DnsEntries") or ():
             for side in names.values():
-                side[_plain(entry["DnsName"])] = endpoint_addresses(ec2, endpoint)
-    return Sky(names, tuple(_zones(server.client("route53"), id if hostnames else "")))
+                side[_plain(dns_entry["DnsName"])] = endpoint_addresses(ec2, endpoint)
+    return DnsSnapshot(names, tuple(_zones(server.client("route53"), id if hostnames else "")))
 
 
 def _attribute(ec2: Any, vpc: str, name: str, key: str) -> bool:
@@ -110,26 +110,26 @@ def _both_ways(names: dict[str, Addresses], name: str, address: str) -> None:
 
 
 def _zones(route53: Any, vpc: str) -> Iterator[Zone]:
-    listed = route53.list_hosted_zones()["HostedZones"]
-    for item in sorted(listed, key=lambda it: -len(it["Name"])):
-        private = bool(item["Config"].get("PrivateZone"))
+    hosted_zones = route53.list_hosted_zones()["HostedZones"]
+    for hosted_zone in sorted(hosted_zones, key=lambda zone: -len(zone["Name"])):
+        private = bool(hosted_zone["Config"].get("PrivateZone"))
         if private:
-            known = route53.get_hosted_zone(Id=item["Id"]).get("VPCs", [])
-            if vpc not in [it["VPCId"] for it in known]:
+            vpcs = route53.get_hosted_zone(Id=hosted_zone["Id"]).get("VPCs", [])
+            if vpc not in [zone_vpc["VPCId"] for zone_vpc in vpcs]:
                 continue
-        zone = Zone(_plain(item["Name"]), private)
+        zone = Zone(_plain(hosted_zone["Name"]), private)
         for page in route53.get_paginator("list_resource_record_sets").paginate(
-            HostedZoneId=item["Id"]
+            HostedZoneId=hosted_zone["Id"]
         ):
             for record in page["ResourceRecordSets"]:
-                values = tuple(it["Value"] for it in record.get("ResourceRecords", []))
+                values = tuple(value["Value"] for value in record.get("ResourceRecords", []))
                 if record["Type"] == "CNAME":
                     zone.other_names[_plain(record["Name"])] = _plain(values[0])
                 elif alias := record.get("AliasTarget"):
                     zone.other_names[_plain(record["Name"])] = _plain(alias["DNSName"])
                 is_address = record["Type"] in ("A", "AAAA")
-                before = zone.records.get(_plain(record["Name"]), NO_RECORD)
-                zone.records[_plain(record["Name"])] = before + (values if is_address else ())
+                old_values = zone.records.get(_plain(record["Name"]), NO_RECORD)
+                zone.records[_plain(record["Name"])] = old_values + (values if is_address else ())
         yield zone
 
 
@@ -137,41 +137,44 @@ def _plain(name: str) -> str:
     return name.removesuffix(".").lower()
 
 
-class Skies:
-    """The sky over a box, looked at when somebody asks."""
+class BoxDns:
+    """The DNS of a box. moto is read when a name is looked up."""
 
     def __init__(self, server: Moto, vpc: IPv4Network, elastic: IPv4Network) -> None:
         self._server, self._vpc, self._elastic = server, vpc, elastic
         self._lock = threading.Lock()
-        self._seen: tuple[float, Sky] | None = None
+        self._cached: tuple[float, DnsSnapshot] | None = None
 
     def answer(self, side: Side, name: str) -> Addresses | None:
-        asked = time.monotonic()
-        found = self._sky(asked - FRESH_SECONDS).answer(side, name)
-        return self._sky(asked).answer(side, name) if found is None else found
+        now = time.monotonic()
+        result = self._snapshot(now - FRESH_SECONDS).answer(side, name)
+        return self._snapshot(now).answer(side, name) if result is None else result
 
-    def _sky(self, since: float) -> Sky:
-        """The sky as it was at ``since`` or later."""
+    def _snapshot(self, since: float) -> DnsSnapshot:
+        """The records at ``since`` or later."""
         with self._lock:
-            if self._seen is None or self._seen[0] < since:
-                self._seen = time.monotonic(), sky(self._server, self._vpc, self._elastic)
-            return self._seen[1]
+            if self._cached is None or self._cached[0] < since:
+                self._cached = (
+                    time.monotonic(),
+                    dns_snapshot(self._server, self._vpc, self._elastic),
+                )
+            return self._cached[1]
 
 
-class Horizon(Mapping[str, "Addresses | str"]):
-    """One side of the skies, as a table of `tests.doubles.dns_server`."""
+class SideTable(Mapping[str, "Addresses | str"]):
+    """One side of the DNS of a box, as a table of `tests.doubles.dns_server`."""
 
-    def __init__(self, skies: Skies, side: Side) -> None:
-        self._skies, self._side = skies, side
+    def __init__(self, box_dns: BoxDns, side: Side) -> None:
+        self._box_dns, self._side = box_dns, side
 
     def __getitem__(self, name: str) -> Addresses | str:
-        found = self._skies.answer(self._side, name)
-        if found is None:
+        result = self._box_dns.answer(self._side, name)
+        if result is None:
             raise KeyError(name)
-        return found
+        return result
 
     def __iter__(self) -> Iterator[str]:
-        raise TypeError("a horizon can be asked for a name, and not be listed")
+        raise TypeError("this table answers for single names only and cannot be listed")
 
     def __len__(self) -> int:
-        raise TypeError("a horizon can be asked for a name, and not be counted")
+        raise TypeError("this table answers for single names only and has no length")

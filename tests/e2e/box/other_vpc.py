@@ -24,9 +24,9 @@ from tests.doubles.aws.server import REGION, Moto
 from tests.doubles.dns_server import dns_server
 from tests.e2e.box.endpoints import Endpoints
 from tests.e2e.box.ground import Wire, network
-from tests.e2e.box.horizons import Horizon, Skies
+from tests.e2e.box.horizons import BoxDns, SideTable
 from tests.e2e.box.place import Place, place
-from tests.e2e.box.state import Held
+from tests.e2e.box.state import MotoState
 from tests.e2e.images.load import client_image
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class OtherVpc:
         The brokers' VPC need not exist yet, and its routes are the stack's.
         """
         ec2 = self.box.server.client("ec2")
-        made = ec2.create_vpc_peering_connection(VpcId=self.id, PeerVpcId=self.id)
-        id = str(made["VpcPeeringConnection"]["VpcPeeringConnectionId"])
+        answer = ec2.create_vpc_peering_connection(VpcId=self.id, PeerVpcId=self.id)
+        id = str(answer["VpcPeeringConnection"]["VpcPeeringConnectionId"])
         self.restore(id)
         return id
 
@@ -65,10 +65,10 @@ class OtherVpc:
 
     def routes_back(self) -> list[str]:
         """The route tables with a route to this VPC."""
-        listed = self.box.server.client("ec2").describe_route_tables()["RouteTables"]
+        tables = self.box.server.client("ec2").describe_route_tables()["RouteTables"]
         return [
             table["RouteTableId"]
-            for table in listed
+            for table in tables
             for route in table["Routes"]
             if route.get("DestinationCidrBlock") == str(self.wire.range)
             and table["RouteTableId"] != self.table
@@ -93,15 +93,15 @@ def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
     with contextlib.ExitStack() as cleanup:
         wire = network(box.engine, f"earshot-box-{box.mark}-{name}")
         cleanup.callback(box.engine.run, "network", "rm", wire.name)
-        found = _made(box, wire)
-        skies = Skies(box.server, wire.range, box.ground.elastic)
-        cleanup.enter_context(dns_server(Horizon(skies, "inside"), wire.gateway, 53))
-        cleanup.enter_context(routed(box, found))
-        played = Endpoints(box.engine, box.server, found)
+        vpc = _made(box, wire)
+        box_dns = BoxDns(box.server, wire.range, box.ground.elastic)
+        cleanup.enter_context(dns_server(SideTable(box_dns, "inside"), wire.gateway, 53))
+        cleanup.enter_context(routed(box, vpc))
+        played = Endpoints(box.engine, box.server, vpc)
         cleanup.callback(played.close)
-        box.watch.others.append(played)
-        cleanup.callback(box.watch.others.remove, played)
-        yield found
+        box.watch.followers.append(played)
+        cleanup.callback(box.watch.followers.remove, played)
+        yield vpc
 
 
 def _made(box: CloudBox, wire: Wire) -> OtherVpc:
@@ -120,19 +120,19 @@ def _made(box: CloudBox, wire: Wire) -> OtherVpc:
 
 def _tables(server: Moto, vpc: str) -> list[Any]:
     of_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
-    found: list[Any] = server.client("ec2").describe_route_tables(Filters=of_vpc)["RouteTables"]
-    return found
+    tables: list[Any] = server.client("ec2").describe_route_tables(Filters=of_vpc)["RouteTables"]
+    return tables
 
 
 def peered_routes(server: Moto, vpc: IPv4Network) -> set[IPv4Network]:
     """The ranges to which a route table of the VPC with the range ``vpc`` has a route through a
     peering connection or a Transit Gateway."""
     of_range = [{"Name": "cidr", "Values": [str(vpc)]}]
-    found = server.client("ec2").describe_vpcs(Filters=of_range)["Vpcs"]
+    vpcs = server.client("ec2").describe_vpcs(Filters=of_range)["Vpcs"]
     return {
         IPv4Network(route["DestinationCidrBlock"])
-        for item in found
-        for table in _tables(server, item["VpcId"])
+        for description in vpcs
+        for table in _tables(server, description["VpcId"])
         for route in table["Routes"]
         if route.get("VpcPeeringConnectionId") or route.get("TransitGatewayId")
     }
@@ -148,28 +148,28 @@ class Routes:
     brokers: IPv4Network
     applied: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
 
-    def follow(self, held: Held) -> None:
+    def follow(self, moto_state: MotoState) -> None:
         """Let packets pass as the route tables of both VPCs have it."""
         ways = [(self.here, self.brokers), (self.brokers, self.here)]
-        wanted = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
-        if wanted == self.applied:
+        open_ways = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
+        if open_ways == self.applied:
             return
         _iptables("--flush", self.chain)
-        for source, target in wanted:
+        for source, target in open_ways:
             _iptables("-A", self.chain, f"-s {source} -d {target} -j ACCEPT")
-        self.applied = wanted
+        self.applied = open_ways
 
 
 @contextlib.contextmanager
 def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
     """Its packet rules, kept in step by the box."""
-    brokers, here = box.ground.vpc.range, vpc.wire.range
+    brokers, own_range = box.ground.vpc.range, vpc.wire.range
     chain = f"BOX-{secrets.token_hex(4)}"
     jump = ("DOCKER-USER", f"-j {chain}")
     # no address is translated between them, as the engine does for all that leaves a network
-    plain = [("POSTROUTING", f"-s {one} -d {two} -j ACCEPT")
-             for one, two in ((here, brokers), (brokers, here))]  # fmt: skip
-    routes = Routes(box.server, chain, here, brokers)
+    plain = [("POSTROUTING", f"-s {source} -d {target} -j ACCEPT")
+             for source, target in ((own_range, brokers), (brokers, own_range))]  # fmt: skip
+    routes = Routes(box.server, chain, own_range, brokers)
     with contextlib.ExitStack() as cleanup:
         _iptables("--new-chain", chain)
         cleanup.callback(_iptables, "--delete-chain", chain)
@@ -179,12 +179,12 @@ def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
         for rule in plain:
             _iptables("-t nat -I", *rule)
             cleanup.callback(_iptables, "-t nat -D", *rule)
-        box.watch.others.append(routes)
-        cleanup.callback(box.watch.others.remove, routes)
+        box.watch.followers.append(routes)
+        cleanup.callback(box.watch.followers.remove, routes)
         yield
 
 
 def _iptables(*words: str) -> None:
     command = ["iptables", "--wait", *" ".join(words).split()]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.strip()}"
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert completed.returncode == 0, f"{' '.join(command)}: {completed.stderr.strip()}"

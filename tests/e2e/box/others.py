@@ -1,5 +1,5 @@
-"""Brokers in a box that others run, with names and ports that others have chosen: containers in a
-VPC that no stack made, records made by hand, and NAT with an odd port for each broker."""
+"""Brokers in a box that no stack created: containers in a VPC with records made by hand, and NAT
+with another port for each broker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def name_of(id: int) -> str:
 
 
 @dataclass
-class Others:
+class OtherBrokers:
     box: CloudBox
     project: Project
     nat: Place
@@ -75,7 +75,7 @@ class Others:
                     "port": PORT,
                     "scopes": ["external"],
                     "address": {"strategy": "given", **({"path": PATH} if path else {})},
-                    "advertised": {id: it for id, it in external.items() if it},
+                    "advertised": {id: address for id, address in external.items() if address},
                 },
             ],
             "policy": self.box.policy(),
@@ -94,10 +94,10 @@ class Others:
 
     def asked(self, command: str, vantage: str, *words: str, listener: str = "") -> Report:
         """The report of `earshot doctor` or `earshot validate` at ``vantage``."""
-        place, own = self.places[vantage]
+        place, own_listener = self.places[vantage]
         contract = Contract.model_validate(self.project.outputs()["contract"])
         file = self.folder / f"{command}-contract.json"
-        file.write_text(contract.with_listeners([listener or own]).to_json())
+        file.write_text(contract.with_listeners([listener or own_listener]).to_json())
         return reported(self.folder, command, place.command, "--contract", str(file), *words)
 
     def failures(self, vantage: str) -> dict[int, tuple[Any, str]]:
@@ -151,7 +151,7 @@ def _private_zone(box: CloudBox) -> str:
 
 
 @contextlib.contextmanager
-def others(box: CloudBox, image: str, folder: Path) -> Iterator[Others]:
+def others(box: CloudBox, image: str, folder: Path) -> Iterator[OtherBrokers]:
     """Three brokers that serve, with the settings of `Listeners`; gone at the end."""
     with contextlib.ExitStack() as cleanup:
         nat, outside = cleanup.enter_context(on_both_sides(box))
@@ -167,21 +167,21 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[Others]:
             "vpc": (cleanup.enter_context(box.place("inside")), INTERNAL),
             "outside": (cleanup.enter_context(box.place("outside")), EXTERNAL),
         }
-        found = Others(box, project, nat, addresses, zone, places, folder)
-        found.configure(found.inputs())
+        brokers = OtherBrokers(box, project, nat, addresses, zone, places, folder)
+        brokers.configure(brokers.inputs())
         project.up()
         cleanup.callback(project.destroy)
         for id in IDS:
-            cleanup.enter_context(_broker(found, id, image))
-        cleanup.enter_context(found.mapped())
+            cleanup.enter_context(_broker(brokers, id, image))
+        cleanup.enter_context(brokers.mapped())
         end = time.monotonic() + START_SECONDS
-        while {cell.verdict for cell in found.asked("doctor", "vpc").cells} != {Verdict.PASS}:
+        while {cell.verdict for cell in brokers.asked("doctor", "vpc").cells} != {Verdict.PASS}:
             assert time.monotonic() < end
-        yield found
+        yield brokers
 
 
 @contextlib.contextmanager
-def _broker(of: Others, id: int, image: str) -> Iterator[None]:
+def _broker(of: OtherBrokers, id: int, image: str) -> Iterator[None]:
     box, vpc = of.box, of.box.ground.vpc
     name = f"earshot-box-{box.mark}-others-{id}"
     variables = of.project.outputs()["environment"][str(id)] | {"KAFKA_HEAP_OPTS": "-Xmx256m"}

@@ -1,4 +1,4 @@
-"""Where a client of a box stands: a container on one side, and programs of this machine with it."""
+"""The place of a client in a box: a container on one side, and programs of this machine in it."""
 
 from __future__ import annotations
 
@@ -25,41 +25,43 @@ class Place:
     pid: int
     resolver: Path
 
-    def run(self, *command: str, given: str = "", seconds: float = 120) -> str:
+    def run(self, *command: str, input_text: str = "", seconds: float = 120) -> str:
         """What ``command`` says in the container; it must succeed."""
-        done = self.tried(*command, given=given, seconds=seconds)
-        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-        return done.stdout
+        completed = self.tried(*command, input_text=input_text, seconds=seconds)
+        assert completed.returncode == 0, (
+            f"{' '.join(command)}: {completed.stdout}{completed.stderr}"
+        )
+        return completed.stdout
 
     def tried(
-        self, *command: str, given: str = "", seconds: float = 120
+        self, *command: str, input_text: str = "", seconds: float = 120
     ) -> subprocess.CompletedProcess[str]:
         """The same, whatever comes of it."""
         docker = ["docker", "--host", self.engine.address, "exec", "-i", self.container]
         return subprocess.run(
-            [*docker, *command], input=given, capture_output=True, text=True, timeout=seconds
+            [*docker, *command], input=input_text, capture_output=True, text=True, timeout=seconds
         )
 
     @property
     def client(self) -> Client:
-        """kcat in the container, and the doctor of this machine's earshot that stands here."""
+        """kcat in the container, and the doctor of this machine's earshot in its network."""
         kcat = ("docker", "--host", self.engine.address, "exec", "-i", self.container, *KCAT)
         return Client(kcat, tuple(self.command(sys.executable, "-m", "earshot")))
 
     def opens(self, host: str, port: int) -> bool:
         """Whether a connection to there is accepted, as `nc -vz` has it."""
-        done = self.tried("nc", "-vz", "-w", "3", host, str(port))
-        assert (done.returncode == 0) == ("succeeded!" in done.stderr), done.stderr
-        return done.returncode == 0
+        completed = self.tried("nc", "-vz", "-w", "3", host, str(port))
+        assert (completed.returncode == 0) == ("succeeded!" in completed.stderr), completed.stderr
+        return completed.returncode == 0
 
     def lookup(self, name: str) -> list[str]:
         """The addresses of ``name``, none where there is no such name."""
         return self.run("dig", "+short", name, "A").split()
 
     def command(self, *command: str) -> Sequence[str]:
-        """``command`` as a program of this machine that stands here: its network, its DNS."""
-        there = ("nsenter", "--net", f"--target={self.pid}")
-        return (*there, *resolving(self.resolver, command))
+        """``command`` as a program of this machine, with the network and DNS of this place."""
+        in_namespace = ("nsenter", "--net", f"--target={self.pid}")
+        return (*in_namespace, *resolving(self.resolver, command))
 
 
 def resolving(resolver: Path, command: Sequence[str]) -> Sequence[str]:
@@ -78,10 +80,10 @@ def place(
     options += [f"--ip={address}"] if address else []
     engine.run("run", "--detach", *options, image)
     try:
-        shown = (
+        state_format = (
             f'{{{{.State.Pid}}}} {{{{(index .NetworkSettings.Networks "{network}").IPAddress}}}}'
         )
-        pid, given = engine.run("inspect", f"--format={shown}", name).split()
-        yield Place(engine, name, given, int(pid), file)
+        pid, own_address = engine.run("inspect", f"--format={state_format}", name).split()
+        yield Place(engine, name, own_address, int(pid), file)
     finally:
         engine.run("rm", "--force", "--volumes", name)

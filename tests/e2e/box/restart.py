@@ -19,13 +19,13 @@ import pytest
 from earshot.placement.aws import report_parameter
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import MOUNT
-from tests.e2e.box.change import happened, ids, kept, one_by_one
+from tests.e2e.box.change import happened, identities, ids, one_by_one
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.secured import BROKERS
 from tests.e2e.box.stack import BoxStack
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.project import STACK
-from tests.e2e.steady_producer import all_there, longest_wait, longest_wait_of_a_partition
+from tests.e2e.steady_producer import assert_all_read, longest_wait, longest_wait_of_a_partition
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -45,26 +45,26 @@ class Brokers:
         self.stack.configure(self.box.cluster(3, **SAFE, **settings))
 
     def report(self, id: int) -> NodeReport:
-        asked = {"Name": report_parameter(STACK, f"broker-{id}")}
-        text = self.box.server.client("ssm").get_parameter(**asked)["Parameter"]["Value"]
-        found = NodeReport.read(text)
-        assert found is not None, text
-        return found
+        parameter = {"Name": report_parameter(STACK, f"broker-{id}")}
+        text = self.box.server.client("ssm").get_parameter(**parameter)["Parameter"]["Value"]
+        report = NodeReport.read(text)
+        assert report is not None, text
+        return report
 
 
 @pytest.fixture(scope="module")
 def brokers(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    made = Brokers(box, box.stack(tmp_path_factory.mktemp("restart") / "stack"))
-    made.configure()
-    made.stack.up()
-    yield made
-    made.stack.destroy()
+    new_brokers = Brokers(box, box.stack(tmp_path_factory.mktemp("restart") / "stack"))
+    new_brokers.configure()
+    new_brokers.stack.up()
+    yield new_brokers
+    new_brokers.stack.destroy()
 
 
 @contextlib.contextmanager
 def producers(brokers: Brokers, folder: Path) -> Iterator[dict[str, DistantProducer]]:
     """One inside through INTERNAL and one outside through EXTERNAL, as long as the block lasts."""
-    outputs, found = brokers.stack.project.outputs(), dict[str, DistantProducer]()
+    outputs, producers_by_listener = brokers.stack.project.outputs(), dict[str, DistantProducer]()
     with contextlib.ExitStack() as writing:
         for side, listener in (("inside", "INTERNAL"), ("outside", "EXTERNAL")):
             file = folder / f"{listener}.json"
@@ -73,15 +73,15 @@ def producers(brokers: Brokers, folder: Path) -> Iterator[dict[str, DistantProdu
                 brokers.box.place("inside" if side == "inside" else "outside")
             )
             producer = DistantProducer(place.command, file, f"through-{listener}")
-            found[listener] = writing.enter_context(producer)
-        yield found
+            producers_by_listener[listener] = writing.enter_context(producer)
+        yield producers_by_listener
 
 
 def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
     brokers: Brokers, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     box = brokers.box
-    before, running = kept(box), ids(box)
+    old_identities, running = identities(box), ids(box)
     boots = {id: brokers.report(id).booted for id in BROKERS}
     brokers.configure(instance={"type": "t4g.large"})
     with producers(brokers, tmp_path) as writing:
@@ -90,7 +90,7 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
         seconds = time.time() - since
         assert happened(box, since) == one_by_one((1, 2, 3))
     assert ids(box) == running, "they are the same instances"
-    assert kept(box) == before
+    assert identities(box) == old_identities
     types = {
         instance["InstanceType"]
         for reservation in box.server.client("ec2").describe_instances()["Reservations"]
@@ -100,7 +100,7 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
     assert all((brokers.report(id).booted or 0) > (boots[id] or 0) for id in BROKERS)
     for name, producer in writing.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-        all_there(producer.acknowledged, producer.found)
+        assert_all_read(producer.acknowledged, producer.records)
         record_property(
             MEASURED,
             f"producer on {name}, another instance type on three brokers ({seconds:.0f} s): "
@@ -120,11 +120,11 @@ def test_a_larger_volume_reaches_the_file_system_of_a_broker_that_runs(brokers: 
     for id, name in BROKERS.items():
         report = brokers.report(id)
         assert (report.size_gib, report.free_gib) == (2, 1)
-        shown = box.instances()[name].run("stat", "-fc", "%b %S", MOUNT).split()
-        assert int(shown[0]) * int(shown[1]) > 1.8 * 2**30
+        file_system = box.instances()[name].run("stat", "-fc", "%b %S", MOUNT).split()
+        assert int(file_system[0]) * int(file_system[1]) > 1.8 * 2**30
     brokers.configure(instance={"type": "t4g.large"}, volume={"size_gib": 1})
-    said = " ".join(brokers.stack.project.fails(command="preview").split())
-    assert "the data volume of node 1, 2, 3 would shrink (of node 1 from 2 to 1 GiB)" in said
+    output = " ".join(brokers.stack.project.fails(command="preview").split())
+    assert "the data volume of node 1, 2, 3 would shrink (of node 1 from 2 to 1 GiB)" in output
 
 
 def test_no_node_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
@@ -136,9 +136,9 @@ def test_no_node_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
     brokers.configure(**larger, heap="300m")
     since = time.time()
     for command in ("preview", "up"):
-        said = " ".join(brokers.stack.project.fails(command=command).split())
-        assert "node 1 would be restarted while node 3 is down" in said, said
-        assert f"its instance {third} is stopped" in said, said
+        output = " ".join(brokers.stack.project.fails(command=command).split())
+        assert "node 1 would be restarted while node 3 is down" in output, output
+        assert f"its instance {third} is stopped" in output, output
     assert happened(box, since) == [] and ids(box) == running
 
     before = brokers.report(3).booted

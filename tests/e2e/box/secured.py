@@ -46,7 +46,7 @@ class SecuredBox:
     laptop: Place
     before: set[str]
     """What there was before the stack."""
-    said: set[str] = field(default_factory=set)
+    process_texts: set[str] = field(default_factory=set)
     attack: Attack = field(default_factory=Attack)
     """What another user of the laptop got meanwhile."""
 
@@ -66,10 +66,10 @@ class SecuredBox:
     @property
     def secrets(self) -> dict[str, str]:
         """By file or parameter, what nothing else may hold."""
-        found = secrets_in(self.store.folder)
+        secrets = secrets_in(self.store.folder)
         lines = self.parameter("users").splitlines()
         # a user's password in base64, as the instance is told
-        return found | {line: line.split()[2] for line in lines if line.startswith("password")}
+        return secrets | {line: line.split()[2] for line in lines if line.startswith("password")}
 
     def secrets_by_now(self) -> dict[str, str]:
         """Those in files, while the stack comes up for the first time."""
@@ -84,15 +84,19 @@ class SecuredBox:
         command = self.laptop.command(
             sys.executable, "-m", "earshot", *words, "--format", "json", "--output", str(report)
         )
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
-        assert done.returncode in (0, 3), done.stdout + done.stderr  # INTERNAL was not asked for
-        found = read_report(report.read_bytes(), report.name)
-        assert {delivery.verdict for delivery in found.delivery} == {Verdict.PASS}, found.delivery
+        completed = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=300
+        )
+        assert completed.returncode in (0, 3), (
+            completed.stdout + completed.stderr
+        )  # INTERNAL was not asked for
+        proof = read_report(report.read_bytes(), report.name)
+        assert {delivery.verdict for delivery in proof.delivery} == {Verdict.PASS}, proof.delivery
 
     def parameter(self, name: str) -> str:
         ssm = self.box.server.client("ssm")
-        asked = {"Name": f"{PARAMETERS}/{name}", "WithDecryption": True}
-        return str(ssm.get_parameter(**asked)["Parameter"]["Value"])
+        parameter = {"Name": f"{PARAMETERS}/{name}", "WithDecryption": True}
+        return str(ssm.get_parameter(**parameter)["Parameter"]["Value"])
 
     def client(self, user: str, listener: str) -> dict[str, Any]:
         """librdkafka's settings of ``user``, as `earshot client` knows them."""
@@ -101,8 +105,10 @@ class SecuredBox:
             sys.executable, "-m", "earshot", "client", "--stack", STACK,
             "--user", user, "--listener", listener, "--output", str(file),
         )  # fmt: skip
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr
+        completed = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=240
+        )
+        assert completed.returncode == 0, completed.stderr
         values = read_properties(file.read_text()).values
         file.unlink()
         return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
@@ -170,11 +176,11 @@ def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
     with box.place("outside") as laptop:
         stack = box.stack(folder, laptop)
         stack.configure(cluster(box))
-        made = SecuredBox(box, stack, laptop, old_holdings)
+        secured = SecuredBox(box, stack, laptop, old_holdings)
         with (
-            watched(made.said),
-            attacked(made.folder, made.secrets_by_now, list, laptop.pid) as made.attack,
+            watched(secured.process_texts),
+            attacked(secured.folder, secured.secrets_by_now, list, laptop.pid) as secured.attack,
         ):
             stack.up()
-            made.prove()
-        yield made
+            secured.prove()
+        yield secured

@@ -47,19 +47,17 @@ def passed(report: Report) -> set[tuple[str, str, int]]:
 
 def template() -> dict[str, Any]:
     """`earshot:cluster` of the template for trials."""
-    found: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
-    return found
+    settings: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    return settings
 
 
-def reported(
-    folder: Path, command: str, stands: Callable[..., Sequence[str]], *words: str
-) -> Report:
-    """The report of `earshot doctor` or `earshot validate`, which runs where ``stands`` has it."""
+def reported(folder: Path, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
+    """The report of `earshot doctor` or `earshot validate`, run by the command from ``wrap``."""
     report = folder / f"{command}-report.json"
     options = ("--output", str(report), "--force")
-    called = stands(sys.executable, "-m", "earshot", command, *options, *words)
-    done = subprocess.run(called, capture_output=True, text=True, timeout=400)
-    assert done.returncode in (0, 1, 3), done.stderr
+    full_command = wrap(sys.executable, "-m", "earshot", command, *options, *words)
+    completed = subprocess.run(full_command, capture_output=True, text=True, timeout=400)
+    assert completed.returncode in (0, 1, 3), completed.stderr
     return read_report(report.read_bytes(), report.name)
 
 
@@ -122,14 +120,14 @@ class BoxStack:
         ``arguments`` stand in for those that make it short; its files are in ``folder``.
         """
         contract, vantages, report = (
-            folder / f"{it}.json" for it in ("contract", "vantages", "report")
+            folder / f"{name}.json" for name in ("contract", "vantages", "report")
         )
         contract.write_text(self.contract().to_json())
         vantages.write_text(to_json(self.box.standpoints()))
         command = [sys.executable, "-m", "earshot", "validate", "--contract", str(contract)]
         command += ["--vantages", str(vantages), "-o", str(report), *(arguments or RECORDS)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode in (0, 1, 3), done.stderr
-        found = read_report(report.read_bytes(), "report")
-        assert found.exit_code == done.returncode
-        return found
+        completed = subprocess.run(command, capture_output=True, text=True)
+        assert completed.returncode in (0, 1, 3), completed.stderr
+        found_report = read_report(report.read_bytes(), "report")
+        assert found_report.exit_code == completed.returncode
+        return found_report

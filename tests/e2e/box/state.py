@@ -1,4 +1,4 @@
-"""What a moto server holds, as far as a box plays it: read in one go, plain data afterwards."""
+"""The state of a moto server, as far as a box has containers for it: plain data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Held:
+class MotoState:
     """Instances, volumes, groups and balancers."""
 
     machines: Mapping[str, Machine]
@@ -45,7 +45,7 @@ class Held:
     balancers: tuple[Forwarding, ...] = ()
 
 
-def look(server: Moto) -> Held:
+def look(server: Moto) -> MotoState:
     ec2 = server.client("ec2")
     # before the targets of balancers: a target that leaves before its machine stops is seen to
     instances = list(_instances(ec2))
@@ -54,39 +54,41 @@ def look(server: Moto) -> Held:
     elastic = {private: public for public, private in addresses(ec2).items()}
     members: dict[str, set[str]] = {}
     groups_at: dict[str, frozenset[str]] = {}
-    for item in ec2.describe_network_interfaces()["NetworkInterfaces"]:
-        groups = frozenset(group["GroupId"] for group in item["Groups"])
-        groups_at[item["PrivateIpAddress"]] = groups
+    for interface in ec2.describe_network_interfaces()["NetworkInterfaces"]:
+        groups = frozenset(group["GroupId"] for group in interface["Groups"])
+        groups_at[interface["PrivateIpAddress"]] = groups
         for group in groups:
-            members.setdefault(group, set()).add(item["PrivateIpAddress"])
-    found = forwardings(server)
-    for balancer in (it.balancer for it in found):
+            members.setdefault(group, set()).add(interface["PrivateIpAddress"])
+    balancers = forwardings(server)
+    for balancer in (forwarding.balancer for forwarding in balancers):
         for group in balancer.groups:
             members.setdefault(group, set()).update(balancer.private)
     machines = {}
-    for item in instances:
-        private = item["PrivateIpAddress"]
+    for instance in instances:
+        private = instance["PrivateIpAddress"]
         attached = [
             mapping["Ebs"]["VolumeId"]
-            for mapping in item["BlockDeviceMappings"]
-            if mapping["DeviceName"] != item["RootDeviceName"]
+            for mapping in instance["BlockDeviceMappings"]
+            if mapping["DeviceName"] != instance["RootDeviceName"]
         ]
-        machines[item["InstanceId"]] = Machine(
-            id=item["InstanceId"],
-            name=next((tag["Value"] for tag in item.get("Tags", []) if tag["Key"] == "Name"), ""),
-            running=item["State"]["Name"] == "running",
-            launched=item["LaunchTime"].timestamp(),
+        machines[instance["InstanceId"]] = Machine(
+            id=instance["InstanceId"],
+            name=next(
+                (tag["Value"] for tag in instance.get("Tags", []) if tag["Key"] == "Name"), ""
+            ),
+            running=instance["State"]["Name"] == "running",
+            launched=instance["LaunchTime"].timestamp(),
             private=private,
             elastic=elastic.get(private, ""),
             volumes={id: sizes[id] for id in attached if id in sizes},
             groups=groups_at.get(private, frozenset()),
         )
-    return Held(
+    return MotoState(
         machines,
         sizes,
-        {item["GroupId"]: item for item in ec2.describe_security_groups()["SecurityGroups"]},
+        {group["GroupId"]: group for group in ec2.describe_security_groups()["SecurityGroups"]},
         {group: frozenset(addresses) for group, addresses in members.items()},
-        found,
+        balancers,
     )
 
 
@@ -100,15 +102,15 @@ def _instances(ec2: Any) -> Iterator[Any]:
 
 def addresses(ec2: Any) -> dict[str, str]:
     """Every Elastic IP, with the private address that it leads to; empty where it leads nowhere."""
-    found = {}
+    private_addresses = {}
     for address in ec2.describe_addresses()["Addresses"]:
         private = address.get("PrivateIpAddress", "")
         if not private and (id := address.get("InstanceId")):
-            held = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
-            gone = held["State"]["Name"] in ("shutting-down", "terminated")
-            private = "" if gone else held["PrivateIpAddress"]
-        found[address["PublicIp"]] = private
-    return found
+            instance = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
+            is_gone = instance["State"]["Name"] in ("shutting-down", "terminated")
+            private = "" if is_gone else instance["PrivateIpAddress"]
+        private_addresses[address["PublicIp"]] = private
+    return private_addresses
 
 
 def endpoint_addresses(ec2: Any, endpoint: Any) -> tuple[str, ...]:
@@ -117,12 +119,12 @@ def endpoint_addresses(ec2: Any, endpoint: Any) -> tuple[str, ...]:
     if not (ids := endpoint.get("SubnetIds")):
         return ()
     place = 2 + zlib.crc32(endpoint["VpcEndpointId"].encode()) % 16
-    listed = ec2.describe_subnets(SubnetIds=ids)["Subnets"]
-    return tuple(sorted(str(IPv4Network(item["CidrBlock"])[-place]) for item in listed))
+    subnets = ec2.describe_subnets(SubnetIds=ids)["Subnets"]
+    return tuple(sorted(str(IPv4Network(subnet["CidrBlock"])[-place]) for subnet in subnets))
 
 
 def user_data(server: Moto, id: str) -> bytes:
     """What EC2 hands to the instance, byte for byte."""
     ec2 = server.client("ec2")
-    found = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")
-    return base64.b64decode(found["UserData"].get("Value", ""))
+    answer = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")
+    return base64.b64decode(answer["UserData"].get("Value", ""))

@@ -75,8 +75,10 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
         stack.up()
         file = stack.project.folder / STACK_STATE / "report.json"
         report = read_report(file.read_bytes(), str(file))
-        found = {(cell.vantage, cell.listener, cell.broker): cell.verdict for cell in report.cells}
-        assert found == {
+        verdicts = {
+            (cell.vantage, cell.listener, cell.broker): cell.verdict for cell in report.cells
+        }
+        assert verdicts == {
             ("internal", "INTERNAL", 1): Verdict.PASS,
             ("external", "EXTERNAL", 1): Verdict.PASS,
         }
@@ -89,17 +91,19 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
             ("EXTERNAL", "EXTERNAL", 0),
         }
 
-        own = next(
-            machine for machine in box.held().machines.values() if machine.name == "test-validator"
+        machine_of_validator = next(
+            machine
+            for machine in box.moto_state().machines.values()
+            if machine.name == "test-validator"
         )
-        assert not own.elastic
+        assert not machine_of_validator.elastic
         inside = next(vantage for vantage in report.vantages if vantage.name == "internal")
         assert inside.kind == "remote" and inside.where.startswith(
-            "ip-" + own.private.replace(".", "-")
+            "ip-" + machine_of_validator.private.replace(".", "-")
         )
         validator = box.instance("test-validator")
-        listed = validator.run("find", "/run/earshot/secrets", "-printf", "%m %u %P\n").splitlines()
-        assert listed == ["500 earshot ", "400 earshot validator.properties"]
+        files = validator.run("find", "/run/earshot/secrets", "-printf", "%m %u %P\n").splitlines()
+        assert files == ["500 earshot ", "400 earshot validator.properties"]
         assert _security(report) == {("INTERNAL", "SSL"), ("EXTERNAL", "SASL_SSL")}
         assert "fetching s3://" in validator.journal("earshot-prepare")
         assert validator.show("earshot-validate.timer", "ActiveState") == "active"
@@ -112,7 +116,7 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
         assert "unchanged" in stack.up("--expect-no-changes")
         stack.destroy()
     box.settle()
-    assert box.server.holdings() == old_holdings and box.fleet.left == []
+    assert box.server.holdings() == old_holdings and box.fleet.remaining == []
 
 
 def _security(report: Report) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Keeps instances and balancers of a box in step with its moto server, as long as a block lasts."""
+"""Keeps instances and balancers of a box equal to its moto server's, while a block lasts."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tests.doubles.aws.cloud import ClientError
 from tests.doubles.aws.server import MotoServer
 from tests.e2e.box.balancers import Balancers
 from tests.e2e.box.fleet import Fleet
-from tests.e2e.box.state import Held, look
+from tests.e2e.box.state import MotoState, look
 
 LOOK_SECONDS = 1.0
 """A look is six questions to moto, which cost both processes 70 ms, and more with a balancer."""
 
 
-class Other(Protocol):
-    """Something beside the brokers' VPC that follows moto."""
+class Follower(Protocol):
+    """A part outside the brokers' VPC that follows moto."""
 
-    def follow(self, held: Held) -> None: ...
+    def follow(self, moto_state: MotoState) -> None: ...
 
 
 class Watch:
-    """A context: a thread looks and acts in it; at its end all is switched off."""
+    """A context: within it a thread follows moto. At its end all parts are switched off."""
 
     def __init__(self, server: MotoServer, fleet: Fleet, balancers: Balancers) -> None:
         self._server, self._fleet, self._balancers = server, fleet, balancers
-        self.others: list[Other] = []
-        """What is beside the brokers' VPC."""
+        self.followers: list[Follower] = []
+        """Parts outside the brokers' VPC."""
         self._changed = threading.Condition()
         self._begun = self._done = 0
         self._over = False
@@ -50,13 +50,15 @@ class Watch:
             raise self._failed
 
     def settle(self, seconds: float) -> None:
-        """Until all is played that moto held when this was called; raises what went wrong."""
+        """Waits until the box matches the state that moto had at the call. Raises its error."""
         with self._changed:
-            wanted = self._begun + 1
-            done = self._changed.wait_for(lambda: self._done >= wanted or self._failed, seconds)
+            wanted_look = self._begun + 1
+            is_done = self._changed.wait_for(
+                lambda: self._done >= wanted_look or self._failed, seconds
+            )
             if self._failed is not None:
                 raise self._failed
-            assert done, f"the box is not in step after {seconds:.0f} s: {self._fleet.left}"
+            assert is_done, f"the box is not in step after {seconds:.0f} s: {self._fleet.remaining}"
 
     def _run(self) -> None:
         while True:
@@ -65,11 +67,11 @@ class Watch:
                     return
                 self._begun += 1
             try:
-                held = look(self._server)
-                for other in list(self.others):
-                    other.follow(held)
-                self._balancers.follow(held)
-                self._fleet.follow(held)
+                moto_state = look(self._server)
+                for follower in list(self.followers):
+                    follower.follow(moto_state)
+                self._balancers.follow(moto_state)
+                self._fleet.follow(moto_state)
             except ClientError:
                 continue  # something went between two questions
             except BaseException as error:

@@ -146,11 +146,11 @@ class Ways:
     def configuration(self) -> str:
         """HAProxy's, as a user gets it."""
         command = [sys.executable, "-m", "earshot", "gateway", "--stack", STACK]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=self.stack.project.folder, capture_output=True, text=True, timeout=60
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def contract(self, listener: str) -> Contract:
         """What clients of one way have."""
@@ -163,8 +163,8 @@ class Ways:
         contract = self.folder / "tunnel-contract.json"
         contract.write_text(self.contract(INTERNAL).to_json())
         path = f"PATH={self.bastion.path}:{os.environ['PATH']}"
-        stands = functools.partial(self.laptop.command, "env", path)
-        return Laptop(contract, os.environ, stands)
+        wrap = functools.partial(self.laptop.command, "env", path)
+        return Laptop(contract, os.environ, wrap)
 
     def asked(self, command: str, place: Place, listener: str, *words: str) -> Report:
         """The report of `earshot doctor` or `earshot validate` at ``place``."""
@@ -176,10 +176,10 @@ class Ways:
         """The same of what ``words`` name."""
         return self.reported(command, place.command, *words)
 
-    def reported(self, command: str, stands: Callable[..., Sequence[str]], *words: str) -> Report:
-        """The same where ``stands`` has it run."""
+    def reported(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
+        """The same, run by the command from ``wrap``."""
         own = ("--client-config", str(self.validator))
-        return reported(self.folder, command, stands, *own, *words)
+        return reported(self.folder, command, wrap, *own, *words)
 
     def client(self, user: str, listener: str) -> Path:
         """The properties of ``user``, as `earshot client` writes them."""
@@ -187,8 +187,8 @@ class Ways:
         words = ("--stack", STACK, "--user", user, "--listener", listener, "--output", str(file))
         command = [sys.executable, "-m", "earshot", "client", *words]
         folder = self.stack.project.folder
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
-        assert done.returncode == 0, done.stderr
+        completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
+        assert completed.returncode == 0, completed.stderr
         return file
 
     def failures(self, place: Place, listener: str, *words: str) -> dict[int, tuple[Any, str]]:
@@ -259,10 +259,15 @@ def made_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
         cleanup.callback(consumer.destroy)
         box.settle()
         inside, laptop, client, job = (
-            cleanup.enter_context(it)
-            for it in (box.place("inside"), box.place("outside"), partner.place(), jobs.place())
+            cleanup.enter_context(context)
+            for context in (
+                box.place("inside"),
+                box.place("outside"),
+                partner.place(),
+                jobs.place(),
+            )
         )
         places = (inside, laptop, client, job)
-        found = Ways(box, stack, settings, sni, hop, consumer, jobs, *places, folder)
-        sni.start(found.configuration, SNI_PORT)
-        yield found
+        found_ways = Ways(box, stack, settings, sni, hop, consumer, jobs, *places, folder)
+        sni.start(found_ways.configuration, SNI_PORT)
+        yield found_ways

@@ -84,7 +84,7 @@ def instance_image(engine: Engine) -> str:
 def docker_host_image(engine: Engine) -> str:
     """A machine like `instance_image` with a Docker engine, which nothing starts by itself."""
     name = "earshot-test/docker-host:latest"
-    folders = [CONTEXT.with_name(it) for it in ("instance", "docker-host")]
+    folders = [CONTEXT.with_name(folder) for folder in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
     files["Dockerfile"] = b"\n".join((folder / "Dockerfile").read_bytes() for folder in folders)
     _build(engine, name, files, base.DOCKER_HOST, {"KAFKA": kafka_image(engine)})
@@ -94,8 +94,8 @@ def docker_host_image(engine: Engine) -> str:
 def kafka_jars(version: str = jars.KAFKA_VERSION) -> tuple[Path, ...]:
     """A broker's jars and those of Kafka's command-line tools."""
     group = "org.apache.kafka"
-    wanted = [f"{group}:kafka_{jars.SCALA}:{version}", f"{group}:kafka-tools:{version}"]
-    return jars.fetch(f"kafka-tools-{version}", [*wanted, jars.LOG4J_BINDING])
+    coordinates = [f"{group}:kafka_{jars.SCALA}:{version}", f"{group}:kafka-tools:{version}"]
+    return jars.fetch(f"kafka-tools-{version}", [*coordinates, jars.LOG4J_BINDING])
 
 
 def client_image(engine: Engine) -> str:
