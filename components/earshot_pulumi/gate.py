@@ -17,7 +17,7 @@ import pulumi
 
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
-from earshot_pulumi.outputs import applied, plan_input, without_dependencies
+from earshot_pulumi.outputs import applied, are_same, plan_input, without_dependencies
 from earshot_pulumi.provider.resource import PACKAGE
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Gate(pulumi.ProviderResource):
         )
         # the plan has secret parts, and a digest is no secret
         is_own = pulumi.Output.unsecret(
-            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: _are_same(*plans))
+            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: are_same(*plans))
         )
         self.digest: pulumi.Output[str] = pulumi.Output.all(
             self.approved.apply(_given), is_own
@@ -138,17 +138,6 @@ def _given(approved: str | None) -> str:
             "gate\n  fix: name the folder of pulumi-resource-earshot in Pulumi.yaml, in `plugins`"
         )
     return approved
-
-
-def _are_same(plan: Any, checked_plan: Any) -> bool:
-    return bool(_without_nulls(plan) == _without_nulls(checked_plan))
-
-
-def _without_nulls(value: Any) -> Any:
-    """``value`` without the null values of maps, which Pulumi drops."""
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
-    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _of_own_plan(approved: str, is_own: bool) -> str:

@@ -15,6 +15,7 @@ from earshot_pulumi.change_memory import (
     correct_memory,
     recorded_changes,
 )
+from earshot_pulumi.validation import UNPROVED
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
@@ -199,3 +200,20 @@ def test_the_plan_that_brokers_run_is_preferred_to_that_of_the_state(
     change = Change.of(folder, BEFORE)
     assert len(change.steps) == 3, "and not none, as by the state alone"
     assert corrected.begun_with(AppliedPlan(change.plan, {}))[-1].plan == change.plan
+
+
+def test_a_change_without_a_validation_is_not_recorded_as_proved(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = State(folder, monkeypatch)
+    state.update(BEFORE)
+    proved = state.resources[f"urn:earshot:index:ProvedChange::{NAME}"]["outputs"]
+    state.update(RENAMED, ends=False)
+    begun = state.resources[f"urn:earshot:index:BegunChange::{NAME}"]["outputs"]
+    changed = {**proved, "begun": begun["begun"]}
+    kind = Called(ProvedChangeKind())
+    assert kind.differs(proved, {**changed, "verdict": "pass"})
+    unproved = {**changed, "verdict": UNPROVED}
+    assert not kind.differs(proved, unproved)
+    assert "was not validated in this update" in str(raised(EarshotError, kind.create, unproved))
+    assert memory.recall(folder).complete == BEFORE
