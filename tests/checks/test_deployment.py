@@ -393,13 +393,72 @@ def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object])
 @pytest.mark.parametrize(
     ("name", "asked"), [("OTHER", True), ("KAFKA_NODE_ID", False), ("KAFKA_NODE_ID_COMMAND", False)]
 )
-def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
+@pytest.mark.parametrize("tag", ["3.9", "4.0", "4.1.0-debian-12-r0", "latest"])
+def test_the_id_that_bitnami_asks_for(name: str, asked: bool, tag: str) -> None:
     env = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
-    image = "bitnami/kafka:3.9"
+    image = f"bitnami/kafka:{tag}"
     assert reported(image, env) == []
     said = reported(image, env | {"KAFKA_CFG_NODE_ID": None, name: "1"})
     expected = ("KL014", f"does not set KAFKA_CFG_NODE_ID, and {image} refuses to start")
     assert said == ([expected] if asked else [])
+
+
+OF_BITNAMI = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
+NAMES, VOTERS = "controller.listener.names", "controller.quorum.voters"
+SERVERS = "controller.quorum.bootstrap.servers"
+
+
+@pytest.mark.parametrize(
+    ("image", "missing", "observed"),
+    [
+        # as https://github.com/newrelic/newrelic-ruby-agent/issues/3092 and
+        # https://github.com/bitnami/containers/issues/80579 have it
+        *(
+            (f"{name}/kafka{tag}", variable, observed)
+            for name, tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1"))
+            for variable, observed in (
+                ("PROCESS_ROLES", "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
+                ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"),
+            )
+        ),
+        (
+            "bitnami/kafka:4.0",
+            "CONTROLLER_QUORUM_VOTERS",
+            f"{VOTERS}: is not set, nor is {SERVERS}; Kafka does not start",
+        ),
+        # which have a default of controller.quorum.bootstrap.servers, or may have it
+        ("bitnami/kafka:4.1", "CONTROLLER_QUORUM_VOTERS", None),
+        ("bitnami/kafka", "CONTROLLER_QUORUM_VOTERS", None),
+    ],
+)
+def test_what_bitnami_4_asks_for(image: str, missing: str, observed: str | None) -> None:
+    env = {**OF_BITNAMI, f"KAFKA_CFG_{missing}": None}
+    assert [text for _, text in reported(image, OF_BITNAMI)] == []
+    said = [text for _, text in reported(image, env)]
+    assert said == ([] if observed is None else [observed.format(image)])
+    for path in ("/bitnami/kafka/config", "/opt/bitnami/kafka/config/server.properties"):
+        assert reported(image, env, volumes=[f"./mine:{path}"]) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "more", "is_refused"),
+    [
+        ("3.9", {}, True),
+        ("3.4", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "no"}, True),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "true"}, False),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "${MIGRATES}"}, False),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_CONNECT": ""}, False),
+        ("3.4.0", {"ALLOW_PLAINTEXT_LISTENER": "yes"}, False),
+        ("4.0", {}, False),
+    ],
+)
+def test_bitnami_3_refuses_zookeeper_beside_kraft(
+    tag: str, more: dict[str, str], is_refused: bool
+) -> None:
+    image, name = f"bitnami/kafka:{tag}", "KAFKA_CFG_ZOOKEEPER_CONNECT"
+    refusal = ("KL014", f"sets {name}, and {image} refuses to start")
+    said = reported(image, {**OF_BITNAMI, name: "zookeeper:2181", **more})
+    assert said == ([refusal] if is_refused else [])
 
 
 def test_two_ranges_of_all_ports_are_checked_in_time() -> None:
