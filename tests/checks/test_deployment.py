@@ -461,6 +461,70 @@ def test_bitnami_3_refuses_zookeeper_beside_kraft(
     assert said == ([refusal] if is_refused else [])
 
 
+LATER: dict[str, str | None] = {  # what it advertises is decided when it starts
+    **KRAFT,
+    "KAFKA_ADVERTISED_LISTENERS": None,
+    "KAFKA_LISTENERS": "LAN://:9092,CONTROLLER://:9093",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "LAN:PLAINTEXT,CONTROLLER:PLAINTEXT,WAN:PLAINTEXT",
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "LAN",
+}
+EXPORTS = "sh -c 'export KAFKA_ADVERTISED_LISTENERS=LAN://$$(hostname):9092; /etc/kafka/docker/run'"
+THREE = "LAN://:9092,OTHER://:9094,CONTROLLER://:9093"
+UNMAPPED = (
+    "listeners: OTHER has no protocol: listener.security.protocol.map has LAN, CONTROLLER, WAN; "
+    "Kafka does not start"
+)
+UNBOUND = "inter.broker.listener.name: WAN is not advertised; Kafka does not start"
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        {},
+        {"KAFKA_PROCESS_ROLES": None},  # it may be a controller only
+        {name: None for name in KRAFT if "LISTENER" not in name} | ZOOKEEPER,
+    ],
+)
+@pytest.mark.parametrize(
+    ("image", "keys"),
+    [
+        ("apache/kafka:3.9.1", {"command": EXPORTS}),
+        (CP7, {"env_file": "gone.env"}),
+        ("example/kafka:1", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("change", "observed"),
+    [
+        ({}, None),
+        ({"LISTENERS": THREE}, UNMAPPED),
+        ({"LISTENERS": THREE, "ADVERTISED_LISTENERS": "${ALL}"}, UNMAPPED),
+        ({"LISTENERS": THREE, "LISTENER_SECURITY_PROTOCOL_MAP": "${MAP}"}, None),
+        ({"LISTENERS": THREE, "LISTENER_SECURITY_PROTOCOL_MAP": None}, None),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN"}, UNBOUND),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN", "ADVERTISED_LISTENERS": "${ALL}"}, UNBOUND),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN", "LISTENERS": "${ALL}"}, None),
+        ({"INTER_BROKER_LISTENER_NAME": "${NAME}"}, None),
+        ({"INTER_BROKER_LISTENER_NAME": None}, None),
+    ],
+)
+def test_listeners_are_compared_although_the_advertised_ones_are_not_known(
+    image: str,
+    keys: dict[str, object],
+    mode: dict[str, str | None],
+    change: dict[str, str | None],
+    observed: str | None,
+) -> None:
+    changed = {f"KAFKA_{name}": value for name, value in change.items()}
+    env = {**LATER, **mode, "KAFKA_ADVERTISED_LISTENERS": None, **changed}
+    of_brokers = observed == UNBOUND
+    is_open = of_brokers and not {"KAFKA_PROCESS_ROLES", "KAFKA_ZOOKEEPER_CONNECT"} & {
+        name for name, value in env.items() if value
+    }
+    said = [("KL002", observed)] if observed and not is_open else []
+    assert reported(image, env, **keys) == said
+
+
 def test_two_ranges_of_all_ports_are_checked_in_time() -> None:
     every = {"image": "example/app", "ports": ["1-65535:1-65535"]}
     assert mistakes(services(yaml.safe_dump({"services": {"a": every, "b": every}}))) == ()
