@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
+from earshot.listeners.listed import numbered
 from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
 
@@ -25,8 +26,8 @@ class Remembered:
     """Whether all nodes were in sync once."""
     nodes: frozenset[str] = frozenset()
     """The names of those that were deployed."""
-    volumes: frozenset[str] = frozenset()
-    """The ids of the volumes that the stack has made."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the volumes that the stack has made, by name of their node."""
     place: Place | None = None
     """Where its brokers are; None before there is one."""
 
@@ -46,11 +47,13 @@ class Remembered:
             place = (
                 "public" if any(name.startswith("broker-") for name in associated) else "private"
             )
-        volumes = frozenset(
-            str(resource["outputs"]["arn"]).rpartition("/")[2]
-            for resource in resources.values()
-            if resource["type"] == _VOLUME and "arn" in resource["outputs"]
-        )
+        volumes = {
+            urn.rpartition("::")[2].removeprefix(f"{stack}-"): str(
+                resource["outputs"].get("arn", "")
+            ).rpartition("/")[2]
+            for urn, resource in resources.items()
+            if resource["type"] == _VOLUME
+        }
         return cls("cluster" in ready, frozenset(ready - {"cluster"}), volumes, place)
 
 
@@ -91,6 +94,29 @@ def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: 
             remedy="bring it back (`pulumi stack export --version`, `pulumi stack import`); where "
             "an update was cut off before it wrote it, terminate these instances one by one, each "
             "once the last one is in sync again: their data volumes stay",
+        )
+
+
+def check_volumes(spec: AwsSpec, remembered: Remembered) -> None:
+    """Raises EarshotError where so many voters have lost their volumes that blank ones could win an
+    election."""
+    voters = spec.controller_ids
+    lost = [
+        id
+        for id in voters
+        if spec.name_of(id) in remembered.nodes
+        and spec.name_of(id) not in remembered.volumes
+        and id not in spec.volumes
+    ]
+    if remembered.served and (len(voters) - len(lost)) * 2 <= len(voters):
+        raise EarshotError(
+            f"nothing was touched: the data of {numbered('node', lost)} is gone",
+            observed=f"the state has no volume of these, of {len(voters)} voters in all: with "
+            "blank volumes they would elect each other, and the cluster would forget its topics, "
+            "users and records",
+            allowed="the volumes, or copies of them from snapshots with the same tags",
+            remedy=f"enter them (`volumes: {{{lost[0]}: vol-...}}`); or for an empty cluster "
+            "`pulumi destroy`, then `pulumi up`",
         )
 
 
