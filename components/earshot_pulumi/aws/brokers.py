@@ -117,7 +117,7 @@ class AwsBrokers(Brokers):
         self.secured = self._secured(self.shared)
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
-        self.in_turn(draft.plan, draft.plan.nodes, self.shared.preflight)
+        self.create_nodes(draft.plan, draft.plan.nodes, self.shared.preflight)
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
         spec = self.spec
@@ -157,9 +157,9 @@ class AwsBrokers(Brokers):
                 "properties": pulumi.Output.secret(properties),
                 **self._settings,
             },
-            self.below(*self.gate.before),
+            self.gated_options(*self.gate.before),
         )
-        return self.begun(preflight)
+        return self.first_predecessor(preflight)
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
         if self.spec.security is None:
@@ -233,7 +233,7 @@ class AwsBrokers(Brokers):
                 **self._settings,
             },
             # a target group without a listener has no health
-            self.below(predecessor, *([balancer] if balancer else [])),
+            self.gated_options(predecessor, *([balancer] if balancer else [])),
         )
 
 

@@ -25,7 +25,7 @@ class AwsReadinessKind(AwsKind):
         "interrupted while waiting for instances, which continue to run; nothing was changed"
     )
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if news["whole"] or (olds and news["in_turn"]):
             settings, region = self.settings(operation), news["region"]

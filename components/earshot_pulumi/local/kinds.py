@@ -42,7 +42,7 @@ class LocalPreflightKind(CheckedKind):
         if leaving.matters(news["remove"]):
             yield from changes.client_problems(root, plan)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _decide_cluster_id(operation, news)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
@@ -70,7 +70,7 @@ class LocalNodeKind(InternalKind):
         _, outputs = super().create(operation, news)
         return f"node-{int(news['node_id'])}", outputs
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         launch = _launch(news)  # fetches missing files before the node is stopped
         client = access.client_properties(news)
         # after a lost state, the node may run although there are no olds
@@ -103,7 +103,7 @@ class LocalReadinessKind(InternalKind):
         "interrupted while waiting for brokers, which continue to run; nothing was changed"
     )
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         root, whole = _root(news), bool(news["whole"])
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):

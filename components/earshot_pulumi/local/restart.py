@@ -73,11 +73,11 @@ def restart(
 
 def _check_others(root: Path, id: int) -> None:
     """Raises EarshotError if another node has ended or is suspended."""
-    if ended := quorum.ended(root, but=id):
+    if ended := quorum.ended(root, except_id=id):
         nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
-    if pids := " ".join(map(str, quorum.suspended(root, but=id))):
+    if pids := " ".join(map(str, quorum.suspended(root, except_id=id))):
         again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
 

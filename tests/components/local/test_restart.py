@@ -95,8 +95,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
         monkeypatch.setattr(restart, name, getattr(double, name))
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
-    monkeypatch.setattr(quorum, "ended", lambda _, but: double.ended)
-    monkeypatch.setattr(quorum, "suspended", lambda _, but: double.suspended)
+    monkeypatch.setattr(quorum, "ended", lambda _, except_id: double.ended)
+    monkeypatch.setattr(quorum, "suspended", lambda _, except_id: double.suspended)
     return double
 
 
