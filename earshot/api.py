@@ -6,12 +6,12 @@ the package may change without notice.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from earshot.checks.plan import check_planned
 from earshot.config.document import Spec, read_spec
 from earshot.doctor.doctor import examine
 from earshot.errors import EarshotError
+from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import server_properties
 from earshot.names.policy import ResolverPolicy
@@ -22,7 +22,7 @@ from earshot.validation.contract import Contract
 __all__ = ["Contract", "EarshotError", "Finding", "evaluate", "examine", "plan", "render"]
 
 
-def plan(cluster: Mapping[str, Any], stack: str = "cluster") -> ClusterPlan:
+def plan(cluster: Document, stack: str = "cluster") -> ClusterPlan:
     """The listeners of every node of ``cluster``; ``stack`` is part of its containers' names.
 
     On AWS names are unknown before they are provisioned (`UnknownHost`). Raises EarshotError with
@@ -45,7 +45,7 @@ def render(plan: ClusterPlan, node_id: int) -> str:
 
 
 def evaluate(
-    cluster: Mapping[str, Any], stack: str = "cluster", policy: ResolverPolicy | None = None
+    cluster: Document, stack: str = "cluster", policy: ResolverPolicy | None = None
 ) -> tuple[Finding, ...]:
     """The findings of the rules in ``cluster``, with names looked up from here by ``policy``.
 

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+AwsClient = Any
+"""A client of boto3, which has no types: its methods are the operations of its service."""
 SECONDS: Final = 20
 """Time limit for one call."""
 
@@ -12,7 +14,7 @@ class NotMade(Exception):
 
 def new_client(
     service: str, region: str, endpoint: str | None = None, attempts: int = 4, **session: Any
-) -> Any:
+) -> AwsClient:
     """boto3's client of ``service``. Raises NotMade, and ModuleNotFoundError without boto3.
 
     ``session`` are parameters of a boto3 session; the environment provides the others.

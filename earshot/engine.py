@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
@@ -21,6 +22,9 @@ if TYPE_CHECKING:  # a tenth of a second, for the many who only want an address
     import docker
     import docker.tls
 
+DockerObject = dict[str, Any]
+"""An object of an engine's answer. Its keys and their types depend on the engine's version."""
+
 VARIABLE: Final = "DOCKER_HOST"
 DEFAULT: Final = "unix:///var/run/docker.sock"
 ANSWER_SECONDS: Final = 10
@@ -31,6 +35,16 @@ MOST_BYTES: Final = 64 * 2**20
 """The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
 MOST_SHOWN: Final = 1000
 """The maximum length of a cause in a message, as an engine may answer with megabytes."""
+UNREADABLE: Final = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+    struct.error,
+)
+"""What code that reads an engine's answer raises if the answer has another form than Docker's."""
 GET_ONE: Final = (
     "start it; or install one (Debian, Ubuntu: apt-get install docker.io); or name one that "
     "answers elsewhere: `hosts[].engine` in the stack file, or DOCKER_HOST"
@@ -40,6 +54,8 @@ BE_ALLOWED: Final = (
     "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
 _CERTIFICATES: Final = "`hosts[].cert_path` in the stack file, or DOCKER_CERT_PATH"
+_FRAME_HEAD: Final = 8
+"""The length of the head of a part of a command's output: its stream and its size."""
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -141,12 +157,49 @@ def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> d
             """
 
             def exchange() -> Any:
-                response = super(Direct, self).send(request, **{**options, "stream": True})
+                # a redirect would send the request, which may contain keys, to another server
+                unlike = {"stream": True, "allow_redirects": False}
+                response = super(Direct, self).send(request, **{**options, **unlike})
+                if response.is_redirect:
+                    response.close()
+                    raise OSError(f"redirects to {response.headers['location']}")
                 if not options.get("stream"):
                     response._content = _whole(response)
                 return response
 
             return _within(options.get("timeout"), exchange)
+
+        def _result(self, response: Any, json: bool = False, binary: bool = False) -> Any:
+            try:
+                return super()._result(response, json, binary)
+            except (ValueError, RecursionError) as reason:
+                raise OSError(f"answers with unreadable JSON ({reason})") from None
+
+        def _read_from_socket(
+            self, response: Any, stream: bool, tty: bool = True, demux: bool = False
+        ) -> Any:
+            """The output of a command that does not run in a terminal.
+
+            The SDK's own has no limits, and loses output that arrives with the headers.
+            """
+            self._raise_for_status(response)
+            try:
+                outputs = _within(self.timeout, lambda: _frames(response))
+            finally:
+                _cut(response)
+            if demux:
+                return tuple(bytes(output) or None for output in outputs[1:])
+            return bytes(outputs[0])
+
+        def _stream_raw_result(
+            self, response: Any, chunk_size: int = 1, decode: bool = True
+        ) -> Iterator[bytes]:
+            """The content of a file, as one part. The SDK's own has no limits."""
+            self._raise_for_status(response)
+            try:
+                yield _within(self.timeout, lambda: _whole(response))
+            finally:
+                _cut(response)
 
     client = docker.DockerClient.__new__(docker.DockerClient)
     client.api = Direct(base_url=address, tls=tls, timeout=seconds)
@@ -181,8 +234,64 @@ def _whole(response: Any) -> bytes:
         content += part
         if len(content) > MOST_BYTES:
             response.close()
-            raise OSError(f"answers with more than {MOST_BYTES // 2**20} MiB")
+            raise _too_long()
     return bytes(content)
+
+
+def _too_long() -> OSError:
+    return OSError(f"answers with more than {MOST_BYTES // 2**20} MiB")
+
+
+def _frames(response: Any) -> tuple[bytearray, bytearray, bytearray]:
+    """The output of a command until the end of the connection: all of it, stdout and stderr.
+
+    https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
+    Raises OSError for more than `MOST_BYTES`, and for a stream that a command does not have.
+    """
+    stream, both, outputs = response.raw._fp.fp, bytearray(), (bytearray(), bytearray())
+    while head := stream.read(_FRAME_HEAD):
+        number, size = head[0], int.from_bytes(head[4:], "big")
+        if number not in (1, 2):
+            raise OSError(f"answers with a stream {number}, which no command has")
+        if len(both) + size > MOST_BYTES:
+            raise _too_long()
+        text = stream.read(size)
+        both += text
+        outputs[number - 1].extend(text)
+    return both, *outputs
+
+
+def early_output(opened: Any) -> bytes:
+    """What a command wrote before its connection was ``opened``.
+
+    http.client reads ahead, and the SDK hands out only the socket below its buffer.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        stream = opened._response.raw._fp.fp
+        ready, connection = b"", stream.raw._sock
+        seconds = connection.gettimeout()
+        connection.settimeout(0)
+        with contextlib.suppress(OSError):
+            ready = bytes(stream.peek())
+        connection.settimeout(seconds)
+        return ready
+    return b""
+
+
+def _cut(response: Any) -> None:
+    """Ends the connection of ``response``, so that a thread that reads from it ends, too.
+
+    `close` alone would wait for that thread.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
+    response.close()
+
+
+def another_form(error: Exception) -> str:
+    """The text about an answer that raised ``error``, one of `UNREADABLE`."""
+    detail = f"{type(error).__name__}: {root_cause(error)}"
+    return f"gives an answer of another form than Docker's ({detail})"
 
 
 def root_cause(error: Exception) -> str:

@@ -26,6 +26,7 @@ PROMISES: dict[str, list[str]] = {
     "stops the brokers and keeps their data, `make clean` removes it": [
         "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",
         "e2e/test_local_stack.py::test_destroy_stops_the_brokers_and_keeps_the_data",
+        "e2e/test_docker_secure.py::test_destroy_removes_the_containers_and_keeps_the_data",
     ],
     "A second `make up` changes nothing, restarts nothing, and validates again": [
         "e2e/test_interrupts.py::test_up_twice_then_every_step_of_a_change_and_down",

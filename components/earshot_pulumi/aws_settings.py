@@ -5,12 +5,12 @@ Pulumi gives a provider only its own settings, so they are an input of these res
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pulumi
 
 from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Difference, Operation, Properties
+from earshot_pulumi.provider.kind import Difference, Inputs, Operation, Properties
 
 KEYS = {
     "profile_name": "aws:profile",
@@ -31,10 +31,16 @@ SETTINGS = "settings"
 """The input with the stack's `aws:` settings."""
 
 
+class AwsSettings(Protocol):
+    """`aws:` settings by key: a stack's, or the input `SETTINGS` of a resource."""
+
+    def get(self, key: str, /) -> Any: ...
+
+
 class StackSettings:
     """The `aws:` settings of the program's stack, or of the program's own provider."""
 
-    def __init__(self, provider_settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, provider_settings: Inputs | None = None) -> None:
         """``provider_settings`` are those of an `aws.Provider`; None means the stack's."""
         self._provider_settings = provider_settings
 
@@ -63,10 +69,10 @@ class AwsKind(InternalKind):
             return Difference(False)
         return super().diff(operation, id, olds, news)
 
-    def settings(self, operation: Operation, olds: Properties | None = None) -> Mapping[str, Any]:
+    def settings(self, operation: Operation, olds: Properties | None = None) -> Inputs:
         """The stack's `aws:` settings; in a destroy, which calls no check, those in ``olds``."""
         default = (olds or {}).get(SETTINGS) or operation.config
-        settings: Mapping[str, Any] = operation.config.get(_key(operation), default)
+        settings: Inputs = operation.config.get(_key(operation), default)
         return settings
 
 
@@ -75,7 +81,7 @@ def _key(operation: Operation) -> str:
     return f"{SETTINGS} {operation.urn}"
 
 
-def endpoint(config: Any, service: str) -> str | None:
+def endpoint(config: AwsSettings, service: str) -> str | None:
     """The endpoint of ``service``, if the stack sets one."""
     setting = config.get(ENDPOINTS)
     endpoint_maps = json.loads(setting) if isinstance(setting, str) else setting or []
@@ -85,7 +91,7 @@ def endpoint(config: Any, service: str) -> str | None:
     return str(urls[-1]) if urls else None
 
 
-def environment(config: Any, inherited: Mapping[str, str]) -> dict[str, str]:
+def environment(config: AwsSettings, inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment ``inherited``, with the stack's settings for a command that uses S3."""
     variables = dict(inherited)
     if config.get("aws:accessKey"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from earshot_pulumi.client_output import client_outputs
 from earshot_pulumi.deployment import ClusterContext, child_name
 from earshot_pulumi.gate import AdvertisedListeners
 from earshot_pulumi.outputs import applied, once_there
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.validation import Validation
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Brokers(pulumi.ComponentResource):
         """Waits for ``nodes``; with ``whole``, these are all nodes of the cluster."""
         raise NotImplementedError
 
-    def users(self) -> tuple[type[Users], Mapping[str, Any]] | None:
+    def users(self) -> tuple[type[Users], Inputs] | None:
         """The class of the users' resource and its inputs that say how to reach the brokers.
 
         None if the nodes create the users.
@@ -132,7 +133,7 @@ class Brokers(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource] = (),
         standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
         client_config: Path | None = None,
-    ) -> dict[str, Any]:
+    ) -> Properties:
         """Registers the validation of ``contract``, and returns the cluster's outputs.
 
         The validation runs from ``standpoints`` (default: this machine), after ``after``, and again

@@ -25,7 +25,7 @@ from earshot.transition.observed import corrected
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalKind, InternalResource, types_of
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Inputs, Operation, Outputs, Properties
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine: all resources in the last checkpoint of a stack."""
@@ -41,7 +41,7 @@ class AppliedPlan:
     """A plan that nodes may run, and the placement's further data to apply it again."""
 
     plan: ClusterPlan
-    own: Mapping[str, Any]
+    own: Inputs
     """The placement's data, e.g. published ports."""
 
     @classmethod
@@ -64,7 +64,7 @@ class RecordedChanges:
     """Plans begun since the last proof. Equal to `covered` if none was begun."""
 
     @classmethod
-    def read(cls, resources: Mapping[str, Mapping[str, Any]], name: str) -> RecordedChanges:
+    def read(cls, resources: Mapping[str, Outputs], name: str) -> RecordedChanges:
         """The records of the cluster with the full ``name``; ``resources`` are the stack's by
         URN."""
         records = (
@@ -124,27 +124,31 @@ class RecordedChanges:
         return (*(applied for applied in self.open if applied != next), next)
 
 
-def _first_output(outputs: Mapping[str, Any], name: str) -> Any:
+def _first_output(outputs: Outputs, name: str) -> Any:
     """The value in ``outputs`` under one of the types of the class ``name``, or None."""
     return next((outputs[token] for token in types_of(name) if token in outputs), None)
 
 
 def correct_memory(
-    folder: Path, target: ClusterPlan, observed: Mapping[int, NodeSettings]
+    folder: Path,
+    target: ClusterPlan,
+    observed: Mapping[int, NodeSettings],
+    has_served: bool = False,
 ) -> ChangeMemory:
     """Corrects the memory in ``folder`` by the ``observed`` settings of running nodes, by id.
 
-    Logs and stores a correction. Raises EarshotError.
+    ``has_served`` is true for a cluster that must have a record. Logs and stores a correction.
+    Raises EarshotError.
     """
-    recorded_memory = memory.recall(folder)
-    corrected_memory, note = corrected(recorded_memory, target, observed)
+    remembered = memory.recall(folder)
+    corrected_memory, note = corrected(remembered, target, observed, has_served)
     if note:
         pulumi.log.warn(note)
         memory.keep(folder, corrected_memory)
     return corrected_memory
 
 
-def resources() -> Mapping[str, Mapping[str, Any]]:
+def resources() -> Mapping[str, Outputs]:
     """The resources in the state of the program's stack, by URN; also in a preview.
 
     Raises EarshotError.
@@ -155,23 +159,56 @@ def resources() -> Mapping[str, Mapping[str, Any]]:
     return _outputs(name)
 
 
+def check_renamed(name: str, state_resources: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises EarshotError if the state has no cluster with the full ``name``, but one that was made
+    when the stack had another name.
+
+    Its resources and data have the former name. The update would make all of them again, and delete
+    the former ones.
+    """
+    types = (*types_of("BegunChange"), *types_of("ProvedChange"))
+    names = {
+        urn.rpartition("::")[2]
+        for urn, resource in state_resources.items()
+        if resource["type"] in types
+    }
+    stack = pulumi.get_stack()
+    own_suffix = name.removeprefix(stack)  # a cluster of a program is called STACK-NAME
+    former = sorted(
+        each
+        for each in names
+        if each.endswith(own_suffix) and each != stack and not each.startswith(f"{stack}-")
+    )
+    if name in names or not former:
+        return
+    former_stack = former[0].removesuffix(own_suffix)
+    raise EarshotError(
+        "nothing was touched: the stack was renamed",
+        observed=f"its state has the cluster {former[0]}, whose nodes and data have this name: the "
+        f"update would make an empty cluster {name}, and delete {former[0]}",
+        allowed=f"the name {former_stack}, which the stack had when the cluster was made",
+        remedy=f"rename it back (`pulumi stack rename {former_stack}`); or make another stack, and "
+        "mirror the data",
+    )
+
+
 def recorded_changes(
-    folder: Path, name: str, state_resources: Mapping[str, Mapping[str, Any]] | None = None
+    folder: Path, name: str, state_resources: Mapping[str, Outputs] | None = None
 ) -> RecordedChanges:
     """The records of the cluster with the full ``name`` in the stack's state.
 
     ``state_resources`` are the result of `resources`, if it was read already. Writes a copy into
     the cluster's ``folder``, for commands that do not use Pulumi. Raises EarshotError.
     """
-    recorded = RecordedChanges.read(
-        resources() if state_resources is None else state_resources, name
-    )
+    known_resources = resources() if state_resources is None else state_resources
+    check_renamed(name, known_resources)
+    recorded = RecordedChanges.read(known_resources, name)
     if memory.recall(folder) != recorded.memory:
         memory.keep(folder, recorded.memory)
     return recorded
 
 
-def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
+def _outputs(stack: str) -> Mapping[str, Outputs]:
     """The resources of ``stack`` by URN; reads again while the engine writes the state."""
     for attempts_left in reversed(range(_READS)):
         try:
@@ -186,7 +223,7 @@ def _outputs(stack: str) -> Mapping[str, Mapping[str, Any]]:
                     "it again",
                 ) from None
         time.sleep(_PAUSE_SECONDS)
-    resources_by_urn: Mapping[str, Mapping[str, Any]] = answer.get("outputs", {})
+    resources_by_urn: Mapping[str, Outputs] = answer.get("outputs", {})
     return resources_by_urn
 
 

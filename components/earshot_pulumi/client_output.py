@@ -4,11 +4,9 @@ A state may be encrypted with a well-known passphrase. So the output has the pat
 passwords and keys, not their contents.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
@@ -21,6 +19,7 @@ from earshot.listeners.security import FOLDER, VALIDATOR_FILE, trusted_by
 from earshot.project import Project
 from earshot.validation.contract import Contract
 from earshot_pulumi.outputs import applied
+from earshot_pulumi.provider.kind import Outputs, Properties
 
 OUTPUT = "client_properties"
 
@@ -31,7 +30,7 @@ class ClientOutputs:
 
     file: Path | None = None
     """The validator's client properties file; None without `security`."""
-    outputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Outputs = field(default_factory=dict)
     """Outputs of the cluster's component; empty without `security`."""
 
 
@@ -63,9 +62,9 @@ def client_outputs(
 
 def _by_user(
     cluster: ClusterSpec, spec: SecuritySpec, contract: Contract, folder: Path, trusted: str
-) -> dict[str, Any]:
+) -> Properties:
     """Properties by user and listener, with the password's file if the listener needs one."""
-    clients: dict[str, Any] = {}
+    clients: Properties = {}
     for user in spec.user_names:
         password_file = numbered(f"{user}.password", spec.password_numbers.get(user, 1))
         clients[user] = {

@@ -4,7 +4,7 @@ The placements' other modules need extras, and are imported when a cluster is cr
 the schema from annotations, which must not be strings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pulumi
@@ -30,6 +30,7 @@ from earshot_pulumi.own_provider import (
     settings_of,
 )
 from earshot_pulumi.policy_args import policy_document
+from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.provider.resource import output_names, type_token
 from earshot_pulumi.unknown_inputs import Markers
 
@@ -51,7 +52,7 @@ class Cluster(pulumi.ComponentResource):
     """Kafka's id of the cluster."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
-    contract: pulumi.Output[dict[str, Any]]
+    contract: pulumi.Output[Properties]
     """The addresses that clients of each listener should see: an input of `Proof` and of
     `earshot doctor`."""
     incarnations: pulumi.Output[dict[str, str]]
@@ -60,7 +61,7 @@ class Cluster(pulumi.ComponentResource):
     """The digest of the plan that the gate has approved; `off` without a gate."""
     proof: pulumi.Output[str]
     """The verdict of the last proof: `pass`, or `inconclusive` if a listener cannot be tried."""
-    client_properties: pulumi.Output[dict[str, Any] | None]
+    client_properties: pulumi.Output[Properties | None]
     """With `security`: by user and listener, the client's properties and its password's file."""
     certificates_expire: pulumi.Output[str | None]
     """With `security`: the earliest expiry of a certificate."""
@@ -68,7 +69,7 @@ class Cluster(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        args: Mapping[str, Any] | ClusterSpec,
+        args: Inputs | ClusterSpec,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``args`` are the settings of `earshot:cluster` without `placement`, each of which may be
@@ -108,10 +109,10 @@ class Cluster(pulumi.ComponentResource):
     def _made_now(
         self,
         name: str,
-        args: Mapping[str, Any],
+        args: Inputs,
         opts: pulumi.ResourceOptions,
         provider: GivenProvider | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> Outputs:
         """Registers the cluster of ``args`` and returns its outputs. Raises pulumi.RunError."""
         settings = {key: value for key, value in args.items() if key != "policy"}
         policy = with_run_errors(policy_document)(args, name)
@@ -121,9 +122,7 @@ class Cluster(pulumi.ComponentResource):
         spec = with_run_errors(read_spec)({**settings, "placement": self._placement}, name)
         return self._create_resources(spec, at, f"{name}: ")
 
-    def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
+    def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
         """The inputs of a cluster with the program's own provider, and the provider's settings.
 
         Raises EarshotError if earshot's own calls do not support the provider.
@@ -136,7 +135,7 @@ class Cluster(pulumi.ComponentResource):
 
     def _create_resources(
         self, spec: ClusterSpec, at: ClusterContext, subject: str = ""
-    ) -> Mapping[str, Any]:
+    ) -> Outputs:
         """Registers all resources of ``spec`` and returns the outputs.
 
         Raises pulumi.RunError, whose message begins with ``subject``.
@@ -144,14 +143,14 @@ class Cluster(pulumi.ComponentResource):
         try:
             with needed_for(type(self).__name__):
                 module = PLACEMENTS[self._placement].module("earshot_pulumi", "deployment")
-                outputs: Mapping[str, Any] = module.deploy(at, spec)
+                outputs: Outputs = module.deploy(at, spec)
         except EarshotError as error:
             raise pulumi.RunError(f"{subject}{error}") from None
         return outputs
 
     def _made_later(
-        self, name: str, args: Mapping[str, Any], provider: pulumi.ProviderResource | None
-    ) -> "pulumi.Output[Mapping[str, Any]]":
+        self, name: str, args: Inputs, provider: pulumi.ProviderResource | None
+    ) -> "pulumi.Output[Outputs]":
         """The outputs, once ``args`` and the settings of ``provider`` are known.
 
         A preview that knows only some of them plans the cluster with markers for the others. If one
@@ -165,7 +164,7 @@ class Cluster(pulumi.ComponentResource):
             {} if provider is None else {"provider": settings_of(provider)},
         )
 
-        async def make(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        async def make(values: Sequence[Inputs]) -> Outputs:
             inputs, settings = {**values[0], **values[1]}, values[2].get("provider", {})
             if provider is not None:
                 inputs, settings = with_run_errors(self._provided_inputs)(inputs, settings)
@@ -187,7 +186,7 @@ class Cluster(pulumi.ComponentResource):
             created = self._made_now(name, markers.placed(inputs), options, own_provider)
             return markers.hidden(created) if markers.paths else created
 
-        outputs: pulumi.Output[Mapping[str, Any]] = later.apply(make, run_with_unknowns=True)
+        outputs: pulumi.Output[Outputs] = later.apply(make, run_with_unknowns=True)
         return outputs
 
     def describe(self, spec: ClusterSpec) -> None:
@@ -239,7 +238,7 @@ def _waiting_for(resources: Sequence[pulumi.Resource]) -> pulumi.ResourceTransfo
     return wait
 
 
-def _as_inputs(args: Mapping[str, Any]) -> dict[str, Any]:
+def _as_inputs(args: Inputs) -> Properties:
     """The inputs for Pulumi's state, with extra properties as secrets."""
     return {
         key: pulumi.Output.secret(value) if key in SECRET_INPUTS else value

@@ -7,7 +7,6 @@ earlier releases, so that an upgrade replaces none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from earshot.stack_files import stack_name
 from earshot.transition.change import Change
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import StackSettings
+from earshot_pulumi.provider.kind import Inputs
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,29}", re.ASCII)
 _NAME_ALLOWED: Final = "up to 30 small letters, digits and hyphens, or the name of the stack"
@@ -63,7 +63,7 @@ class ClusterContext:
     """Options of the component's children."""
     folder: Path
     """The cluster's folder on this machine."""
-    gate: Mapping[str, Any] = field(default_factory=dict)
+    gate: Inputs = field(default_factory=dict)
     """The program's configuration of the gate, which overrides the stack file's."""
     aws: StackSettings = field(default_factory=StackSettings)
     """The settings of earshot's own calls of AWS."""
@@ -71,9 +71,7 @@ class ClusterContext:
     """The program's own `docker.Provider`, if it has one."""
 
     @classmethod
-    def of(
-        cls, name: str, parent: pulumi.ResourceOptions, gate: Mapping[str, Any]
-    ) -> ClusterContext:
+    def of(cls, name: str, parent: pulumi.ResourceOptions, gate: Inputs) -> ClusterContext:
         """The context of the cluster that the program calls ``name``. Raises EarshotError."""
         full_name = full_name_of(name)
         state_dir = Project.find().state_dir(pulumi.get_stack())
@@ -93,7 +91,7 @@ class ClusterContext:
         options = pulumi.ResourceOptions(transformations=[transformation])
         return replace(self, parent=pulumi.ResourceOptions.merge(self.parent, options))
 
-    def policy(self, spec: ClusterSpec) -> Mapping[str, Any] | None:
+    def policy(self, spec: ClusterSpec) -> Inputs | None:
         """The configuration of the gate; None with `gate: off`.
 
         Raises EarshotError if the file is invalid.

@@ -18,6 +18,7 @@ import pulumi
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
 from earshot_pulumi.outputs import applied, plan_input, without_dependencies
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import PACKAGE
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ GATE_TYPE = "earshot:gate:AdvertisedListeners"
 PROVIDER_TYPE = f"pulumi:providers:{PACKAGE}"
 
 Addresses = Mapping[int, tuple[str, ...]]
-Containers = Mapping[int, pulumi.Input[Mapping[str, Any]]]
+Containers = Mapping[int, pulumi.Input[Inputs]]
 
 OFF = "off"
 """`approved` of a cluster without a gate."""
@@ -41,6 +42,8 @@ class Gate(pulumi.ProviderResource):
 
     approved: pulumi.Output[str]
     """The digest of the approved inputs; unknown while a name is unknown."""
+    plan: pulumi.Output[Any]
+    """The plan that was checked."""
 
     def __init__(
         self,
@@ -53,8 +56,15 @@ class Gate(pulumi.ProviderResource):
         super().__init__(
             PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(version, opts)
         )
-        self.digest: pulumi.Output[str] = self.approved.apply(_checked_digest)
-        """`approved`. Raises pulumi.RunError for a plugin without a gate."""
+        # the plan has secret parts, and a digest is no secret
+        is_own = pulumi.Output.unsecret(
+            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: _are_same(*plans))
+        )
+        self.digest: pulumi.Output[str] = pulumi.Output.all(
+            self.approved.apply(_checked_digest), is_own
+        ).apply(lambda values: _of_own_plan(*values))
+        """`approved`. Raises pulumi.RunError for a plugin without a gate, and if a transform or
+        `ignore_changes` gave the gate another plan."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
@@ -85,10 +95,10 @@ class AdvertisedListeners(pulumi.ComponentResource):
         `docker.Container`, by node id; ``cloud`` is the network around the nodes' instances on AWS;
         ``certificates`` are those that the stack did not issue, by node id.
         """
-        containers_by_id: dict[str, Any] = {
+        containers_by_id: Properties = {
             str(id): container for id, container in (containers or {}).items()
         }
-        inputs: dict[str, Any] = {
+        inputs: Properties = {
             "placement": placement,
             "plan": applied(plan, plan_input),
             "addresses": applied(
@@ -137,7 +147,28 @@ def _checked_digest(approved: str | None) -> str:
     return approved
 
 
-def _with_secret_variables(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _are_same(plan: object, checked_plan: object) -> bool:
+    return bool(_without_nulls(plan) == _without_nulls(checked_plan))
+
+
+def _without_nulls(value: object) -> object:
+    """``value`` without the null values of maps, which Pulumi drops."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _of_own_plan(approved: str, is_own: bool) -> str:
+    if not is_own:
+        raise pulumi.RunError(
+            "the advertised listeners were not checked: the gate got a plan that is not the "
+            "program's\n"
+            f"  fix: leave resources of type {PROVIDER_TYPE} out of transforms and `ignore_changes`"
+        )
+    return approved
+
+
+def _with_secret_variables(containers: Mapping[str, Inputs]) -> Properties:
     return {
         id: {**inputs, "envs": pulumi.Output.secret(inputs["envs"])}
         for id, inputs in containers.items()

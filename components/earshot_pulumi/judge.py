@@ -32,6 +32,7 @@ from earshot.sources.docker_container import read_container
 from earshot.topology.container import Container
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
+    Inputs,
     InvalidInputs,
     Properties,
     Show,
@@ -86,7 +87,7 @@ class GateInputs:
     certificates: Mapping[int, ShownCertificate]
 
     @classmethod
-    def read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
+    def read(cls, inputs: Inputs, containers: Any) -> GateInputs:
         """The facts in ``inputs``, whose unknown values are `PREVIEW_UNKNOWN`.
 
         ``containers`` has None for unknown values, and is None if all of them are unknown. Raises
@@ -100,7 +101,7 @@ class GateInputs:
             raise ValueError(f"{text}\n  fix: {fix}") from None
 
     @classmethod
-    def _read(cls, inputs: Mapping[str, Any], containers: Any) -> GateInputs:
+    def _read(cls, inputs: Inputs, containers: Any) -> GateInputs:
         plan = ClusterPlan.model_validate(inputs["plan"])
         addresses = {int(id): tuple(texts) for id, texts in inputs.get("addresses", {}).items()}
         return cls(

@@ -11,6 +11,7 @@ from pulumi.resource import DependencyResource
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.problems import shown
+from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ def contains_output(value: Any) -> bool:
     return isinstance(value, pulumi.Output) or inspect.isawaitable(value)
 
 
-def read_inputs(args: Any, name: str) -> dict[str, Any]:
+def read_inputs(args: Any, name: str) -> Properties:
     """The inputs ``args`` of the component ``name``, with text keys.
 
     Raises pulumi.RunError if ``args`` is not a map, and like `with_text_keys`.
@@ -103,7 +104,7 @@ def with_text_keys(value: Any, name: str, path: str = "") -> Any:
     """
     place = f"{name}: {path}: " if path else f"{name}: "
     if isinstance(value, Mapping):
-        inputs: dict[str, Any] = {}
+        inputs: Properties = {}
         for key, entry in value.items():
             text = str(key)
             if text in inputs:
@@ -162,10 +163,10 @@ def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
 
 def made_from(
     component: pulumi.ComponentResource,
-    args: Mapping[str, Any],
-    make: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    args: Inputs,
+    make: Callable[[Inputs], Outputs],
     names: Sequence[str],
-) -> Mapping[str, Any]:
+) -> Outputs:
     """The outputs ``names`` that ``make`` returns for the values of ``args``.
 
     ``args`` decide which resources ``component`` has. A preview that does not know all of them logs
@@ -176,7 +177,7 @@ def made_from(
     if not contains_output(args):
         return create(args)  # separate outputs, because a preview may know only some of them
 
-    def planned(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    def planned(values: Sequence[Inputs]) -> Outputs:
         if paths := sorted(unknown_paths(values[0])):
             text = f"planned in the update, as {', '.join(paths)} is not known yet"
             pulumi.log.info(text, component)
@@ -187,7 +188,7 @@ def made_from(
     return {name: outputs.apply(itemgetter(name)) for name in names}
 
 
-def plan_input(plan: ClusterPlan) -> dict[str, Any]:
+def plan_input(plan: ClusterPlan) -> Properties:
     """``plan`` as an input of a resource, with its extra properties as a secret.
 
     Pulumi stores inputs in its state and shows their changes.

@@ -8,6 +8,7 @@ import pulumi
 
 from earshot.extras import needed_for
 from earshot_pulumi.outputs import contains_output, made_from, read_inputs, with_run_errors
+from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.provider.resource import output_names, snake_case, type_token
 
 
@@ -21,9 +22,7 @@ class ShapedComponent(pulumi.ComponentResource):
     _partly_known: tuple[str, ...] = ()
     """Outputs of which a preview knows only parts."""
 
-    def __init__(
-        self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: Inputs, opts: pulumi.ResourceOptions | None = None) -> None:
         """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
         inputs = {snake_case(key): value for key, value in read_inputs(args, name).items()}
         late_inputs = {key: value for key, value in inputs.items() if key in self._late_inputs}
@@ -45,7 +44,7 @@ class ShapedComponent(pulumi.ComponentResource):
             setattr(self, key, output)
         self.register_outputs({key: getattr(self, key) for key in names})
 
-    def _read(self, name: str, args: Mapping[str, Any]) -> Any:
+    def _read(self, name: str, args: Inputs) -> Any:
         """The spec of ``args``; those in `_late_inputs` may be outputs. Raises EarshotError."""
         raise NotImplementedError
 

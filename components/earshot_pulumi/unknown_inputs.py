@@ -19,6 +19,7 @@ from earshot.config.docker_host import NOT_KNOWN_YET
 from earshot.listeners.terms import UnknownHost
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from earshot_pulumi.outputs import unknown
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import PACKAGE
 
 SUFFIX: Final = NOT_KNOWN_YET
@@ -110,7 +111,7 @@ class Markers:
         """``value`` with each text that contains a marker replaced with an unknown output."""
         return self._walked(value, lambda mapping: mapping)
 
-    def gate_inputs(self, props: Mapping[str, Any]) -> dict[str, Any]:
+    def gate_inputs(self, props: Inputs) -> Properties:
         """The gate's inputs: a plan with unknown hosts, and without unknown extra properties."""
         inputs = {
             **props,
@@ -133,7 +134,7 @@ class Markers:
             props = self.hidden(args.props)
         return pulumi.ResourceTransformationResult(props, args.opts)
 
-    def _host(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _host(self, value: Inputs) -> Inputs:
         """``value``, a map in a plan, with a marked host in the form that the gate reads."""
         if isinstance(host := value.get("host"), str) and (match := self._pattern.search(host)):
             return {**value, "host": UnknownHost(self._paths_by_marker[match[0]]).written}
@@ -144,7 +145,7 @@ class Markers:
         is_pair = isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[1], str)
         return is_pair and self._paths_by_marker.get(pair[1], "").startswith("extra.")
 
-    def _walked(self, value: Any, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Any:
+    def _walked(self, value: Any, change: Callable[[Inputs], Inputs]) -> Any:
         def walk(value: Any) -> Any:
             if isinstance(value, str):
                 return unknown() if self._pattern.search(value) else value

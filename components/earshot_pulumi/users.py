@@ -4,7 +4,6 @@ import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pulumi
 
@@ -24,7 +23,7 @@ from earshot_pulumi.certificates import Certificates, store_of
 from earshot_pulumi.driver import Say
 from earshot_pulumi.properties import write
 from earshot_pulumi.provider.internal import InternalKind, InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Inputs, Operation, Properties
 from earshot_pulumi.writing import writing
 
 MADE = "users.json"
@@ -96,7 +95,7 @@ class Users(InternalResource):
         root: Path,
         cluster_id: pulumi.Output[str],
         certificates: Certificates,
-        access_inputs: Mapping[str, Any],
+        access_inputs: Inputs,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``access_inputs`` has `brokers` (addresses by id), `logins` (see `logins`) and further
@@ -161,7 +160,7 @@ def logins(plan: ClusterPlan, reach: Callable[[Node, Listener], str]) -> list[Pr
     ]
 
 
-def client_of(store: Store, mechanism: Mechanism) -> dict[str, Any]:
+def client_of(store: Store, mechanism: Mechanism) -> Properties:
     """Librdkafka's settings to log in as the validator, with a certificate and a password.
 
     They contain the PEM texts rather than paths, as orders may run on other machines. Raises
@@ -189,7 +188,7 @@ def changes(
     mechanisms: Sequence[Mechanism],
     former_mechanisms: Sequence[Mechanism],
     logs_in: bool,
-) -> dict[str, Any]:
+) -> Properties:
     """The parts of a `UsersOrder` that lead to ``target`` from any part of ``may_exist``.
 
     ``former_mechanisms`` are those of existing passwords. ``logs_in`` is true if a listener

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -29,9 +29,17 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import AwsKind, environment
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import (
+    FailedUpdate,
+    Interrupted,
+    Operation,
+    OperationFailed,
+    Properties,
+)
 
 CONTRACT, REPORT = "contract.json", "report.json"
+FAILED = "fail"
+"""`verdict`, in a state alone, of a resource whose last run did not pass."""
 GRACE = 30.0
 """Seconds from the validation's own deadline until its process is stopped."""
 IMAGE_SECONDS = 1800.0
@@ -66,6 +74,15 @@ class ValidationKind(AwsKind):
     DECISIVE = ("contract", "incarnations", "records", "vantages")
     interrupted = "interrupted during the validation: nothing was changed, and nothing is proved"
 
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return olds.get("verdict") == FAILED or super().differs(operation, olds, news)
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        with failure_kept(news):
+            return super().update(operation, id, olds, news)
+
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         for name in (CONTRACT, standpoint.FILE):
             (here(olds["state_dir"]) / name).unlink(missing_ok=True)
@@ -92,6 +109,22 @@ class ValidationKind(AwsKind):
             operation.log(skipped)
             return {**news, "verdict": "inconclusive"}
         raise EarshotError(unproved(report, code, errors))
+
+
+@contextlib.contextmanager
+def failure_kept(news: Properties, report: str = "") -> Iterator[None]:
+    """Raises FailedUpdate for a run that does not pass; ``report`` is the output for its text.
+
+    Otherwise the state would keep the former verdict, and an update that returns to the former
+    inputs would prove nothing.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise
+    except (EarshotError, OperationFailed) as error:
+        text = {report: str(error)} if report else {}
+        raise FailedUpdate(str(error), {**news, "verdict": FAILED, **text}) from None
 
 
 def validate(

@@ -5,7 +5,6 @@ Without an answer to every question there is no cluster; nothing is guessed.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from earshot.adopt.cluster_document import Leftover, docker_document, leftovers, local_document
 from earshot.checks import deployment
@@ -13,6 +12,7 @@ from earshot.checks.lone_settings import is_of_broker, mistakes_in_properties
 from earshot.config.document import read_spec
 from earshot.errors import EarshotError, SpecError
 from earshot.facts.settings import controller_names, readable_entries
+from earshot.json_object import Document, JsonObject
 from earshot.listeners.grammar import Bad, read_listeners
 from earshot.listeners.listed import numbered
 from earshot.listeners.terms import CLIENT_SCOPES, Scope
@@ -62,7 +62,7 @@ class Adoption:
     unchecked: tuple[str, ...]
     leftovers: tuple[Leftover, ...]
     notes: tuple[str, ...]
-    document: Mapping[str, Any] | None
+    document: Document | None
     refusal: str = ""
     """Why ``document`` is not a valid cluster although no rule is broken; else empty."""
 
@@ -143,7 +143,7 @@ def _adoption(
         for listener in listeners
         if Scope.CONTROLLER not in listener.listener.audience.scopes
     ]
-    document: dict[str, Any] | None = None
+    document: JsonObject | None = None
     document_notes: tuple[str, ...] = ()
     if clients and not undecided:
         build = docker_document(brokers) if placement == "docker" else local_document(brokers[0])
@@ -165,7 +165,7 @@ def _are_broken(mistakes: Iterable[Finding]) -> bool:
     return any(mistake.is_certain_error for mistake in mistakes)
 
 
-def _refusal(document: Mapping[str, Any]) -> str:
+def _refusal(document: Document) -> str:
     """Why ``document`` is not a valid cluster; empty if it is."""
     try:
         read_spec(document, CLUSTER_KEY)

@@ -7,11 +7,11 @@ scripts, and secrets.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from earshot.config.cluster import FIRST_SEPARATE_CONTROLLER
 from earshot.errors import EarshotError
 from earshot.facts.settings import controller_names, readable_entries
+from earshot.json_object import JsonObject
 from earshot.listeners.grammar import read_listeners
 from earshot.listeners.images import OWN_VARIABLES, Family, broker_property
 from earshot.listeners.listed import numbered, shortened
@@ -46,7 +46,7 @@ def docker_document(brokers: Sequence[KafkaBroker]) -> tuple[dict[str, object], 
     if version_of(serving[0].image) == "":
         source = serving[0].image or "an image that is not named"
         notes.append(f"{source} becomes apache/kafka:{version}, which runs KRaft (3.9 and later)")
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "placement": "docker",
         "brokers": len(serving),
         "broker_ids": [broker.id for broker in serving],
@@ -76,7 +76,7 @@ def local_document(broker: KafkaBroker) -> tuple[dict[str, object], tuple[str, .
         if not is_loopback(address.host) or address.port != bind.port:
             section["advertised"] = {1: str(address)}
         listeners.append(section)
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "placement": "local",
         "brokers": 1,
         "kafka_version": DEFAULT_KAFKA,

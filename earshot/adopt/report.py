@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from earshot.adopt.adoption import AdoptedListener, Adoption
+from earshot.json_object import Document, JsonObject
 from earshot.listeners.address import bracketed
 from earshot.listeners.listed import by_key, numbered, shortened
 from earshot.project import CLUSTER_KEY
@@ -48,7 +49,7 @@ def as_text(adoption: Adoption, terminal: Terminal) -> str:
 
 def as_json(adoption: Adoption) -> str:
     """Like `as_text`, but as JSON, with `earshot:cluster` under `cluster`."""
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "source": adoption.source,
         "listeners": [_facts(listener) for listener in adoption.listeners],
         "undecided": _attributes(adoption.undecided, "broker listener why remedy"),
@@ -65,7 +66,7 @@ def as_json(adoption: Adoption) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _attributes(items: Iterable[object], names: str) -> list[dict[str, Any]]:
+def _attributes(items: Iterable[object], names: str) -> list[JsonObject]:
     return [{name: getattr(part, name) for name in names.split()} for part in items]
 
 
@@ -90,7 +91,7 @@ def _by_reason(unchecked: Iterable[str]) -> Iterator[str]:
     return (f"{', '.join(rules)}: {reason}" for reason, rules in rules_by_reason.items())
 
 
-def _facts(adopted: AdoptedListener) -> dict[str, Any]:
+def _facts(adopted: AdoptedListener) -> JsonObject:
     listener = adopted.listener
     return {
         "broker": adopted.id,
@@ -161,7 +162,7 @@ def stack_file(adoption: Adoption) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _listeners(sections: list[Mapping[str, Any]], reasons: Mapping[str, str]) -> Iterator[str]:
+def _listeners(sections: list[Document], reasons: Mapping[str, str]) -> Iterator[str]:
     for section in sections:
         scopes = " and ".join(section["scopes"])
         comment = one_line(f"{section['name']} is for {scopes}: {reasons[section['name']]}.")
@@ -171,7 +172,7 @@ def _listeners(sections: list[Mapping[str, Any]], reasons: Mapping[str, str]) ->
         yield from (f"        {line}" for line in lines)
 
 
-def _dumped(value: Mapping[str, Any], indent: int) -> list[str]:
+def _dumped(value: Document, indent: int) -> list[str]:
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=WIDTH)
     return [" " * indent + line for line in text.splitlines()]
 

@@ -7,9 +7,9 @@ bucket policies (only TLS).
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from earshot.aws.ecr import EcrImage
+from earshot.json_object import JsonObject
 
 SESSION_MANAGER = (
     "ssm:UpdateInstanceInformation",
@@ -32,7 +32,7 @@ def trust_policy() -> str:
 def node_policy(report: str, secrets: Iterable[str] = ()) -> str:
     """The policy of a node that writes the SSM parameter with the ARN ``report``, and reads the
     parameters ``secrets`` (names) of the same account and region."""
-    statements: list[dict[str, Any]] = [
+    statements: list[JsonObject] = [
         _allow("Report", ("ssm:PutParameter",), [report]),
         _allow("Sessions", SESSION_MANAGER, ["*"]),
     ]
@@ -86,7 +86,7 @@ def over_tls(bucket: str) -> str:
     return _policy([statement])
 
 
-def _secrets(prefix: str, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _secrets(prefix: str, names: Iterable[str]) -> Iterator[JsonObject]:
     """Statements for reading the SSM parameters ``names``, whose ARNs begin with ``prefix``."""
     arns = [f"{prefix}:parameter{name}" for name in names]
     if arns:
@@ -96,9 +96,9 @@ def _secrets(prefix: str, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield _allow("Decrypt", ("kms:Decrypt",), ["*"]) | {"Condition": {"StringEquals": context}}
 
 
-def _allow(sid: str, actions: Iterable[str], resources: list[str]) -> dict[str, Any]:
+def _allow(sid: str, actions: Iterable[str], resources: list[str]) -> JsonObject:
     return {"Sid": sid, "Effect": "Allow", "Action": list(actions), "Resource": resources}
 
 
-def _policy(statements: list[dict[str, Any]]) -> str:
+def _policy(statements: list[JsonObject]) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": statements})

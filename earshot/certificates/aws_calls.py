@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from earshot.aws_client import NotMade, new_client
+from earshot.aws_client import AwsClient, NotMade, new_client
 from earshot.errors import EarshotError
 from earshot.extras import installing
 
@@ -36,7 +36,7 @@ _DENIED: Final = ("AccessDenied", "DecryptionFailure")
 
 
 @contextlib.contextmanager
-def client(service: str, subject: str, region: str) -> Iterator[Any]:
+def client(service: str, subject: str, region: str) -> Iterator[AwsClient]:
     """boto3's client of ``service``, to read ``subject``. Raises EarshotError.
 
     An empty ``region`` means the environment's.

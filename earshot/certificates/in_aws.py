@@ -3,8 +3,9 @@
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot.certificates.aws_calls import absent, answer, client
 from earshot.certificates.places import SECRETS, SSM
 from earshot.errors import EarshotError
@@ -42,7 +43,7 @@ def read_in_aws(places: tuple[str, ...], region: str) -> Mapping[str, StoredText
     return texts
 
 
-def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
+def _parameters(ssm: AwsClient, places: Sequence[str]) -> dict[str, StoredText]:
     names = {place.removeprefix(SSM): place for place in places}
     permissions = f"ssm:GetParameters{_DECRYPT}"
     arguments = {"Names": list(names), "WithDecryption": True}
@@ -59,7 +60,7 @@ def _parameters(ssm: Any, places: Sequence[str]) -> dict[str, StoredText]:
     return texts
 
 
-def _secret(manager: Any, place: str) -> StoredText:
+def _secret(manager: AwsClient, place: str) -> StoredText:
     permissions = f"secretsmanager:GetSecretValue{_DECRYPT}"
     name = place.removeprefix(SECRETS)
     response = answer(place, permissions, manager.get_secret_value, SecretId=name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 
 from earshot.certificates.names import SubjectNames
+from earshot.json_object import Document, JsonObject
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class ShownCertificate:
     refusal: Refusal | None = None
     """Why clients refuse a complete chain; None if they accept it."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The certificate as JSON; `read` reads it back."""
         times = {"not_before": self.not_before, "not_after": self.not_after}
         names = {"dns": list(self.names.dns), "addresses": list(self.names.addresses)}
         return {**asdict(self), **{k: v.isoformat() for k, v in times.items()}, "names": names}
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Self:
+    def read(cls, document: Document) -> Self:
         """The certificate from the result of `document`."""
         names = document["names"]
         times = {k: datetime.fromisoformat(document[k]) for k in ("not_before", "not_after")}

@@ -27,6 +27,7 @@ from earshot.sources.container import facts_of
 from earshot.sources.deployment import brokers_among
 from earshot.sources.docker_container import in_stack
 from earshot.sources.image_settings import hidden_variables
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.stack_resources import RegisteredStack
 from earshot.topology.container import DEFAULT_BRIDGES, MOUNTED, Container
 from earshot.topology.names import is_gateway
@@ -94,22 +95,24 @@ class ContainerRun:
     def evaluate_stack(self, stack: RegisteredStack) -> StackEvaluation:
         """The findings about all containers of each engine, without those of registration."""
         findings: list[tuple[str, Finding]] = []
+        remarks: list[tuple[str, str]] = []
         # registration order varies: of two that clash, always report the same one
         registered = sorted(self._registered.values(), key=lambda container: container.urn)
         for engine in dict.fromkeys(container.engine for container in registered):
             containers = [container for container in registered if container.engine == engine]
-            findings += self._stack_findings(containers, stack)
-        return StackEvaluation(tuple(findings))
+            services = _with_unique_names(
+                {
+                    container.urn: in_stack(container.service, container.urn, stack)
+                    for container in containers
+                }
+            )
+            findings += self._stack_findings(containers, services)
+            remarks += _unread_listeners(containers, services)
+        return StackEvaluation(tuple(findings), tuple(remarks))
 
     def _stack_findings(
-        self, containers: Sequence[RegisteredContainer], stack: RegisteredStack
+        self, containers: Sequence[RegisteredContainer], services: Mapping[str, Service]
     ) -> Iterator[tuple[str, Finding]]:
-        services = _with_unique_names(
-            {
-                container.urn: in_stack(container.service, container.urn, stack)
-                for container in containers
-            }
-        )
         urns = {service.name: urn for urn, service in services.items()}
         behind_gate = {container.urn for container in containers if container.behind_gate}
         gated = {name for name, urn in urns.items() if urn in behind_gate}
@@ -121,6 +124,19 @@ class ContainerRun:
                 continue
             if not any(_is_same(finding, reported) for reported in self._reported.get(urn, ())):
                 yield urn, finding
+
+
+def _unread_listeners(
+    containers: Iterable[RegisteredContainer], services: Mapping[str, Service]
+) -> Iterator[tuple[str, str]]:
+    """A remark, with the URN, on each broker whose listeners its inputs set where nothing reads
+    them; unknown inputs are findings of their registration."""
+    for container in containers:
+        service = services[container.urn]
+        if container.behind_gate or any(_not_known_yet(service)):
+            continue
+        for _, reason in open_listeners([service]):
+            yield container.urn, f"container {service.name}: {reason}; not checked"
 
 
 def _is_same(finding: Finding, reported: Finding) -> bool:

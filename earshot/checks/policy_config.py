@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.json_object import Document
 from earshot.names.policy import ResolverPolicy, read_policy
 from earshot.project import Project
 from earshot.rules.evaluate import RULES, CheckResult
@@ -64,11 +64,11 @@ class PolicyConfig:
         return level or default
 
 
-def read_config(document: Mapping[str, Any]) -> PolicyConfig:
+def read_config(document: Document) -> PolicyConfig:
     """The configuration that ``document`` describes. Raises ValueError with every problem."""
-    problems = [*unknown_ids(document), *_repeated(document)]
+    problems = [*unknown_ids(document), *repeated_ids(document)]
     levels: dict[str, Level] = {}
-    names: Mapping[str, Any] = {}
+    names: Document = {}
     default = None
     for key, value in document.items():
         properties = value if isinstance(value, Mapping) else {_LEVEL: value}
@@ -113,7 +113,7 @@ def unknown_ids(keys: Iterable[str]) -> list[str]:
     return [f"{', '.join(wrong)}: no such policy; allowed: {text}"]
 
 
-def _repeated(keys: Iterable[str]) -> list[str]:
+def repeated_ids(keys: Iterable[str]) -> list[str]:
     """The problems of keys that name one policy, whose case does not count."""
     spellings: dict[str, list[str]] = {}
     for key in keys:

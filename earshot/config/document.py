@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
+from earshot.json_object import Document
 from earshot.listeners.problems import describe, shown
 from earshot.placements import PLACEMENTS
 
@@ -87,7 +88,7 @@ def read_spec(value: object, source: str, files: StackFiles | None = None) -> Sp
 
 def _extended(value: object, source: str, files: StackFiles | None) -> tuple[object, str]:
     """``value`` merged over the files that it extends, and a source with all their names."""
-    layers: list[Mapping[str, Any]] = []
+    layers: list[Document] = []
     names_seen: list[str] = []
     while isinstance(value, Mapping) and EXTENDS in value:
         layers.append({key: key_value for key, key_value in value.items() if key != EXTENDS})

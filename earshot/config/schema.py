@@ -14,9 +14,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from earshot.config.document import EXTENDS
+from earshot.json_object import JsonObject
 from earshot.placements import PLACEMENTS
 
-Schema = dict[str, Any]
+Schema = JsonObject
 PREFIX = "#/$defs/"
 _EXTENDED = {
     "type": "string",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from earshot.doctor.probe import resolve
+from earshot.listeners.listed import briefly
 from earshot.names.configured import nameservers
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.resolvers import DNS_PORT
@@ -129,7 +130,7 @@ def _reasons(cells: Sequence[Cell], place: OwnNetwork, limit: float) -> dict[str
     cut_off = not any(map(place.has_route, ROOT_SERVERS))
     for host, lookup in lookups.items():
         if cut_off and lookup.ok and not any(map(place.has_route, lookup.addresses)):
-            ips = ", ".join(lookup.addresses)
+            ips = briefly(lookup.addresses)
             reasons[host] = f"this vantage has no network: no route to {ips}, and none to anywhere"
     return reasons
 

@@ -15,7 +15,7 @@ from earshot.certificates.names import SubjectNames
 from earshot.doctor.exchange import LARGE_PAYLOAD
 from earshot.doctor.observation import CellTarget, Observation, SentRecord
 from earshot.doctor.probe import MOST_ATTEMPTS, Contact, Handshake, OtherCertificate, names_listed
-from earshot.listeners.listed import numbered, shortened
+from earshot.listeners.listed import briefly, numbered, shortened
 from earshot.names.kinds import is_name, kind_of
 from earshot.names.lookup import Diagnosis, Lookup
 from earshot.names.reachability import TABLE as VANTAGES
@@ -307,7 +307,7 @@ def _add_connection(
     stage = obstacle.stage if obstacle is not None else None
     if stage is not Stage.RESOLVE:
         addresses = contact.lookup.addresses
-        ips = shortened(addresses) if len(addresses) > MOST_ATTEMPTS else ", ".join(addresses)
+        ips = briefly(addresses, MOST_ATTEMPTS)
         observed = f"{target.address.host} is {ips}"
         stages.add_pass(Stage.RESOLVE, observed, contact.lookup.seconds)
     if stage not in (Stage.RESOLVE, Stage.TCP) and contact.attempts:

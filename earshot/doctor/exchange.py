@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import (
     Consumer,
@@ -31,7 +31,7 @@ from confluent_kafka import (
 
 from earshot.doctor.observation import SentRecord
 from earshot.listeners.address import Address
-from earshot.validation.client import EachErrors, Errors, Failure, failure_of
+from earshot.validation.client import ClientSettings, EachErrors, Errors, Failure, failure_of
 from earshot.validation.deadline import Deadline
 from earshot.validation.refusals import UNANSWERED
 
@@ -104,7 +104,7 @@ class Delays(dict[str, float]):
 
 
 def produce(
-    values: Mapping[str, Any], topic: str, destinations: Sequence[Destination], end: Deadline
+    values: ClientSettings, topic: str, destinations: Sequence[Destination], end: Deadline
 ) -> Iterator[tuple[int, SentRecord | Failure]]:
     """Sends records to each partition with one client, and yields the result of each partition
     when it is known.
@@ -314,7 +314,7 @@ def _leaders(
 
 
 def consume(
-    values: Mapping[str, Any],
+    values: ClientSettings,
     topic: str,
     records: Sequence[tuple[Address, SentRecord]],
     run: str,

@@ -21,6 +21,7 @@ from earshot.facts.security_groups import (
     UnknownSource,
     read_range,
 )
+from earshot.json_object import Document, JsonObject
 from earshot.listeners.terms import Scope, UnknownHost
 from earshot.names.evidence import Declaration, EvidenceKey
 
@@ -147,7 +148,7 @@ class Cloud:
     connected: tuple[ConnectedVpc, ...] = ()
     """Other VPCs with clients of scope internal."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Returns plain data for `read`."""
         return {
             "instances": {
@@ -179,7 +180,7 @@ class Cloud:
         }
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Cloud:
+    def read(cls, document: Document) -> Cloud:
         clients = document["clients"]
         return cls(
             instances={
@@ -207,7 +208,7 @@ def _client(text: str) -> Any:
     return Members(text.removeprefix(_GROUP)) if text.startswith(_GROUP) else read_range(text)
 
 
-def _instance(document: Mapping[str, Any]) -> Instance:
+def _instance(document: Document) -> Instance:
     return Instance(
         ingress=tuple(rule for inputs in document["ingress"] for rule in read_ingress(inputs)),
         elastic=tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from earshot.json_object import Document, JsonObject
 from earshot.names.lookup import Lookup
 
 
@@ -27,7 +27,7 @@ class ConnectedVpc:
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     """The resolver's answers by host in lower case."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Returns plain data for `read`, without the lookups."""
         return {
             "name": self.name,
@@ -40,7 +40,7 @@ class ConnectedVpc:
         }
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> ConnectedVpc:
+    def read(cls, document: Document) -> ConnectedVpc:
         """Reads a `document`, in which null values may be absent."""
         return cls(
             name=document["name"],

@@ -10,13 +10,15 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from py4j import java_gateway
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
+
+from earshot.json_object import Document, JsonObject
 
 JVM_OPTIONS = [
     "-Xmx128m",
@@ -46,7 +48,7 @@ def main() -> None:
         sys.exit(str(error))
 
 
-def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(question: Document) -> JsonObject:
     java, class_path, options = (question[name] for name in ("java", "class_path", "options"))
     with _gateway(java, class_path, options) as gateway:
         refusals = {id: _refusal(gateway, text) for id, text in question["properties"].items()}

@@ -5,10 +5,10 @@ numbers are those of the standard.
 """
 
 import json
-from typing import Any
 from urllib.parse import quote
 
 from earshot import __version__
+from earshot.json_object import JsonObject
 from earshot.lint.baseline import IN_BASELINE, BaselineEntry
 from earshot.lint.model import Mistake, Outcome, summary_line
 from earshot.report.visible import visible
@@ -77,7 +77,7 @@ def _rule(rule: Rule) -> dict[str, object]:
     }
 
 
-def _result(mistake: Mistake, outcome: Outcome) -> dict[str, Any]:
+def _result(mistake: Mistake, outcome: Outcome) -> JsonObject:
     finding = mistake.finding
     index = {"ruleIndex": _INDEX[finding.rule]} if finding.rule in _INDEX else {}
     text = f"{summary_line(mistake)}\nexpected: {finding.expected}\nfix: {finding.fix}"

@@ -42,6 +42,11 @@ def shortened(items: Sequence[str]) -> str:
     return f"{', '.join(items[:SHOWN])}{more}"
 
 
+def briefly(items: Sequence[str], most: int = 16) -> str:
+    """All of at most ``most`` ``items``, and `shortened` for more."""
+    return shortened(items) if len(items) > most else ", ".join(items)
+
+
 def clipped(text: str, most: int) -> str:
     """``text`` in at most ``most`` characters (40 or more); of a longer one the first, and how many
     it has."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic_core import CoreSchema, core_schema
 
+from earshot.json_object import Document
 from earshot.listeners.problems import shown
 
 _NUMBERS = ("int", "float")
@@ -40,7 +41,7 @@ def _changed(schema: Any) -> Any:
     return core_schema.no_info_before_validator_function(refuse_truth_value, number)
 
 
-def _is_changed(schema: Mapping[str, Any]) -> bool:
+def _is_changed(schema: Document) -> bool:
     """Whether it is of a model within this one, which has been changed by itself."""
     function = schema.get("function")
     return isinstance(function, Mapping) and function.get("function") is refuse_truth_value

@@ -5,10 +5,10 @@ Without pydantic, so that a command which reads no plan starts fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from earshot.json_object import Document
 
 ANY_IPV4 = "0.0.0.0"
 DEFAULT_KAFKA = "4.1.1"
@@ -99,7 +99,7 @@ class UnknownHost:
         return {"what": self.what}
 
     @classmethod
-    def read(cls, written: Mapping[str, Any]) -> UnknownHost:
+    def read(cls, written: Document) -> UnknownHost:
         """From `{"what": ...}`, as a plan writes it; ValueError for anything else."""
         what = written.get("what")
         if set(written) != {"what"} or not isinstance(what, str):

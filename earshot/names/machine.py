@@ -10,6 +10,7 @@ import psutil
 
 from earshot.errors import AddressError
 from earshot.listeners.address import check_host
+from earshot.listeners.listed import briefly
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.names.lookup import Lookup, Resolver, look_up
 from earshot.names.resolvers import SystemResolver
@@ -68,7 +69,7 @@ def _own_address(name: str, answer: Lookup, own_addresses: Sequence[str]) -> tup
         if kind_of(text) is not NameKind.LINK_LOCAL_ADDRESS
     ]
     if not bindable_addresses:
-        resolved = f"its own name {name} resolves to {', '.join(answer.addresses)}"
+        resolved = f"its own name {name} resolves to {briefly(answer.addresses)}"
         return "", f"{resolved}, which is not one of its addresses that can be bound"
     # loopback first, which is not reachable from the network; then IPv4, like `localhost`
     bindable_addresses.sort(

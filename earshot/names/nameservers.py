@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 import dns.exception
+import dns.flags
 import dns.message
 import dns.nameserver
 import dns.rcode
@@ -29,6 +30,7 @@ _LATE_FAMILY = 1.0
 """Seconds for the second address family once the first has answered."""
 _LATE_SERVER = 1.0
 """Seconds for the other servers once one has resolved a name."""
+_CUT_SHORT = "its answer is cut short, over TCP as well"
 _MUTE = 2.0
 """Seconds of silence after which a server is not waited for, if others answer."""
 _LOOK_AGAIN = 0.25
@@ -154,12 +156,14 @@ class _Server:
             if texts is None:
                 texts = self._query_with_retries(name, family, start + seconds - time.monotonic())
             elapsed = time.monotonic() - start
-            addresses = tuple(str(ipaddress.ip_address(text)) for text in texts)
+            addresses = tuple(dict.fromkeys(str(ipaddress.ip_address(text)) for text in texts))
             return Lookup(name, self.label, Diagnosis.OK, addresses, elapsed)
         except dns.resolver.NXDOMAIN:
             diagnosis, detail, answered = Diagnosis.NXDOMAIN, "the name does not exist", True
-        except dns.resolver.NoAnswer:
+        except dns.resolver.NoAnswer as error:
             diagnosis, detail, answered = Diagnosis.NO_ANSWER, f"no {family} record", True
+            if _is_cut_short(error):
+                diagnosis, detail = Diagnosis.SERVER_FAILURE, _CUT_SHORT
         except dns.resolver.LifetimeTimeout as error:
             _, answered = _failures(error)
             diagnosis, detail = Diagnosis.TIMEOUT, f"no {family} answer within {seconds:.1f} s"
@@ -196,6 +200,12 @@ class _Server:
             dns_wire.absolute(name), family, lifetime=max(seconds, 0.0), search=False
         )
         return [str(record) for record in answer]
+
+
+def _is_cut_short(error: dns.resolver.NoAnswer) -> bool:
+    """True if the server marked the answer without addresses as incomplete."""
+    response = error.kwargs.get("response")
+    return response is not None and bool(response.flags & dns.flags.TC)
 
 
 def _first_wait(seconds: float) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from earshot.errors import AddressError
+from earshot.json_object import Document
 from earshot.listeners.address import check_host
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe, shown
@@ -150,7 +151,7 @@ class ResolverPolicy(Frozen):
         return f"it was waived until {waiver.until}: {waiver.reason}" if waiver and over else ""
 
 
-def read_policy(document: Mapping[str, Any]) -> ResolverPolicy:
+def read_policy(document: Document) -> ResolverPolicy:
     """The policy in ``document``, the value of `names`. Raises ValueError with all problems."""
     try:
         return ResolverPolicy.model_validate(document)

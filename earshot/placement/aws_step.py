@@ -4,20 +4,20 @@ Names, groups, records and subnets are derived from a spec's listeners. So each 
 listeners of the new and of former specs.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 from earshot.config.aws import AwsSpec
 from earshot.config.aws_parts import ClientsSpec
 from earshot.config.balancer import BalancerSpec
 from earshot.config.listener import ListenerSpec
 from earshot.errors import EarshotError
+from earshot.json_object import Document, JsonObject
 from earshot.listeners.model import ClusterPlan, Listener
 from earshot.placement.aws import plan_aws
 
 
-def written(spec: AwsSpec) -> dict[str, Any]:
+def written(spec: AwsSpec) -> JsonObject:
     """The parts of ``spec`` that `spec_at` needs later, as JSON."""
     return {
         "listeners": [
@@ -32,7 +32,7 @@ def written(spec: AwsSpec) -> dict[str, Any]:
 def spec_at(
     spec: AwsSpec,
     step: ClusterPlan,
-    former_documents: Collection[Mapping[str, Any]],
+    former_documents: Collection[Document],
     root: Path = Path(),
 ) -> AwsSpec:
     """``spec`` with the listeners of ``step``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from pydantic import (
 
 from earshot.config.cluster import ClusterSpec
 from earshot.errors import SpecError
+from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan, Frozen, Host, ListenerName, Port
 from earshot.listeners.problems import describe, refuse, shown
 from earshot.listeners.terms import CLIENT_SCOPES, Role, Scope, UnknownHost
@@ -181,7 +182,7 @@ def _is_broker(node: object) -> bool:
     return not roles or not isinstance(roles, Sequence) or Role.BROKER in roles
 
 
-def read_given(document: Mapping[str, Any], source: str) -> GivenClusterSpec:
+def read_given(document: Document, source: str) -> GivenClusterSpec:
     """The cluster in ``document``. Raises SpecError with every problem."""
     try:
         return GivenClusterSpec.model_validate(document)

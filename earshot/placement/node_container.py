@@ -1,8 +1,8 @@
 """The container of a node."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from earshot.json_object import JsonObject
 from earshot.topology.container import PublishedPort
 
 DATA = "/var/lib/kafka/data"
@@ -19,7 +19,7 @@ class VolumeMount:
     path: str
     read_only: bool = False
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> JsonObject:
         """The mount as an item of `volumes` of `docker.Container`."""
         read_only = {"readOnly": True} if self.read_only else {}
         return {"volumeName": self.volume, "containerPath": self.path, **read_only}
@@ -53,7 +53,7 @@ class NodeContainer:
         """All environment variables, for the cluster with this id."""
         return {**self.environment, "CLUSTER_ID": cluster_id}
 
-    def inputs(self, cluster_id: str) -> dict[str, Any]:
+    def inputs(self, cluster_id: str) -> JsonObject:
         """The container as inputs of the Pulumi resource `docker.Container`."""
         return {
             "name": self.name,

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from earshot.engine import address_of, connect, root_cause
+from earshot.engine import UNREADABLE, DockerObject, address_of, another_form, connect, root_cause
 from earshot.errors import EarshotError
+from earshot.listeners.address import MAX_NAME
+from earshot.listeners.listed import clipped
 from earshot.listeners.properties import NodeSettings, write_properties
 from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
 from earshot.reading import read_bytes
+from earshot.remote.answer import checked_report
 from earshot.remote.archive import folder_archive
 from earshot.remote.image import ensure_image
 from earshot.remote.leftovers import labels_of, remove_leftovers
@@ -38,6 +41,10 @@ POLL_SECONDS: Final = 0.2
 MARGIN: Final = 8.0
 """Seconds of the deadline for the start of a container and for reading its report."""
 LAST_LINES: Final = 5
+MOST_LINE: Final = 4096
+"""The maximum length of a line of progress."""
+MOST_LINES: Final = 1000
+"""The maximum number of lines of progress; a validation prints some dozens."""
 REST_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10
 """Seconds in which a stopped validation deletes its topics, before it is killed."""
@@ -78,6 +85,10 @@ def docker_session(standpoint: Standpoint, cluster: str, say: Say) -> Iterator[D
                 where = f"Docker engine at {address_of(candidate)}"
                 refusals.append(EarshotError(where, observed=root_cause(reason)))
                 continue
+            except UNREADABLE as reason:
+                where = f"Docker engine at {address_of(candidate)}"
+                refusals.append(EarshotError(where, observed=another_form(reason)))
+                continue
             yield session
             return
     if len(refusals) == 1:
@@ -101,7 +112,8 @@ def _prepare(
     image = ensure_image(client, standpoint.base, say)
     for name in remove_leftovers(client, cluster):
         say(f"removed {name}, a leftover of a killed run")
-    return DockerHostSession(client, standpoint, image, str(client.info().get("Name", "")))
+    where = clipped(str(client.info().get("Name", "")), MAX_NAME)
+    return DockerHostSession(client, standpoint, image, where)
 
 
 def validate_on(
@@ -120,7 +132,7 @@ def validate_on(
     files["contract.json"] = contract.to_json().encode()
     command = _command(session.standpoint.name, options, end.left() - MARGIN)
     with ended(session, contract.cluster, command, files, end, say) as (container, last_lines):
-        report = _report(container, last_lines)
+        report = _report(container, last_lines, contract, session.standpoint.name)
     return _placed(report, session)
 
 
@@ -158,6 +170,9 @@ def ended(
             yield container, lines.last_lines
     except (DockerException, OSError) as reason:
         observed = f"ended the run: {root_cause(reason)}"
+        raise EarshotError(f"Docker engine of {session.where}", observed=observed) from None
+    except UNREADABLE as reason:
+        observed = another_form(reason)
         raise EarshotError(f"Docker engine of {session.where}", observed=observed) from None
 
 
@@ -205,7 +220,7 @@ def _engine_may_be_gone() -> Iterator[None]:
     """Ignores errors of the engine: the next run removes leftovers."""
     from docker.errors import DockerException
 
-    with contextlib.suppress(DockerException, OSError):
+    with contextlib.suppress(DockerException, OSError, *UNREADABLE):
         yield
 
 
@@ -239,6 +254,7 @@ class _Lines:
 
     def __init__(self, container: Container, say: Say) -> None:
         self.last_lines: list[str] = []
+        self._count = 0
         self._say = say
         self._stream = container.logs(stdout=False, stderr=True, stream=True, follow=True)
         self._thread = threading.Thread(target=self._read_stream, daemon=True)
@@ -249,9 +265,18 @@ class _Lines:
         with _engine_may_be_gone():
             for chunk in self._stream:
                 *lines, text = (text + chunk.decode(errors="replace")).split("\n")
+                if len(text) > MOST_LINE:
+                    lines, text = [*lines, text], ""
                 for line in lines:
-                    self.last_lines = [*self.last_lines, line][-LAST_LINES:]
-                    self._say(line)
+                    self._add(clipped(line, MOST_LINE))
+
+    def _add(self, line: str) -> None:
+        self.last_lines = [*self.last_lines, line][-LAST_LINES:]
+        self._count += 1
+        if self._count <= MOST_LINES:
+            self._say(line)
+        elif self._count == MOST_LINES + 1:
+            self._say(f"more than {MOST_LINES} lines: the rest is not shown")
 
     def finish(self) -> None:
         """Waits until the remaining lines of the ended container are read."""
@@ -271,16 +296,28 @@ def _await(container: Container, end: Deadline) -> None:
         end.stop.wait(POLL_SECONDS)
 
 
-def _report(container: Container, last_lines: list[str]) -> Report:
-    state: dict[str, Any] = container.attrs["State"]
+def _report(
+    container: Container, last_lines: list[str], contract: Contract, vantage: str
+) -> Report:
+    """The report in the ended ``container``. Raises EarshotError unless it is whole."""
+    state: DockerObject = container.attrs["State"]
     if state["ExitCode"] not in (0, 1, 3):
         memory = f"needed more memory than {MEMORY}; " if state.get("OOMKilled") else ""
         observed = f"{memory}ended with status {state['ExitCode']}{quoted(last_lines)}"
         raise EarshotError("the validation in the container", observed=observed)
     chunks, _ = container.get_archive(f"{FOLDER}/report.json")
-    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
-        member = archive.extractfile("report.json")
-        return Report.model_validate_json(member.read() if member else b"")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+            member = archive.extractfile("report.json")
+            content = member.read() if member else b""
+    except (tarfile.TarError, EOFError, KeyError, RecursionError) as reason:
+        observed = f"has left no archive with a report ({type(reason).__name__})"
+        raise EarshotError("the validation in the container", observed=observed) from None
+    report = checked_report(content, "the report of the container", contract, vantage)
+    if report.exit_code != state["ExitCode"]:
+        observed = f"ended with status {state['ExitCode']}, and its report has {report.exit_code}"
+        raise EarshotError("the validation in the container", observed=observed)
+    return report
 
 
 def quoted(lines: Sequence[str]) -> str:
@@ -293,7 +330,7 @@ def _placed(report: Report, session: DockerHostSession) -> Report:
     network = session.standpoint.network or "of its own"
     where = f"{session.where}, network {network}" if session.where else f"network {network}"
     name = session.standpoint.name
-    changes: dict[str, Any] = {"kind": "container", "where": where}
+    changes: DockerObject = {"kind": "container", "where": where}
     if session.standpoint.dns:
         # a container sees the engine's own server, which forwards queries to these
         changes["resolvers"] = session.standpoint.dns

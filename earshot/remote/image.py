@@ -20,11 +20,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import earshot
 from earshot import cache
-from earshot.engine import root_cause
+from earshot.engine import DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.jars import spark_connector_jars
 from earshot.remote.archive import archive
@@ -80,7 +80,7 @@ def ensure_image(client: docker.DockerClient, base: str, say: Say = lambda text:
         if _has_image(client, name):
             return name
         say(f"{name} is not on the engine yet: making it, which takes minutes the first time")
-        packages = digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+        packages = packages_digest(files, base)
         _build(client, name, {LABEL: digest}, {"BASE": base, "PACKAGES": packages}, files, say)
         remove_old(client, digest, packages)
     return name
@@ -118,6 +118,11 @@ def digest_of(files: Files, base: str) -> str:
     return summed.hexdigest()[:12]
 
 
+def packages_digest(files: Files, base: str) -> str:
+    """The digest of the inputs of the packages, the value of `PACKAGES_LABEL`."""
+    return digest_of({key: files[key] for key in _DECIDE_PACKAGES}, base)
+
+
 def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[str]:
     """Removes unused validator images of other digests, and their package stages.
 
@@ -143,7 +148,7 @@ def remove_old(client: docker.DockerClient, digest: str, packages: str) -> list[
     return removed_names
 
 
-def _idle(about: Mapping[str, Any]) -> bool:
+def _idle(about: DockerObject) -> bool:
     """True if an image was built, and last tagged, more than `IDLE_SECONDS` ago."""
     dates = (about["Created"], about.get("Metadata", {}).get("LastTagTime", ""))
     times = [datetime.fromisoformat(f"{text[:19]}+00:00") for text in dates if len(text) >= 19]
@@ -231,7 +236,7 @@ def _build(
         stream.close()  # an interrupted build ends with its connection
 
 
-def _follow(stream: Generator[dict[str, Any], None, None], say: Say) -> None:
+def _follow(stream: Generator[DockerObject, None, None], say: Say) -> None:
     """Prints each step when it begins, and the last line of a long step. Raises EarshotError for a
     failed step."""
     step, lines, last_progress = "the context", [""], time.monotonic()

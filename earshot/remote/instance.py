@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from earshot.doctor.targets import targets_of
 from earshot.errors import EarshotError
 from earshot.placement.standpoint import Standpoint
+from earshot.remote.answer import checked_report
 from earshot.remote.bucket import Bucket
 from earshot.remote.orders import ORDER, STATUS, Status, ValidationOrder, answer_to, digest
-from earshot.report.json import read_report
 from earshot.spark.run import ValidationOptions
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline
@@ -51,7 +50,8 @@ def ask(
     while True:
         answer = bucket.get(answer_to(order))
         if answer is not None:
-            return _checked_report(answer, f"s3://{bucket.name}/{answer_to(order)}", contract)
+            source = f"s3://{bucket.name}/{answer_to(order)}"
+            return _report(answer, source, contract, standpoint.name)
         content = bucket.get(STATUS)
         status = Status.read(content.decode(errors="replace")) if content is not None else None
         now = time.monotonic()
@@ -74,18 +74,9 @@ def _silent(standpoint: Standpoint, problem: str, status: Status | None) -> Ears
     )
 
 
-def _checked_report(answer: bytes, source: str, contract: Contract) -> Report:
-    """The report in ``answer``. Raises EarshotError unless it has every cell of ``contract``."""
-    report = read_report(answer, source)
-    reported_cells = {(cell.listener, cell.broker, cell.address) for cell in report.cells}
-    expected_cells = {
-        (target.listener, target.broker, target.address) for target in targets_of(contract)
-    }
-    if missing_cells := sorted(expected_cells - reported_cells):
-        listener, broker, address = missing_cells[0]
-        observed = f"has no cell for {listener} of broker {broker} ({address})"
-        allowed = "a report on the contract of the order"
-        raise EarshotError(source, observed=observed, allowed=allowed)
+def _report(answer: bytes, source: str, contract: Contract, vantage: str) -> Report:
+    """The report in ``answer``, with the kind of its vantage. Raises EarshotError."""
+    report = checked_report(answer, source, contract, vantage)
     vantages = tuple(
         vantage.model_copy(update={"kind": "remote"}) if vantage.kind == "host" else vantage
         for vantage in report.vantages

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import docker
 
 CLUSTER_LABEL: Final = "earshot.vantages.cluster"
+_PID: Final = re.compile(r"[0-9]{1,10}")
 OWNER_LABEL: Final = "earshot.vantages.owner"
 """The process that created the container or network: machine, pid and start time."""
 
@@ -51,7 +53,7 @@ def remove_leftovers(client: docker.DockerClient, cluster: str) -> list[str]:
 def _is_orphan(labels: Mapping[str, str]) -> bool:
     """True if the process in ``labels`` ran on this machine and has ended."""
     machine, pid, start_time = ([*labels.get(OWNER_LABEL, "").split(" "), "", ""])[:3]
-    if machine != socket.gethostname() or not pid.isdigit():
+    if machine != socket.gethostname() or not _PID.fullmatch(pid):
         return False
     try:
         return _start(int(pid)) != start_time

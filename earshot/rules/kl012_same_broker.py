@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from earshot.facts.cluster import ClusterFacts
 from earshot.listeners.address import bracketed
+from earshot.listeners.listed import briefly
 from earshot.names.evidence import Evidence
 from earshot.names.kinds import Ip, NameKind, ip_of, kind_of
 from earshot.rules.kl003_kind_of_address import NEVER
@@ -33,11 +34,11 @@ def check(facts: ClusterFacts) -> Iterator[Finding]:
         if ip_of(host) is not None:
             name, owners_text = bracketed(host), f", which {_owner_text(host, owners)}"
         else:
-            descriptions = (
+            descriptions = [
                 f"{_with_servers(text, evidence)} {_owner_text(text, owners)}" for text in strangers
-            )
-            name = f"{host}, which resolves to {', '.join(addresses)}"
-            owners_text = f": {', '.join(descriptions)}"
+            ]
+            name = f"{host}, which resolves to {briefly(addresses)}"
+            owners_text = f": {briefly(descriptions)}"
         if not node_ips:
             owners_text = f"; the addresses of {label(node)} are not known"
         yield RULE.finding(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from earshot.errors import EarshotError
+from earshot.json_object import JsonObject
 from earshot.sources.compose_sections import (
     Section,
     list_of,
@@ -223,5 +224,5 @@ def noted(section: Section, key: str) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def sections_of(value: object) -> dict[str, Any]:
+def sections_of(value: object) -> JsonObject:
     return dict(value) if isinstance(value, Mapping) else {}

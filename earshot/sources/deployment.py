@@ -39,7 +39,7 @@ from earshot.sources.compose import BASE_FILE, Service
 from earshot.sources.image_settings import DERIVE, effective_properties, image_properties
 from earshot.sources.redpanda import is_redpanda, redpanda_among, redpanda_broker
 from earshot.topology.broker import Broker, Endpoint
-from earshot.topology.container import MOUNTED, Container
+from earshot.topology.container import MOUNTED, PLACEHOLDER, Container
 from earshot.topology.model import Deployment
 
 _RUNS_BROKER = re.compile(
@@ -63,7 +63,7 @@ _HIDDEN_HOST = re.compile(
 _STAND_IN = "host-{}.not-known"
 _AS_GIVEN = (Family.APACHE, Family.CONFLUENT, Family.WURSTMEISTER)
 """Images that add no listeners, roles or protocols to the given settings."""
-UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", MOUNTED}
+UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", PLACEHOLDER, MOUNTED}
 """Values of `Container.unknown` that may set further variables."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka", "/docker-entrypoint-initdb.d")
 """Mount targets that may replace the configuration which bitnami's script generates."""

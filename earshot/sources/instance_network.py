@@ -2,12 +2,12 @@
 Elastic IPs, and the DNS attributes of its VPC."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from earshot.facts.cloud import read_group, read_ingress
 from earshot.facts.security_groups import Ingress, UnknownSource
+from earshot.json_object import Document, JsonObject
 from earshot.listeners.terms import UnknownHost
 from earshot.names.aws import VpcDns
 from earshot.sources import stack_resources as aws
@@ -138,8 +138,8 @@ def _group_ingress(stack: RegisteredStack, group: RegisteredResource) -> Iterato
 
 
 def _with_group_names(
-    stack: RegisteredStack, rule: RegisteredResource, props: Mapping[str, Any]
-) -> dict[str, Any]:
+    stack: RegisteredStack, rule: RegisteredResource, props: Document
+) -> JsonObject:
     """``props`` with names in place of ids for groups of this stack."""
     named_props = dict(props)
     for key in _REFERRED:

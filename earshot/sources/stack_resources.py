@@ -6,8 +6,8 @@ value depends on.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from earshot.json_object import Document
 from earshot.listeners.listed import by_key
 
 INSTANCE = "aws:ec2/instance:Instance"
@@ -47,9 +47,9 @@ class RegisteredResource:
 
     type: str
     urn: str
-    props: Mapping[str, Any]
+    props: Document
     """Outputs, which include the inputs; None is an unknown value."""
-    inputs: Mapping[str, Any] | None = None
+    inputs: Document | None = None
     """The program's inputs; None if they are not known separately."""
     depends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """URNs of the resources that a property's value depends on, by property."""

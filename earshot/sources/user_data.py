@@ -13,10 +13,10 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from earshot.errors import EarshotError
 from earshot.facts.settings import is_broker_configuration
+from earshot.json_object import Document
 from earshot.listeners.listed import by_key
 from earshot.listeners.properties import NodeSettings, read_properties
 from earshot.listeners.secrets import MASK, before_secret, without_secrets
@@ -45,6 +45,9 @@ _SHELL = re.compile(
     r"\\(?P<escaped>[$`\\])|\\\n"
     r"|(?:\$\{(?P<braced>[^}]{0,200})\}|\$(?P<name>[A-Za-z_]\w*)"
     r"|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`)"
+)
+_ADVERTISED = re.compile(
+    r"advertised[._]listeners|advertised_kafka_api|advertise-kafka-addr", re.IGNORECASE
 )
 _JINJA = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)
 # bounded, so that unclosed expressions take linear time
@@ -93,6 +96,15 @@ def decode_user_data(text: str) -> str:
         raise ValueError(f"cannot be read: {error}") from None
 
 
+def plain_user_data(text: str) -> str:
+    """User data as an instance gets them: the provider does not encode base64 a second time."""
+    try:
+        decoded = _unpacked(base64.b64decode(text, validate=True)).decode()
+    except (*_UNREADABLE, ValueError):
+        return text
+    return decoded if is_user_data(decoded) else text
+
+
 def broker_files(text: str) -> tuple[UserDataFile, ...]:
     """The brokers' properties files that user data write, in their order."""
     files: dict[str, _File] = {}
@@ -112,8 +124,8 @@ def is_user_data(text: str) -> bool:
 
 
 def speaks_of_brokers(text: str) -> bool:
-    """Whether the text mentions `advertised.listeners`."""
-    return "advertised.listeners" in text
+    """Whether the text mentions a setting or a variable with a broker's advertised addresses."""
+    return _ADVERTISED.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -176,7 +188,7 @@ def _cloud_config(text: str) -> Iterator[_File]:
         document = read_cloud_config(text, "user data")
     except EarshotError:
         return
-    config: Mapping[str, Any] = document if isinstance(document, dict) else {}
+    config: Document = document if isinstance(document, dict) else {}
     for file in list_of(config.get("write_files")):
         if isinstance(file, dict) and (content := _content(file)) is not None:
             yield _File(str(file.get("path", "")), content, bool(file.get("append")))

@@ -16,7 +16,7 @@ from earshot.sources.compose import Service
 from earshot.sources.pod_variables import NAME, ConfigMap, Keys, PodVariables
 from earshot.sources.values import as_map, list_of, number_in, text_in
 from earshot.topology.cluster import Pod, ReadinessCheck
-from earshot.topology.container import MOUNTED, Container
+from earshot.topology.container import MOUNTED, PLACEHOLDER, Container
 
 Resource = Mapping[str, object]
 _POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -235,7 +235,7 @@ class Workload:
         mounts = map(as_map, list_of(section.get("volumeMounts")))
         unknown = [*variables.unknown, *([MOUNTED] if self._replaces(section) else [])]
         if any(map(_is_hidden, (*map(section.get, _OF_CONTAINER), self.spec.get("volumes")))):
-            unknown.append("envFrom")
+            unknown.append(PLACEHOLDER)
         container = Container(
             name=name,
             image=text_in(section, "image"),

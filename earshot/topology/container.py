@@ -20,6 +20,8 @@ DEFAULT_BRIDGES = frozenset({"", "bridge", "default"})
 SHARED_CONFIG = "/mnt/shared/config"
 MOUNTED = "mounted files"
 """In `Container.unknown`: mounted files that may contain its settings and were not read."""
+PLACEHOLDER = "a placeholder"
+"""In `Container.unknown`: a value in place of a list, which may contain its settings."""
 START_SCRIPTS = ("/etc/confluent/docker", "/opt/bitnami/scripts", "/etc/kafka/docker")
 """Folders of the images' start scripts, which read the variables."""
 _LOOPBACK = (NameKind.LOOPBACK_ADDRESS, NameKind.LOCALHOST)

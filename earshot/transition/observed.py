@@ -31,15 +31,19 @@ _KEYS: Final = (
 
 
 def corrected(
-    memory: ChangeMemory, target: ClusterPlan, observed: Mapping[int, NodeSettings]
+    memory: ChangeMemory,
+    target: ClusterPlan,
+    observed: Mapping[int, NodeSettings],
+    has_served: bool = False,
 ) -> tuple[ChangeMemory, str]:
     """``memory`` corrected by the running nodes, and a message about the difference, or "".
 
     ``observed`` are the settings of running nodes by id. A node whose settings cannot be read, or
-    that no recorded plan has, is ignored.
+    that no recorded plan has, is ignored. ``has_served`` is true for a cluster that an update saw
+    serving: if it has no record, the record was lost.
     """
     if memory.complete is None:
-        return memory, ""
+        return _unrecorded(memory, target, observed) if has_served else (memory, "")
     remembered = (memory.complete, *memory.begun)
     ids = {node.id for plan in remembered for node in plan.nodes}
     running_settings = {
@@ -76,6 +80,30 @@ def corrected(
     return ChangeMemory(complete=complete, begun=tuple(begun), done=done_steps), (
         f"{nodes} other listeners than those that are remembered of the last change: "
         f"{listeners_text}; this update begins with what runs"
+    )
+
+
+def _unrecorded(
+    memory: ChangeMemory, target: ClusterPlan, observed: Mapping[int, NodeSettings]
+) -> tuple[ChangeMemory, str]:
+    """The plan of the running nodes as the complete one, and a message if it is not ``target``."""
+    ids = {node.id for node in target.nodes}
+    running_settings = {
+        id: node_settings
+        for id, node_settings in sorted(observed.items())
+        if id in ids and _ADVERTISED in node_settings.values
+    }
+    if not running_settings:
+        return memory, ""
+    try:
+        running_plan = _running_plan(target, target, running_settings)
+    except (AddressError, KeyError, ValueError):
+        return memory, ""  # earshot has not written these settings
+    if running_plan == target:
+        return memory, ""
+    return ChangeMemory(complete=running_plan), (
+        "the record of the last change is lost or cannot be read; this update begins with the "
+        "listeners that run"
     )
 
 

@@ -22,6 +22,13 @@ def check(current: ClusterPlan, target: ClusterPlan) -> None:
         raise obstacle
 
 
+def check_issuer(begun: ClusterPlan, target: ClusterPlan) -> None:
+    """Raises EarshotError if nodes of an interrupted step, whose plan is ``begun``, and nodes of
+    ``target`` would refuse each other's certificates."""
+    if obstacle := _new_issuer(begun, target):
+        raise obstacle
+
+
 def no_order(current: ClusterPlan, target: ClusterPlan) -> EarshotError:
     """The error for a change without a safe order of steps."""
     lost = list(takeovers(current, target))
@@ -98,15 +105,8 @@ def _obstacles(current: ClusterPlan, target: ClusterPlan) -> Iterator[EarshotErr
             "would not trust those restarted first",
             STOP,
         )
-    elif current.security and target.security and _is_new_issuer(current.security, target.security):
-        old, new = current.security.authorities[0], target.security.authorities[0]
-        yield _refused(
-            f"authority {new} would replace authority {old} in one step: nodes and clients that "
-            "trust only one of them would refuse certificates of the other",
-            f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new "
-            f"files (`earshot client`); then set [{new}, {old}], then [{new}], an update each; "
-            f"or {STOP}",
-        )
+    elif obstacle := _new_issuer(current, target):
+        yield obstacle
     elif subjects := _other_subjects(current, target):
         yield _refused(
             f"nodes would get certificates for {listed(subjects)} while brokers run: Kafka "
@@ -135,6 +135,23 @@ def _own_security(plan: ClusterPlan) -> list[str]:
 def _changes_source(current: ClusterPlan, target: ClusterPlan) -> bool:
     sources = {bool(plan.security.principals) for plan in (current, target) if plan.security}
     return len(sources) > 1
+
+
+def _new_issuer(current: ClusterPlan, target: ClusterPlan) -> EarshotError | None:
+    """The error if ``target`` has another issuer of certificates, which ``current`` does not trust,
+    or whose certificates ``target`` refuses."""
+    if not current.security or not target.security:
+        return None
+    if not _is_new_issuer(current.security, target.security):
+        return None
+    old, new = current.security.authorities[0], target.security.authorities[0]
+    return _refused(
+        f"authority {new} would replace authority {old} in one step: nodes and clients that "
+        "trust only one of them would refuse certificates of the other",
+        f"set `security.tls.authorities` to [{old}, {new}] first, and give clients new "
+        f"files (`earshot client`); then set [{new}, {old}], then [{new}], an update each; "
+        f"or {STOP}",
+    )
 
 
 def _is_new_issuer(current: SecurityPlan, target: SecurityPlan) -> bool:

@@ -13,7 +13,7 @@ from earshot.listeners.model import ClusterPlan, Listener
 from earshot.listeners.render import settings
 from earshot.transition.between import candidates
 from earshot.transition.reach import protocols, rolls
-from earshot.transition.refusal import check, no_order
+from earshot.transition.refusal import check, check_issuer, no_order
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ def transition(
     if running_plans == (target,):
         return ()
     check(current, target)
+    for plan in running_plans[1:]:
+        check_issuer(plan, target)
     plans = candidates(current, target)
     path = _shortest_path(running_plans, plans)
     if path is None and len(running_plans) > 1:

@@ -31,7 +31,7 @@ from earshot.errors import EarshotError
 from earshot.listeners.model import Frozen
 from earshot.listeners.security import CLIENTS, VALIDATOR, principal
 from earshot.listeners.terms import Mechanism
-from earshot.validation.client import Errors, Failure, failure_of
+from earshot.validation.client import ClientSettings, Errors, Failure, failure_of
 from earshot.validation.topic import PREFIX
 
 SECONDS = 30.0
@@ -91,7 +91,7 @@ def _permissions(grant: Grant) -> Iterator[tuple[Any, ...]]:
 class UserAccess:
     """Changes a secured cluster's users and ACLs through one of its brokers."""
 
-    def __init__(self, bootstrap: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, bootstrap: str, settings: Mapping[str, str] | ClientSettings) -> None:
         """``settings`` are librdkafka's, for a client that may change both."""
         admin_settings = {**settings, "bootstrap.servers": bootstrap}
         self._admin = AdminClient(admin_settings, logger=_SILENT)
@@ -157,7 +157,7 @@ class Login(Frozen):
         return f"broker {self.broker}: {self.listener} at {self.address}, {self.mechanism}"
 
 
-def await_logins(logins: Iterable[Login], client: Mapping[str, Any]) -> None:
+def await_logins(logins: Iterable[Login], client: ClientSettings) -> None:
     """Returns when each of ``logins`` accepts the user of ``client``.
 
     Brokers apply changes in order, so each then has all earlier changes. Raises EarshotError after
@@ -177,7 +177,7 @@ def await_logins(logins: Iterable[Login], client: Mapping[str, Any]) -> None:
             time.sleep(0.1)
 
 
-def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
+def refusal(login: Login, client: ClientSettings) -> Failure | None:
     """Why ``login`` does not accept the user of ``client``; None if it does."""
     settings = {
         **client,
@@ -187,10 +187,10 @@ def refusal(login: Login, client: Mapping[str, Any]) -> Failure | None:
     return login_failure(settings)
 
 
-def login_failure(settings: Mapping[str, Any]) -> Failure | None:
+def login_failure(settings: ClientSettings) -> Failure | None:
     """Why a client with these settings of librdkafka gets no metadata; None if it does."""
     errors = Errors()
-    client_settings: dict[str, Any] = {**settings, "error_cb": errors, "log_level": 0}
+    client_settings: ClientSettings = {**settings, "error_cb": errors, "log_level": 0}
     admin = AdminClient(client_settings, logger=_SILENT)
     try:
         admin.list_topics(timeout=2)

@@ -3,13 +3,12 @@
 An order contains passwords, so its file must be readable only by its reader.
 """
 
-from typing import Any
-
 from pydantic import ConfigDict, Field
 
 from earshot.listeners.model import Frozen
 from earshot.listeners.terms import Mechanism
 from earshot.users.access import Grant, Login, UserAccess, await_logins
+from earshot.validation.client import ClientSettings
 
 
 class UsersOrder(Frozen):
@@ -30,7 +29,7 @@ class UsersOrder(Frozen):
     """Former users, who must no longer log in by a password of that mechanism."""
     logins: tuple[Login, ...] = ()
     """All logins by password; empty if no listener uses SASL."""
-    client: dict[str, Any] = Field(default_factory=dict, repr=False)
+    client: ClientSettings = Field(default_factory=dict, repr=False)
     """librdkafka's settings for a test login, without the mechanism of `Login`."""
 
 

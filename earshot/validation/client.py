@@ -57,6 +57,8 @@ _JAVA_ONLY: Final = (
 """TLS settings of Java only. They concern neither trusted authorities nor the client's identity."""
 _SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.")
 _CONNECTING: Final = ("client.", "broker.", "api.version.", "socket.", "connections.")
+ClientSettings = dict[str, Any]
+"""Properties of a client of librdkafka by name: texts, numbers and functions that it calls."""
 _PATIENCE: Final = frozenset({"request.timeout.ms", "default.api.timeout.ms"})
 
 
@@ -73,7 +75,7 @@ def connecting(client: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def translate(client: Mapping[str, str]) -> dict[str, Any]:
+def translate(client: Mapping[str, str]) -> ClientSettings:
     """Kafka's client properties (only those of `connecting`) as librdkafka's properties.
 
     Properties with the same name are copied. Properties that only Java's clients have are omitted,
@@ -88,7 +90,7 @@ def translate(client: Mapping[str, str]) -> dict[str, Any]:
                 allowed=f"a PEM file, with {key}.type=PEM (Java's clients read PEM too)",
                 remedy="openssl pkcs12 -in STORE -out STORE.pem -nodes",
             )
-    values: dict[str, Any] = {}
+    values: ClientSettings = {}
     for key, value in connecting(client).items():
         if key in _STORE_TYPES or key in _JAVA_ONLY:
             continue
@@ -147,7 +149,7 @@ def _is_known(key: str) -> bool:
 
 def configuration(
     bootstrap: str, protocol: Protocol | None, client: Mapping[str, str]
-) -> dict[str, Any]:
+) -> ClientSettings:
     """The settings of one librdkafka client.
 
     ``bootstrap`` is `host:port,…`. ``protocol`` is the listener's, and overrides the client's

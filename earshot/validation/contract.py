@@ -99,6 +99,11 @@ class Contract(Frozen):
             for name in broker.advertised
             if name not in names
         ]
+        problems += [
+            f"listeners: {name} is advertised by no broker"
+            for name in names
+            if not any(name in broker.advertised for broker in self.brokers)
+        ]
         silent_ids = (broker.id for broker in self.brokers if not broker.advertised)
         refuse([*problems, *(f"brokers: {id} advertises nothing" for id in silent_ids)])
         return self
@@ -118,10 +123,10 @@ class Contract(Frozen):
         """The bootstrap addresses that are not a broker's own, with their listener."""
         broker_addresses = {(listener.name, str(address)) for listener, _, address in self.places}
         return [
-            (listener, parse_address(listener.bootstrap))
+            (listener, parse_address(text))
             for listener in self.listeners
-            if "," not in listener.bootstrap
-            and (listener.name, listener.bootstrap) not in broker_addresses
+            for text in listener.bootstrap.split(",")
+            if (listener.name, text) not in broker_addresses
         ]
 
     def listener(self, name: str) -> ContractListener:

@@ -7,12 +7,12 @@ import hashlib
 import hmac
 import secrets
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from earshot.listeners.listed import clipped
+from earshot.validation.client import ClientSettings
 from earshot.validation.wire import (
     ILLEGAL_SASL_STATE,
     SASL_AUTHENTICATE,
@@ -38,7 +38,7 @@ class Login:
     password: str = field(repr=False)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Login | None:
+    def of(cls, values: ClientSettings) -> Login | None:
         """The login in ``values`` (librdkafka's properties); None for an unsupported mechanism."""
         mechanism = str(values.get("sasl.mechanism") or values.get("sasl.mechanisms") or "")
         if mechanism != "PLAIN" and mechanism not in _HASHES:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import grpc
+from pulumi.runtime import proto
 from pulumi_policy import EnforcementLevel, policy
 
-from earshot.checks.policy_config import unknown_ids
+from earshot.checks.policy_config import repeated_ids, unknown_ids
 from earshot.errors import EarshotError
 from earshot_policies.findings_file import FindingsFiles
 
@@ -29,8 +30,11 @@ class Configuration:
         return self._levels.get(name, default)
 
     def check(self, keys: Iterable[str]) -> str:
-        """The problems of ``keys`` and of the environment, or an empty text."""
-        problems = unknown_ids(keys)
+        """Why ``keys`` or the environment are not a configuration; an empty text if they are."""
+        all_keys = list(keys)
+        # the engine adds each id in lower case, also if the file has another spelling
+        spellings = [key for key in all_keys if key != key.lower()]
+        problems = [*unknown_ids(all_keys), *repeated_ids(spellings)]
         try:
             self.files = FindingsFiles.of_environment()
         except EarshotError as error:
@@ -48,6 +52,9 @@ class Configuration:
                     context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"policy pack: {problem}")
                 for key in [key for key in configs if key != key.lower()]:
                     configs[key.lower()].CopyFrom(configs.pop(key))
+                # `all` disables `names`, too, whose resolvers and waivers other policies need
+                if configs["names"].enforcementLevel == proto.DISABLED:
+                    configs["names"].enforcementLevel = proto.MANDATORY
                 result = super().Configure(request, context)
                 configuration._levels = {
                     key: self._convert_enforcement_level(config.enforcementLevel)

@@ -1,10 +1,9 @@
 """Evaluates containers of any program: each when it is registered, and all at the end."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from earshot_pulumi.gate import GATE_TYPE
 from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
@@ -12,6 +11,7 @@ from pulumi_policy import PolicyProviderResource, ResourceValidationArgs
 from earshot import engine
 from earshot.checks.containers import ContainerRun, RegisteredContainer
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.json_object import Document
 from earshot.names.machine import own_addresses
 from earshot.names.policy import ResolverPolicy
 from earshot.sources.docker_container import is_one_of, read_service
@@ -30,7 +30,7 @@ class Containers:
     def evaluate(
         self,
         args: ResourceValidationArgs,
-        inputs: Mapping[str, Any],
+        inputs: Document,
         policy: ResolverPolicy,
         built: Iterable[str] = (),
     ) -> Evaluation:

@@ -7,6 +7,7 @@ from typing import Any
 from earshot_pulumi.judge import PREVIEW_UNKNOWN
 from pulumi_policy import PolicyResource
 
+from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
 from earshot.rules.registry import Finding
 from earshot.sources.stack_resources import RegisteredResource
@@ -38,7 +39,7 @@ def plain(value: Any, unknown: Any = PREVIEW_UNKNOWN) -> Any:
     return value
 
 
-def registered(resource: PolicyResource, inputs: Mapping[str, Any] | None) -> RegisteredResource:
+def registered(resource: PolicyResource, inputs: Document | None) -> RegisteredResource:
     """A resource at the end of a run, with the inputs of its program."""
     return RegisteredResource(
         type=resource.resource_type,

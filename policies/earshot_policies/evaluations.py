@@ -1,24 +1,24 @@
 """One evaluation per resource and run. Every policy of the pack reports a part of it."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from earshot_pulumi.gate import GATE_TYPE, PROVIDER_TYPE
 from pulumi_policy import ResourceValidationArgs, StackValidationArgs
 
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.json_object import JsonObject
 from earshot.names.policy import ResolverPolicy
 from earshot.rules.grouped import cause
 from earshot.rules.registry import Finding
 from earshot.sources import docker_container, stack_resources
 from earshot.sources.stack_resources import INSTANCE, RegisteredStack
-from earshot_policies import workloads
+from earshot_policies import unread, workloads
 from earshot_policies.containers import CONTAINER_TYPE, Containers
 from earshot_policies.evaluation import Evaluation, has, plain, registered
 from earshot_policies.instances import USER_DATA, Instances
 from earshot_policies.launches import (
-    LAUNCH_TEMPLATE,
     TASK_DEFINITION,
+    TEMPLATES,
     evaluate_task,
     evaluate_template,
     place_in_task,
@@ -26,7 +26,7 @@ from earshot_policies.launches import (
 
 GATES = frozenset({GATE_TYPE, PROVIDER_TYPE})
 """The component around a gate, and the gate."""
-EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, LAUNCH_TEMPLATE, TASK_DEFINITION})
+EVALUATED = GATES | frozenset({CONTAINER_TYPE, INSTANCE, TASK_DEFINITION, *TEMPLATES})
 """Types of resources that the rules evaluate."""
 TYPES = stack_resources.TYPES | docker_container.TYPES | (EVALUATED - GATES)
 """Types of resources that are needed at the end."""
@@ -37,12 +37,14 @@ class Evaluations:
 
     def __init__(self) -> None:
         self._policies: dict[str, ResolverPolicy] = {}
-        self._inputs: dict[str, dict[str, Any]] = {}
+        self._inputs: dict[str, JsonObject] = {}
         self._evaluations: dict[str, Evaluation] = {}
         self._containers = Containers()
         self._instances = Instances()
         self._workloads = workloads.Workloads()
         self._outcome: StackEvaluation | None = None
+        self._unread: dict[str, bool] = {}
+        """By URN of a resource that no check reads, whether it sets a broker's listeners."""
         self._findings_by_cause: dict[object, dict[str, Finding]] = {}
 
     def configure(self, urn: str, policy: ResolverPolicy) -> None:
@@ -58,6 +60,8 @@ class Evaluations:
         if args.resource_type in TYPES and args.urn not in self._inputs:
             self._inputs[args.urn] = plain(args.props, None)
         if args.resource_type not in EVALUATED:
+            if args.urn not in self._unread and unread.is_other(args.resource_type):
+                self._unread[args.urn] = unread.sets_listeners(plain(args.props, None))
             return Evaluation()
         if args.urn not in self._evaluations:
             self._evaluations[args.urn] = self._evaluate(args)
@@ -75,6 +79,9 @@ class Evaluations:
                 self._instances.evaluate_stack(stack, self._policies),
                 self._containers.evaluate_stack(stack),
                 self._workloads.evaluate_stack(),
+                unread.evaluate_stack(
+                    [urn for urn, is_set in self._unread.items() if is_set], args.resources
+                ),
             )
             self._outcome = StackEvaluation(
                 tuple(finding for result in results for finding in result.findings),
@@ -108,7 +115,7 @@ class Evaluations:
         type = urn.split("::")[2].rpartition("$")[2]
         if workloads.is_workload(type):
             return self._workloads.place(urn, finding)
-        if type in (INSTANCE, LAUNCH_TEMPLATE):
+        if type == INSTANCE or type in TEMPLATES:
             return next((key for key in USER_DATA if key in inputs), "")
         if type == TASK_DEFINITION:
             return place_in_task(inputs, finding)
@@ -130,8 +137,8 @@ class Evaluations:
         if args.resource_type == INSTANCE:
             gate = self._evaluations.get(args.opts.parent or "", Evaluation())
             return self._instances.evaluate(args.urn, inputs, policy, gate.plan)
-        if args.resource_type == LAUNCH_TEMPLATE:
-            return evaluate_template(inputs)
+        if args.resource_type in TEMPLATES:
+            return evaluate_template(args.resource_type, inputs)
         if args.resource_type == TASK_DEFINITION:
             return evaluate_task(inputs)
         return self._containers.evaluate(args, inputs, policy, self._built())

@@ -1,12 +1,12 @@
 """Evaluates brokers on EC2 instances of any program, when they are registered and at the end."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from earshot_pulumi.gate import GATE_TYPE
 
 from earshot.checks.instance_stack import StackEvaluation, evaluate_stack
 from earshot.checks.instances import InstanceRun, disagreements, skipped_rules
+from earshot.json_object import Document
 from earshot.listeners.model import ClusterPlan
 from earshot.names.policy import ResolverPolicy
 from earshot.rules import kl011_resolves
@@ -16,12 +16,15 @@ from earshot.sources.user_data import (
     UserDataFile,
     broker_files,
     decode_user_data,
+    plain_user_data,
     speaks_of_brokers,
 )
 from earshot_policies.evaluation import Evaluation
 
 USER_DATA = ("userData", "userDataBase64")
-"""The properties of an instance with its user data."""
+"""Properties of an instance."""
+ENCODED = ("userDataBase64",)
+"""Those of them in base64."""
 
 
 class Instances:
@@ -33,7 +36,7 @@ class Instances:
     def evaluate(
         self,
         urn: str,
-        inputs: Mapping[str, Any],
+        inputs: Document,
         policy: ResolverPolicy,
         plan: ClusterPlan | None,
     ) -> Evaluation:
@@ -42,7 +45,7 @@ class Instances:
         ``plan`` is that of the instance's gate, or None without a gate.
         """
         try:
-            text = _user_data(inputs)
+            text = user_data(inputs)
         except ValueError as reason:
             return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
         behind_gate = _is_behind_gate(urn)
@@ -73,14 +76,17 @@ class Instances:
         return evaluate_stack(brokers, stack, policies, self._run.asked)
 
 
-def _user_data(inputs: Mapping[str, object]) -> str | None:
-    """The user data; None if it is not known yet. Raises ValueError for invalid base64."""
+def user_data(inputs: Mapping[str, object], encoded: Collection[str] = ENCODED) -> str | None:
+    """The user data; None where they are not known yet. Raises ValueError for invalid base64.
+
+    ``encoded`` are the properties in base64.
+    """
     for key in USER_DATA:
         if key in inputs:
             value = inputs[key]
             if not isinstance(value, str):
                 return None
-            return value if key == "userData" else decode_user_data(value)
+            return decode_user_data(value) if key in encoded else plain_user_data(value)
     return ""
 
 
@@ -97,12 +103,17 @@ def _not_known() -> Finding:
     )
 
 
-def _remarks(text: str, files: tuple[UserDataFile, ...]) -> list[str]:
-    if not files and speaks_of_brokers(text):
-        unread = "advertised.listeners is set in a way that is not read here (read are files"
-        return [f"user data: {unread} in a cloud-config, here-documents in a script); not checked"]
-    return [
-        f"{file.path or 'user data'}: {rule} is not checked: {reason}"
-        for file in files
-        for rule, reason in skipped_rules(file).items()
+def unread(text: str, written: Collection[UserDataFile]) -> list[str]:
+    """A remark on user data that set listeners in another way than in the files ``written``."""
+    if written or not speaks_of_brokers(text):
+        return []
+    way = "advertised.listeners is set in a way that is not read here (read are files"
+    return [f"user data: {way} in a cloud-config, here-documents in a script); not checked"]
+
+
+def _remarks(text: str, written: tuple[UserDataFile, ...]) -> list[str]:
+    return unread(text, written) + [
+        f"{item.path or 'user data'}: {rule} is not checked: {reason}"
+        for item in written
+        for rule, reason in skipped_rules(item).items()
     ]

@@ -1,28 +1,42 @@
-"""Evaluates resources that start brokers later: EC2 launch templates, ECS task definitions."""
+"""Evaluates what launches brokers later: templates of EC2 instances, task definitions of ECS."""
 
 from collections.abc import Mapping
 
-from earshot.checks.lone_settings import mistakes_in_task, mistakes_in_user_data
+from earshot.checks.lone_settings import (
+    mistakes_in_task,
+    mistakes_in_user_data,
+    open_in_user_data,
+)
 from earshot.rules import kl002_kafka
 from earshot.rules.registry import Finding, FindingState
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.task_definition import read_task
-from earshot.sources.user_data import broker_files, decode_user_data
+from earshot.sources.user_data import broker_files
 from earshot_policies.evaluation import Evaluation
+from earshot_policies.instances import ENCODED, unread, user_data
 
 LAUNCH_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 TASK_DEFINITION = "aws:ecs/taskDefinition:TaskDefinition"
+TEMPLATES = {
+    LAUNCH_TEMPLATE: ("userData",),
+    "aws:ec2/launchConfiguration:LaunchConfiguration": ENCODED,
+    "aws:ec2/spotInstanceRequest:SpotInstanceRequest": ENCODED,
+}
+"""Types that launch instances, each with its properties in base64."""
 _DEFINITIONS = "containerDefinitions"
 
 
-def evaluate_template(inputs: Mapping[str, object]) -> Evaluation:
-    """The settings in the user data of a launch template that Kafka refuses."""
-    text = inputs.get("userData", "")
-    if text is None:
-        return Evaluation((_not_known("userData"),) if _is_named_after_kafka(inputs) else ())
+def evaluate_template(type: str, inputs: Mapping[str, object]) -> Evaluation:
+    """What Kafka refuses in the user data of what launches instances, one of `TEMPLATES`."""
     try:
-        return Evaluation(mistakes_in_user_data(broker_files(decode_user_data(str(text)))))
+        text = user_data(inputs, encoded=TEMPLATES[type])
     except ValueError as reason:
         return Evaluation(remarks=(f"user data in base64: {reason}; not checked",))
+    if text is None:
+        return Evaluation((_not_known("userData"),) if _is_named_after_kafka(inputs) else ())
+    written = broker_files(text)
+    remarks = [f"{why}; not checked" for why in open_in_user_data(written)]
+    return Evaluation(mistakes_in_user_data(written), (*unread(text, written), *remarks))
 
 
 def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
@@ -31,9 +45,12 @@ def evaluate_task(inputs: Mapping[str, object]) -> Evaluation:
     if text is None:
         return Evaluation((_not_known(_DEFINITIONS),) if _is_named_after_kafka(inputs) else ())
     try:
-        return Evaluation(mistakes_in_task(read_task(str(text))))
+        containers = read_task(str(text))
     except ValueError as reason:
         return Evaluation(remarks=(f"{_DEFINITIONS} is not JSON: {reason}; not checked",))
+    services = [container.service for container in containers]
+    remarks = [f"container {name}: {why}; not checked" for name, why in open_listeners(services)]
+    return Evaluation(mistakes_in_task(containers), tuple(remarks))
 
 
 def place_in_task(inputs: Mapping[str, object], finding: Finding) -> str:

@@ -1,7 +1,7 @@
 """The policies of the pack: one per rule that resources can break, and a few more.
 
 Every policy evaluates the gate (`AdvertisedListeners`), and any `docker.Container`,
-`aws.ec2.Instance`, `aws.ec2.LaunchTemplate` or `aws.ecs.TaskDefinition` that runs a broker or a
+`aws.ec2.Instance`, `aws.ecs.TaskDefinition` or template of instances that runs a broker or a
 controller. The pack's configuration can set a policy's level by the rule's id:
 `{"KL011": "advisory"}`. Rules that need other resources of the stack are evaluated at the end, by
 policies of the same names with the suffix `-stack`.
@@ -23,6 +23,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
+from earshot.json_object import JsonObject
 from earshot.listeners.listed import SHOWN, several
 from earshot.names.policy import read_policy
 from earshot.rules.evaluate import RULES
@@ -126,7 +127,7 @@ def _names(evaluations: Evaluations) -> Policy:
     )
 
 
-def _described(rule: Rule) -> dict[str, Any]:
+def _described(rule: Rule) -> JsonObject:
     return {
         "description": f"{rule.id}: {rule.title}. {rule.reason}",
         "level": LEVELS[rule.severity],

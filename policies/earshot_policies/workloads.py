@@ -1,13 +1,15 @@
 """Evaluates the Kubernetes workloads and Services of a program, at the end."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from earshot.checks import kubernetes
 from earshot.checks.instance_stack import StackEvaluation
+from earshot.json_object import Document
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
-from earshot.sources.kubernetes import KINDS, read_manifest
+from earshot.sources.kubernetes import KINDS, Manifest, read_manifest
+from earshot.sources.open_listeners import open_listeners
 from earshot.sources.pod_variables import Keys
 from earshot.sources.workloads import PodContainer
 
@@ -25,16 +27,17 @@ class Workloads:
     """The resources of one run, by provider: each provider is a Kubernetes cluster."""
 
     def __init__(self) -> None:
-        self._clusters: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._clusters: dict[str, dict[str, Document]] = {}
         self._places: dict[tuple[str, Finding], str] = {}
 
-    def register(self, urn: str, inputs: Mapping[str, Any], provider: str) -> None:
+    def register(self, urn: str, inputs: Document, provider: str) -> None:
         """Store a resource; ``inputs`` have `HIDDEN` in place of values that are not known yet."""
         self._clusters.setdefault(provider, {})[urn] = _texts(inputs)
 
     def evaluate_stack(self) -> StackEvaluation:
         """The findings in each cluster's resources, checked like one file of manifests."""
         findings: list[tuple[str, Finding]] = []
+        remarks: list[tuple[str, str]] = []
         for resources in self._clusters.values():
             urns = sorted(resources)
             manifest = read_manifest([resources[urn] for urn in urns])
@@ -44,11 +47,21 @@ class Workloads:
                 urn = urns[int(container.path[0])]
                 findings.append((urn, finding))
                 self._places[urn, finding] = _path(_keys(container, finding))
-        return StackEvaluation(tuple(findings))
+            for name, reason in _open_listeners(manifest):
+                urn = urns[int(containers[name].path[0])]
+                remarks.append((urn, f"container {name}: {reason}; not checked"))
+        return StackEvaluation(tuple(findings), tuple(remarks))
 
     def place(self, urn: str, finding: Finding) -> str:
         """The path of the property that a finding of `evaluate_stack` reports."""
         return self._places.get((urn, finding), "")
+
+
+def _open_listeners(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """(container, reason) for each broker with unknown listeners."""
+    brokers = manifest.brokers
+    at_run_time = {broker.name: broker.at_run_time for broker in brokers}
+    return open_listeners([broker.service for broker in brokers], at_run_time)
 
 
 def _texts(value: Any) -> Any:

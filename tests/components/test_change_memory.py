@@ -199,3 +199,32 @@ def test_the_plan_that_brokers_run_is_preferred_to_that_of_the_state(
     change = Change.of(folder, BEFORE)
     assert len(change.steps) == 3, "and not none, as by the state alone"
     assert corrected.begun_with(AppliedPlan(change.plan, {}))[-1].plan == change.plan
+
+
+BEGUN = "earshot:index:BegunChange"
+
+
+@pytest.mark.parametrize(
+    ("stack", "name", "records", "former_stack"),
+    [
+        ("new", "new", [], ""),
+        ("new", "new", ["new"], ""),
+        ("new", "new-kafka", ["new"], ""),
+        ("new", "new", ["new-kafka"], ""),
+        ("new", "new", ["old"], "old"),
+        ("new", "new-kafka", ["old-kafka", "old-other"], "old"),
+        ("new", "new", ["new", "old"], ""),
+    ],
+)
+def test_a_renamed_stack_is_refused_before_its_cluster_is_made_again(
+    stack: str, name: str, records: list[str], former_stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instances, volumes and folders have the stack's name, and data would go with the former."""
+    monkeypatch.setattr(pulumi, "get_stack", lambda: stack)
+    state = {f"urn::{each}": {"type": BEGUN, "outputs": {}} for each in records}
+    if not former_stack:
+        module.check_renamed(name, state)
+        return
+    error = str(raised(EarshotError, module.check_renamed, name, state))
+    assert error.startswith("nothing was touched: the stack was renamed: its state has the cluster")
+    assert f"`pulumi stack rename {former_stack}`" in error

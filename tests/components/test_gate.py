@@ -117,6 +117,24 @@ def test_a_plugin_that_checks_nothing_is_refused(answer: str | None) -> None:
     assert engine.types == [GATE_TYPE, PROVIDER_TYPE]
 
 
+def test_a_gate_that_got_another_plan_is_refused() -> None:
+    """As with `ignore_changes`, for which the engine passes on the former plan."""
+
+    class Former(Answers):
+        def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+            id, found = super().new_resource(args)
+            if args.typ == PROVIDER_TYPE:
+                secret = args.inputs["plan"]
+                found["plan"] = {**secret, "value": {**secret["value"], "min_insync_replicas": 9}}
+            return id, found
+
+    engine = Engine()
+    engine.mocks = Former(APPROVED)
+    with pytest.raises(pulumi.RunError, match="the gate got a plan that is not the program's"):
+        run(engine)
+    assert engine.types == [GATE_TYPE, PROVIDER_TYPE]
+
+
 def test_a_gate_that_is_off_is_said_to_be_and_asks_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from earshot_pulumi import validation
+from earshot_pulumi.provider.kind import FailedUpdate
 from earshot_pulumi.validation import (
     DOCTOR_ALONE,
     GRACE,
@@ -127,6 +128,18 @@ def test_without_vantages_the_command_runs_here(tmp_path: Path, child: ChildDoub
     Called(ValidationKind()).update({}, properties(tmp_path, vantages=[]))
     assert "--vantages" not in child.command and child.deadline == 60 + GRACE
     assert not (tmp_path / "vantages.json").exists()
+
+
+def test_a_run_that_did_not_pass_is_repeated_with_the_former_inputs(
+    tmp_path: Path, child: ChildDouble
+) -> None:
+    former = {**properties(tmp_path), "verdict": "pass"}
+    child.report = samples.dead_broker()
+    kind, changed = Called(ValidationKind()), properties(tmp_path, records=0.0)
+    error = raised(FailedUpdate, kind.update, former, changed)
+    assert error.outputs == {**changed, "verdict": "fail"}
+    assert kind.differs(error.outputs, properties(tmp_path))
+    assert not kind.differs(former, properties(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["vantages", "inconclusive"])

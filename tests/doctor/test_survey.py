@@ -105,6 +105,11 @@ def test_a_brokers_own_address_is_no_bootstrap_of_its_own() -> None:
     assert bootstraps_of(at_one_address("e:1")) == []
 
 
+def test_each_other_address_of_a_list_is_a_bootstrap() -> None:
+    listed = at_one_address("e:1,lb:9,[::1]:9")
+    assert [str(item.address) for item in bootstraps_of(listed)] == ["lb:9", "[::1]:9"]
+
+
 def test_targets_of_a_contract() -> None:
     lone = contract(INTERNAL=INTERNAL, EXTERNAL=["e:1", ""])
     assert [(item.listener, item.broker, str(item.address)) for item in targets_of(lone)] == [

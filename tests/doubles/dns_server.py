@@ -9,6 +9,8 @@ from dnslib.server import BaseResolver, DNSLogger, DNSServer
 
 NO_RECORD: tuple[str, ...] = ()
 """The name exists and has no address."""
+TRUNCATED = "TRUNCATED"
+"""The answer is cut short before its first record, over TCP as well."""
 
 
 class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
@@ -19,6 +21,9 @@ class _Table(BaseResolver):  # type: ignore[misc]  # dnslib has no types
         reply = request.reply()
         name = str(request.q.qname).rstrip(".").lower()
         answer = self.table.get(name, "NXDOMAIN")
+        if answer == TRUNCATED:
+            reply.header.tc = 1
+            return reply
         if isinstance(answer, str):
             reply.header.rcode = getattr(RCODE, answer)
             return reply
@@ -44,12 +49,32 @@ def dns_server(
 
     A name below in-addr.arpa has names. ``table`` may change while it runs; port 0 is a free one.
     """
+    with _running(table, address, port, tcp=False) as bound_port:
+        yield f"{address}:{bound_port}"
+
+
+@contextmanager
+def dns_server_with_tcp(table: Mapping[str, tuple[str, ...] | str]) -> Iterator[str]:
+    """Like `dns_server`, but it answers over TCP as well."""
+    address = "127.0.0.1"
+    with (
+        _running(table, address, 0, tcp=True) as port,
+        _running(table, address, port, tcp=False),
+    ):
+        yield f"{address}:{port}"
+
+
+@contextmanager
+def _running(
+    table: Mapping[str, tuple[str, ...] | str], address: str, port: int, *, tcp: bool
+) -> Iterator[int]:
+    """Yields the port of a server."""
     quiet = DNSLogger(logf=lambda line: None)
-    server = DNSServer(_Table(table), address=address, port=port, logger=quiet)
+    server = DNSServer(_Table(table), address=address, port=port, tcp=tcp, logger=quiet)
     thread = threading.Thread(target=server.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield f"{address}:{server.server.server_address[1]}"
+        yield int(server.server.server_address[1])
     finally:
         server.server.shutdown()
         server.server.server_close()

@@ -3,14 +3,14 @@
 from typing import Any
 
 from earshot_pulumi.gate import PROVIDER_TYPE
-from pulumi.runtime import mocks
+from pulumi.runtime import mocks, rpc
 
 APPROVED = "0123456789abcdef"
 
 
 def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> dict[str, Any]:
-    """The inputs of a resource as its outputs; those of a gate are ``approved``."""
-    outputs = dict(args.inputs)
-    if args.typ == PROVIDER_TYPE and "plan" in outputs:
-        outputs["approved"] = approved
-    return outputs
+    """The inputs of a resource as its outputs; a gate is ``approved`` if all inputs are known."""
+    found = dict(args.inputs)
+    if args.typ == PROVIDER_TYPE and "plan" in found:
+        found["approved"] = rpc.UNKNOWN if found.get("unknown") else approved
+    return found

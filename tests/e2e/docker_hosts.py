@@ -148,14 +148,13 @@ def switch() -> Iterator[Network]:
 
 def copy_images(source: Engine, targets: Sequence[Engine], *names: str) -> None:
     """Copies images of ``source`` to ``targets``, which have no other source of them."""
-    with tempfile.NamedTemporaryFile(prefix="images-", dir=cache.root() / "docker") as file:
-        source.run("save", "--output", file.name, *names)
+    save = ["docker", "--host", source.address, "save", *names]
+    # a file without a name, of which a killed session leaves nothing
+    with tempfile.TemporaryFile(dir=cache.root() / "docker") as file:
+        subprocess.run(save, stdout=file, check=True)
+        path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         with ThreadPoolExecutor(len(targets)) as pool:
-            list(
-                pool.map(
-                    lambda engine: engine.run("load", "--quiet", "--input", file.name), targets
-                )
-            )
+            list(pool.map(lambda engine: engine.run("load", "--quiet", "--input", path), targets))
 
 
 def inside(namespace: str, *command: str) -> list[str]:

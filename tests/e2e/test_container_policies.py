@@ -355,10 +355,10 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
                 "networksAdvanced": [{"name": net.name, "aliases": [own]}],
             }
             services.append(read_service(inputs))
-            output = client.containers.run(
+            node = client.containers.run(
                 kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
             )
-            cleanup.callback(output.remove, force=True, v=True)
+            cleanup.callback(node.remove, force=True, v=True)
         assert mistakes(services) == ()
         wait_for(docker_engine, names[1], f"{names[1]}:19092", f"broker 1 at {names[1]}:19092")
         status = docker_engine.run(

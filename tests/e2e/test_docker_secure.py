@@ -325,6 +325,13 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     assert own == {Verdict.PASS} and len(report.cells) == 9
 
 
+def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[DockerStack]) -> None:
+    deployment, volumes = stack.deployment, stack.deployment.volumes()
+    deployment.destroy()
+    assert deployment.containers() == {}
+    assert volumes.keys() == {1, 2, 3} and deployment.volumes() == volumes
+
+
 @pytest.mark.combination
 def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     stack: Secured[DockerStack],

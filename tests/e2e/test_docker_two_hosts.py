@@ -170,7 +170,7 @@ def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
 
 @pytest.mark.combination
 def test_spark_proves_every_listener(two: TwoHosts) -> None:
-    two.stack.cluster["validation"] = {**DOCTOR_ALONE, "records": 300}
+    two.stack.cluster["validation"] = {"records": 300, "deadline": 300}
     try:
         two.stack.up()
     finally:

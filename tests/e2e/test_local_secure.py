@@ -665,7 +665,7 @@ def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None])
     hand(True)
     deployment.up()
     assert {path.name for path in deployment.root.glob("node-*/files/*")} == {
-        Path(value).name for old_pid in old_pids for value in located(stack.settings(old_pid))
+        Path(value).name for id in old_pids for value in located(stack.settings(id))
     }, "nothing is kept that no node runs with"
 
 

@@ -105,9 +105,11 @@ def test_brokers_at_one_address_are_refused() -> None:
 @pytest.mark.parametrize("in_order", [("OUT", "INTERNAL"), ("INTERNAL", "OUT")])
 def test_a_port_with_and_without_names_is_refused(in_order: tuple[str, str]) -> None:
     mixed = contract().model_dump(mode="json")
+    bootstraps = []
     for id, broker in zip((1, 2), mixed["brokers"], strict=True):
         broker["advertised"]["INTERNAL"]["port"] = 442 + id
-    mixed["listeners"][0]["bootstrap"] = "x:443,x:444"
+        bootstraps.append(f"{broker['advertised']['INTERNAL']['host']}:{442 + id}")
+    mixed["listeners"][0]["bootstrap"] = ",".join(bootstraps)
     bound = BoundListener({1: 9095, 2: 9095})
     with pytest.raises(EarshotError, match=r"port 443: is that of .* without different names"):
         routes(Contract.model_validate(mixed), dict.fromkeys(in_order, bound))

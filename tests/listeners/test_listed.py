@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from earshot.listeners.listed import numbered, several
+from earshot.listeners.listed import briefly, numbered, several
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,11 @@ from earshot.listeners.listed import numbered, several
 )
 def test_so_many_are_named(items: list[str], text: str) -> None:
     assert several("container", items) == text
+
+
+def test_few_are_all_named_and_many_are_not() -> None:
+    assert briefly(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert briefly(["a"] * 4000) == "a, a, a and 3997 more"
 
 
 @pytest.mark.parametrize(

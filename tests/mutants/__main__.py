@@ -44,7 +44,7 @@ REAL = (
 )
 """Run by brokers, engines and Spark for the most part: their tests are marked e2e, and are too slow
 to be run for every mistake."""
-MAP_SECONDS = 1800
+MAP_SECONDS = 3600
 FORK = multiprocessing.get_context("fork")
 
 

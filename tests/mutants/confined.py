@@ -40,7 +40,8 @@ def confined(arguments: Sequence[str], kept: Path | None) -> int:
             case "$at" in /dev*) ;; *) mount -o remount,bind,ro "$at" 2>/dev/null || true ;; esac
         done
         mount -t tmpfs -o size=2g tmpfs {shlex.quote(directory)}
-        exec {inner}
+        {inner}
+        exit  # the shell stays: as process 1 it reaps orphans, which tests wait for
         """
         inside = {INSIDE: directory, "TMPDIR": directory, "HYPOTHESIS_STORAGE_DIRECTORY": directory}
         unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]

@@ -20,7 +20,12 @@ from earshot.errors import AddressError
 from earshot.names import nameservers
 from earshot.names.lookup import Diagnosis, Lookup, look_up, unanswered
 from earshot.names.nameservers import DnsResolver
-from tests.doubles.dns_server import NO_RECORD, dns_server
+from tests.doubles.dns_server import (
+    NO_RECORD,
+    TRUNCATED,
+    dns_server,
+    dns_server_with_tcp,
+)
 
 TABLE: dict[str, tuple[str, ...] | str] = {
     "both.example.com": ("203.0.113.1", "2001:db8::1"),
@@ -92,6 +97,18 @@ def test_failures(server: str, name: str, diagnosis: Diagnosis, detail: str) -> 
     lookup = DnsResolver([server]).resolve(name, 5)
     assert (lookup.diagnosis, lookup.addresses, lookup.answered) == (diagnosis, (), True)
     assert detail in lookup.detail
+
+
+def test_an_answer_that_is_cut_short_over_tcp_says_nothing_about_the_name() -> None:
+    with dns_server_with_tcp({NAME: TRUNCATED}) as server:
+        lookup = DnsResolver([server]).resolve(NAME, 5)
+    assert (lookup.diagnosis, lookup.answered) == (Diagnosis.SERVER_FAILURE, True)
+    assert lookup.detail == "its answer is cut short, over TCP as well"
+
+
+def test_an_address_that_is_listed_twice_counts_once() -> None:
+    with dns_server({NAME: ("192.0.2.1", "192.0.2.2", "192.0.2.1")}) as server:
+        assert DnsResolver([server]).resolve(NAME, 5).addresses == ("192.0.2.1", "192.0.2.2")
 
 
 def test_silence_is_a_timeout(silent: str) -> None:

@@ -127,3 +127,15 @@ def test_no_password_is_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     texts = {**LOOPBACK, "KAFKA_SSL_KEYSTORE_PASSWORD": planted}
     assert pack.analyze(CONTAINER_TYPE, inputs(texts))
     assert planted not in file.read_text() and "KL002" in file.read_text()
+
+
+def test_names_are_looked_up_as_configured_although_all_is_disabled() -> None:
+    assert level(configured(names="disabled", kl011="mandatory"), "names") == "mandatory"
+    assert level(configured(names="advisory"), "names") == "advisory"
+
+
+def test_two_spellings_of_an_id_are_refused() -> None:
+    text = "policy pack: KL011, Kl011: are one policy; allowed: one of them"
+    with pytest.raises(Refused, match=text):
+        configured(KL011="mandatory", Kl011="disabled")
+    assert level(configured(KL011="disabled"), "kl011") == "disabled"

@@ -662,3 +662,29 @@ def test_settings_that_are_not_read_are_named_and_no_defaults_judged_in_their_pl
     assert set(findings) == {"not-known-yet"}
     assert "mounted files: what they set is not read here" in findings["not-known-yet"][0]
     assert "`earshot lint`" in findings["not-known-yet"][0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (
+            {"command": ["/opt/kafka/bin/kafka-server-start.sh", "/etc/my.properties"]},
+            "its command starts Kafka with properties that are not read",
+        ),
+        (
+            {
+                "image": "redpandadata/redpanda:v24.2.7",
+                "command": ["redpanda", "start", "--advertise-kafka-addr", UNKNOWN],
+            },
+            "an address in its command is not known: ${WORD}",
+        ),
+    ],
+    ids=["an own file", "an unknown word"],
+)
+def test_a_command_whose_listeners_are_not_read_is_said(
+    changed: dict[str, Any], reason: str
+) -> None:
+    pack = Pack()
+    pack.analyze(CONTAINER_TYPE, {"name": "kafka", "image": "apache/kafka:4.1.1", **changed})
+    ((_, text),) = pack.analyze_stack([])["advice-stack"]
+    assert text == f"container kafka: {reason}; not checked"

@@ -1,6 +1,7 @@
 """The pack on programs of plain pulumi-aws: what is stopped in preview, what before an instance
 exists, and what only fails the update."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -578,3 +579,11 @@ def test_a_name_of_its_own_that_a_preview_does_not_know_is_said_of_its_instance(
         for name in ("EXTERNAL (scope external)", "INTERNAL (scope internal)")
     ]
     assert {urn for urn, _ in at_the_end["not-known-yet-stack"]} == {instance.urn}
+
+
+def test_user_data_that_are_base64_already_are_read_as_the_provider_passes_them_on() -> None:
+    text = script(PROPERTIES.format(id=1, internal="0.0.0.0", external="a.example.com", own="b"))
+    encoded = base64.b64encode(text.encode()).decode()
+    pack = Pack(SILENT_RESOLVERS)
+    for inputs in ({"userData": text}, {"userData": encoded}, {"userDataBase64": encoded}):
+        assert "kl002" in pack.analyze(aws.INSTANCE, inputs), inputs

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from earshot_policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION
+from earshot_policies.launches import LAUNCH_TEMPLATE, TASK_DEFINITION, TEMPLATES
 
 from tests.policies.calls import UNKNOWN, Pack
 from tests.rules.container_examples import KRAFT
@@ -63,6 +63,40 @@ def test_a_correct_template_and_one_without_a_broker_pass(text: str) -> None:
     assert Pack().analyze(LAUNCH_TEMPLATE, {"name": "kafka"}) == {}
 
 
+PLAIN = [type for type, encoded in TEMPLATES.items() if "userData" not in encoded]
+
+
+@pytest.mark.parametrize("type", PLAIN)
+@pytest.mark.parametrize("key", ["userData", "userDataBase64"])
+def test_user_data_of_other_launches_are_checked_like_those_of_a_template(
+    type: str, key: str
+) -> None:
+    pack = Pack()
+    inputs = {"userData": SCRIPT} if key == "userData" else {key: template(SCRIPT)["userData"]}
+    assert set(pack.analyze(type, inputs)) == {"kl002"}
+    assert pack.places == [f"urn:pulumi:s::p::{type}::x, {key}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            "#!/bin/sh\ndocker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache/kafka:4.1.1",
+            "user data: advertised.listeners is set in a way that is not read here",
+        ),
+        (
+            SCRIPT.replace("0.0.0.0", "__HOST__"),
+            "/etc/server.properties: advertised.listeners is not known: PLAINTEXT://__HOST__:9092",
+        ),
+    ],
+    ids=["a container", "a placeholder"],
+)
+def test_listeners_of_a_template_that_are_not_read_are_said(text: str, advice: str) -> None:
+    reported = Pack().analyze(LAUNCH_TEMPLATE, template(text))
+    assert set(reported) == {"advice"}
+    assert reported["advice"][0].startswith(advice) and "not checked" in reported["advice"][0]
+
+
 def test_user_data_that_are_no_base64_are_said() -> None:
     (text,) = Pack().analyze(LAUNCH_TEMPLATE, {"userData": "a"})["advice"]
     assert text.startswith("user data in base64: cannot be read: ")
@@ -102,7 +136,9 @@ def test_a_secret_is_not_known() -> None:
     broker = kafka(environment=environment)
     assert set(Pack().analyze(TASK_DEFINITION, task(broker))) == {"kl014"}
     secret = [{"name": "KAFKA_ADVERTISED_LISTENERS", "valueFrom": "arn:aws:ssm:one"}]
-    assert Pack().analyze(TASK_DEFINITION, task({**broker, "secrets": secret})) == {}
+    reported = Pack().analyze(TASK_DEFINITION, task({**broker, "secrets": secret}))
+    unknown = "KAFKA_ADVERTISED_LISTENERS is not known: ${KAFKA_ADVERTISED_LISTENERS}"
+    assert reported == {"advice": [f"container kafka: {unknown}; not checked"]}
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000])

@@ -108,14 +108,20 @@ def test_a_client_asks_a_service_for_a_port_that_it_has() -> None:
     ids=["variables", "a variable", "a value", "a source", "command", "mounts", "all of it"],
 )
 def test_unknown_inputs_are_not_wrong(inputs: dict[str, Any]) -> None:
-    assert findings(Pack(), (STATEFUL_SET, inputs)) == {}
+    reported = findings(Pack(), (STATEFUL_SET, inputs))
+    reason = "a placeholder could not be read, and may set its listeners"
+    for _, text in reported.pop("advice-stack", ()):
+        assert text == f"container broker/kafka: {reason}; not checked"
+    assert reported == {}
     port = (SERVICE, service(UNKNOWN)), (POD, client("kafka:29092"))
     assert findings(Pack(), *port) == {}
 
 
 @pytest.mark.parametrize("type", ["kubernetes:helm.sh/v3:Release", "other:apps/v1:StatefulSet"])
 def test_resources_of_other_kinds_are_not_checked(type: str) -> None:
-    assert findings(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x")))) == {}
+    reported = findings(Pack(), (type, broker(variables(KAFKA_LISTENERS="A://:0x"))))
+    ((policy, ((_, text),)),) = reported.items()
+    assert policy == "advice-stack" and f"the pack does not read {type}" in text
 
 
 def test_clusters_are_told_apart_by_their_providers() -> None:
@@ -123,3 +129,36 @@ def test_clusters_are_told_apart_by_their_providers() -> None:
     pack.analyze(SERVICE, service(), name="kafka", provider={"host": "one"})
     pack.analyze(POD, client("kafka:29092"), name="app", provider={"host": "two"})
     assert pack.analyze_stack([]) == {}
+
+
+UNSET = variables(KAFKA_ADVERTISED_LISTENERS="")
+
+
+@pytest.mark.parametrize(
+    ("env", "more", "reason"),
+    [
+        (
+            [{"name": "KAFKA_ADVERTISED_LISTENERS", "valueFrom": {"secretKeyRef": {}}}, *UNSET],
+            {},
+            "KAFKA_ADVERTISED_LISTENERS is not known: $(KAFKA_ADVERTISED_LISTENERS)",
+        ),
+        (
+            [{"name": "KAFKA_ADVERTISED_LISTENERS", "value": UNKNOWN}, *UNSET],
+            {},
+            "KAFKA_ADVERTISED_LISTENERS is not known: ${not known yet}",
+        ),
+        (
+            UNSET,
+            {"envFrom": [{"secretRef": {"name": "elsewhere"}}]},
+            "envFrom could not be read, and may set its listeners",
+        ),
+    ],
+    ids=["a secret", "not known yet", "variables elsewhere"],
+)
+def test_listeners_that_are_not_known_are_said(
+    env: list[dict[str, Any]], more: dict[str, Any], reason: str
+) -> None:
+    reported = findings(Pack(), (STATEFUL_SET, broker(env, **more)))
+    ((policy, ((urn, text),)),) = reported.items()
+    assert policy == "advice-stack" and urn.endswith("StatefulSet::broker")
+    assert text == f"container broker/kafka: {reason}; not checked"

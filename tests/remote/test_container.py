@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -19,18 +20,27 @@ import psutil
 import pytest
 from docker.errors import DockerException, NotFound
 
+from earshot.doctor.targets import targets_of
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
 from earshot.placement.standpoint import HOST_NETWORK, OWN_NETWORK, CandidateEngine, Standpoint
 from earshot.remote import container, leftovers
 from earshot.remote.archive import folder_archive
-from earshot.remote.container import FOLDER, STOP_SECONDS, DockerHostSession
+from earshot.remote.container import (
+    FOLDER,
+    MOST_LINE,
+    MOST_LINES,
+    STOP_SECONDS,
+    DockerHostSession,
+)
 from earshot.remote.leftovers import OWNER_LABEL, labels_of
 from earshot.report import render
 from earshot.spark.run import ValidationOptions
 from earshot.validation.deadline import Deadline
 from earshot.validation.result import Report, Vantage
+from earshot.validation.terms import Verdict
+from tests.doubles.engine_server import Answer, document, engine_server
 from tests.raised import raised
 from tests.remote.contracts import docker_contract
 from tests.report import samples
@@ -96,15 +106,84 @@ class ContainerDouble:
         return [buffer.getvalue()], {}
 
 
+INNER = Vantage(name="internal", where="id", resolvers=("127.0.0.11",))
+CONTRACT = docker_contract()
+
+
 def outcome(double: ContainerDouble, lines: list[str]) -> Report:
-    return container._report(cast(Any, double), lines)
+    return container._report(cast(Any, double), lines, CONTRACT, "internal")
 
 
-@pytest.mark.parametrize("name", ["all_pass", "dead_broker", "inconclusive"])
-def test_a_report_comes_back_whatever_it_says(name: str) -> None:
-    report = samples.ALL[name]()
-    double = ContainerDouble(report.exit_code, render(report, "json").encode())
-    assert outcome(double, []) == report
+def whole(verdict: Verdict = Verdict.PASS, vantage: str = "internal", **changes: Any) -> Report:
+    """A report on every cell of `CONTRACT`, each with ``verdict``."""
+    cells = [
+        samples.cell("INTERNAL", 1, vantage).model_copy(
+            update={
+                "listener": target.listener,
+                "broker": target.broker,
+                "address": target.address,
+                "verdict": verdict,
+            }
+        )
+        for target in targets_of(CONTRACT)
+    ]
+    usual = {"cells": cells, "cluster": "dev", "vantages": [INNER]}
+    return samples.report(**{**usual, **changes})
+
+
+def left(report: Report, code: int | None = None) -> ContainerDouble:
+    """A container that has left ``report``, and ended with ``code`` or the report's exit code."""
+    code = report.exit_code if code is None else code
+    return ContainerDouble(code, render(report, "json").encode())
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE])
+def test_a_report_comes_back_whatever_it_says(verdict: Verdict) -> None:
+    report = whole(verdict)
+    assert outcome(left(report), []) == report
+
+
+PARTS = whole().cells
+
+
+@pytest.mark.parametrize(
+    ("double", "observed"),
+    [
+        (left(whole(cells=[])), "has no cell for ALICE of broker 0"),
+        (left(whole(cells=PARTS[1:])), f"has no cell for {PARTS[0].listener} of broker 0"),
+        (left(whole(vantage="moon")), "from internal"),
+        (left(whole(cluster="prod")), "is of cluster prod, not of dev"),
+        (left(whole(), code=1), "ended with status 1, and its report has 0"),
+        (left(whole(Verdict.FAIL), code=0), "ended with status 0, and its report has 1"),
+        (ContainerDouble(0, b"{nope"), "is not JSON"),
+        (ContainerDouble(0, b""), "is not JSON"),
+    ],
+)
+def test_a_report_that_is_not_whole_is_none(double: ContainerDouble, observed: str) -> None:
+    assert observed in raised(EarshotError, outcome, double, []).observed
+
+
+def _archive_of(member: tarfile.TarInfo) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(member)
+    return buffer.getvalue()
+
+
+def _link_to_itself() -> tarfile.TarInfo:
+    member = tarfile.TarInfo("report.json")
+    member.type, member.linkname = tarfile.SYMTYPE, member.name
+    return member
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"z" * 5000, _archive_of(tarfile.TarInfo("a")), _archive_of(_link_to_itself())]
+)
+def test_an_archive_without_a_report_is_one_error(content: bytes) -> None:
+    double = ContainerDouble(0)
+    double.get_archive = lambda path: ([content], {})  # type: ignore[method-assign]
+    error = raised(EarshotError, outcome, double, [])
+    assert error.observed.startswith("has left no archive with a report")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +262,6 @@ def test_the_vantage_has_place_and_servers(network: str, where: str, dns: tuple[
     assert second.kind == "host"
 
 
-INNER = Vantage(name="internal", where="id", resolvers=("127.0.0.11",))
-
-
 class Resource:
     """A container or a network with labels."""
 
@@ -252,9 +328,11 @@ def test_a_process_that_got_its_number_later_is_another() -> None:
     assert removed({OWNER_LABEL: f"{machine} {os.getpid()} 1.00"}) == ["container c", "network n"]
 
 
-@pytest.mark.parametrize("label", ["elsewhere 1 1.00", "", "nonsense", "a b c d"])
+@pytest.mark.parametrize(
+    "label", ["elsewhere 1 1.00", "", "nonsense", "a b c d", "{here} ² 1", "{here} 99999999999 1"]
+)
 def test_what_cannot_be_checked_from_here_is_left_alone(label: str) -> None:
-    assert removed({OWNER_LABEL: label}) == []
+    assert removed({OWNER_LABEL: label.format(here=socket.gethostname())}) == []
 
 
 class Unmoved(Deadline):
@@ -336,7 +414,7 @@ def validated(engine: WholeEngineDouble, network: str, dns: tuple[str, ...] = ()
     session = DockerHostSession(cast(Any, engine), standpoint, "image:1", "machine-a")
     said: list[str] = []
     options = ValidationOptions(client={"security.protocol": "SSL"})
-    found = container.validate_on(session, docker_contract(), options, Unmoved(1), said.append)
+    found = container.validate_on(session, CONTRACT, options, Unmoved(1), said.append)
     assert said == SAID
     return found
 
@@ -360,7 +438,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_container_is_made_started_and_removed(
     network: str, joined: str, hostname: str | None, dns: tuple[str, ...]
 ) -> None:
-    engine = WholeEngineDouble(samples.report([], vantages=[INNER]))
+    engine = WholeEngineDouble(whole())
     (vantage,) = validated(engine, network, dns).vantages
     assert (vantage.kind, vantage.resolvers) == ("container", dns or INNER.resolvers)
     options = ValidationOptions(client={"security.protocol": "SSL"})
@@ -418,7 +496,7 @@ def test_a_failing_engine_is_one_error_without_leftovers(step: str, error: Excep
 @pytest.mark.parametrize("error", [DockerException("gone"), ConnectionError("gone")])
 def test_what_cannot_be_removed_spoils_no_report(error: Exception) -> None:
     fails = {"container removed": error, "network removed": error}
-    report = samples.report([], vantages=[INNER])
+    report = whole()
     assert validated(WholeEngineDouble(report, fails=fails), OWN_NETWORK).cells == report.cells
 
 
@@ -479,3 +557,61 @@ def test_where_one_engine_is_all_its_error_is_the_error(engines: dict[str, Excep
     assert opened(alone) == "session on None"
     engines["None"] = REFUSED
     assert raised(EarshotError, opened, alone) is REFUSED
+
+
+class Chunks(list[bytes]):
+    """The stderr of a container, in parts as they arrive."""
+
+    def close(self) -> None:
+        pass
+
+
+def said_of(*chunks: bytes) -> list[str]:
+    """What is printed of a container that has written ``chunks``."""
+    said: list[str] = []
+    double = SimpleNamespace(logs=lambda **_: Chunks(chunks))
+    container._Lines(cast(Any, double), said.append).finish()
+    return said
+
+
+def test_a_log_without_an_end_prints_some_lines_of_a_limited_length() -> None:
+    said = said_of(b"x" * 3000, b"x" * 3000, b"y\n")
+    assert [len(line) for line in said] == [MOST_LINE, 1], "it does not wait for the line's end"
+    said = said_of(b"line\n" * 700, b"line\n" * 700, b"last\n")
+    assert said[MOST_LINES - 1 :] == [
+        "line",
+        f"more than {MOST_LINES} lines: the rest is not shown",
+    ]
+
+
+FORMLESS = "gives an answer of another form than Docker's"
+
+
+@pytest.mark.parametrize(
+    ("answers", "observed"),
+    [
+        ({"GET /v1.41/info": document(None)}, FORMLESS),
+        ({"GET /v1.41/containers/json": document(None)}, FORMLESS),
+        ({"GET /v1.41/networks": document(None)}, FORMLESS),
+        ({"POST /v1.41/containers/create": document(None, "201 Created")}, FORMLESS),
+        ({"GET /v1.41/containers/[^/]+/json": document({"Id": "x"})}, FORMLESS),
+        ({"GET /v1.41/info": document({"message": "no"}, "500 Error")}, "no"),
+    ],
+)
+def test_an_engine_that_answers_nonsense_is_one_error(
+    answers: Mapping[str, Answer], observed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container, "ensure_image", lambda *_: "image:1")
+    with engine_server(answers) as address:
+        candidate = CandidateEngine(engine=address)
+        standpoint = Standpoint(
+            name="internal", scope=Scope.INTERNAL, network="net", engines=(candidate,)
+        )
+
+        def validate() -> Report:
+            with container.docker_session(standpoint, "dev", print) as session:
+                options = ValidationOptions()
+                return container.validate_on(session, CONTRACT, options, Deadline(20), print)
+
+        error = raised(EarshotError, validate)
+    assert error.object.startswith("Docker engine") and error.observed.startswith(observed)

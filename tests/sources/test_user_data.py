@@ -6,6 +6,7 @@ import base64
 import contextlib
 import gzip
 import itertools
+from collections.abc import Callable
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 
@@ -20,6 +21,7 @@ from earshot.sources.user_data import (
     UserDataFile,
     broker_files,
     decode_user_data,
+    plain_user_data,
     speaks_of_brokers,
 )
 from earshot.user_data.render import PROPERTIES, user_data
@@ -281,7 +283,15 @@ def test_a_literal_that_is_given_once_is_known(assigned: str, value: str) -> Non
 
 def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
     assert broker_files("#!/bin/sh\ncat > f <<X\nnode.id=1\nbootstrap.servers=$B\nX\n") == ()
-    assert speaks_of_brokers("an advertised.listeners b") and not speaks_of_brokers("listeners")
+    for text in (
+        "an advertised.listeners b",
+        "docker run -e KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://a:9092",
+        "KAFKA_CFG_ADVERTISED_LISTENERS",
+        "advertised_kafka_api:",
+        "rpk redpanda start --advertise-kafka-addr a:9092",
+    ):
+        assert speaks_of_brokers(text), text
+    assert not speaks_of_brokers("listeners")
 
 
 @pytest.mark.parametrize(
@@ -294,3 +304,15 @@ def test_a_client_beside_a_broker_is_none_also_where_it_is_computed() -> None:
 )
 def test_no_secret_is_shown_of_what_an_instance_computes(key: str, text: str, masked: str) -> None:
     assert UserDataFile("f", NodeSettings({}), {key: text}).shown(key) == masked
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_user_data_that_are_base64_already_are_decoded_once(
+    pack: Callable[[bytes], bytes],
+) -> None:
+    script = "#!/bin/sh\necho"
+    text = base64.b64encode(pack(script.encode())).decode()
+    assert plain_user_data(text) == script
+    assert plain_user_data(script) == script
+    for other in ("", "echo", base64.b64encode(b"no script").decode(), "\u00e9"):
+        assert plain_user_data(other) == other

@@ -52,16 +52,19 @@ allows it.
   listener with SASL, from the step that adds it to the step that removes it.
 - If a broker ends during a step, no second broker is stopped (on `local` and `docker`). The next
   run first starts the broker that has ended.
+- On `local` a broker is stopped only when all others are in sync, also after an interrupted run.
 - If a broker does not come up in a step, it is started again with its earlier settings (on
-  `local` and `docker`), and the step fails. On `aws` its predecessor is gone: revert the change,
-  and run again.
+  `local` and `docker`), and the step fails. On `local` it also gets the earlier content of the
+  files that these settings name, directly or by `${file:...}`. On `aws` its predecessor is gone:
+  revert the change, and run again.
 - A `kafka_version` or properties in `extra` that change at the same time are applied in the first
   step.
 
 ## Where the state of a change is stored
 
 The last completed step is stored in the stack's folder on `local`, and in Pulumi's state on
-`docker` and `aws`. Every checkout with the same backend continues from that state.
+`docker` and `aws`. Every checkout with the same backend continues from that state. If the file on
+`local` is lost or cannot be read, an update starts from the running listeners.
 
 If running brokers have other listeners than the stored ones, for example because a state was
 restored from a copy, an update on `local` and `docker` says so and starts from the running

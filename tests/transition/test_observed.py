@@ -61,6 +61,24 @@ def test_what_runs_is_read_from_the_nodes_own_settings(
     assert bool(note) is (actual != remembered)
 
 
+@pytest.mark.parametrize("actual", [MOVED, SECURED, RENAMED])
+def test_a_lost_record_of_a_cluster_that_served_is_read_from_its_nodes(actual: ClusterPlan) -> None:
+    """Without a plan to begin with, a change that needs steps would be made at once."""
+    memory_after, note = corrected(ChangeMemory(), BEFORE, runs(actual), has_served=True)
+    assert memory_after == ChangeMemory(complete=actual)
+    assert note == (
+        "the record of the last change is lost or cannot be read; this update begins with the "
+        "listeners that run"
+    )
+
+
+@pytest.mark.parametrize("observed", [runs(BEFORE), {}, {1: NodeSettings({})}])
+def test_a_lost_record_stays_unknown_where_no_node_runs_something_else(
+    observed: dict[int, NodeSettings],
+) -> None:
+    assert corrected(ChangeMemory(), BEFORE, observed, has_served=True) == (ChangeMemory(), "")
+
+
 def test_a_part_of_the_nodes_is_followed_beside_the_rest() -> None:
     observed = {**runs(BEFORE, [1, 3]), **runs(RENAMED, [2])}
     memory_after, note = corrected(ChangeMemory(complete=BEFORE, begun=(MOVED,)), RENAMED, observed)

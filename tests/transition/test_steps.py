@@ -426,6 +426,17 @@ def test_nodes_keep_the_source_of_their_certificates_while_brokers_run() -> None
         )
 
 
+def test_an_authority_that_an_interrupted_step_removed_issues_nothing_before_all_trust_it() -> None:
+    """The step has removed its key, so it would be another authority of that number."""
+    both, alone, back = (secured(BEFORE, authorities=ids) for ids in ((2, 1), (2,), (1, 2)))
+    assert texts(transition(both, both, (alone,))) == [
+        "back to the listeners before the step that was interrupted"
+    ]
+    error = raised(EarshotError, transition, both, back, (alone,))
+    assert "authority 1 would replace authority 2 in one step" in str(error)
+    assert "set `security.tls.authorities` to [2, 1] first" in str(error)
+
+
 def test_an_authority_takes_over_once_all_trust_both() -> None:
     way = [secured(BEFORE, authorities=ids) for ids in ((1,), (1, 2), (2, 1), (2,))]
     for before, after, words in zip(way, way[1:], TAKEN_OVER, strict=False):

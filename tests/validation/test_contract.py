@@ -73,6 +73,11 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
             "brokers: 1 advertises OTHER, which is not one of the listeners INTERNAL",
         ),
         ("brokers", [{"id": 1, "advertised": {}}], "brokers: 1 advertises nothing"),
+        (
+            "listeners",
+            [*GOOD["listeners"], GOOD["listeners"][0] | {"name": "EXTERNAL"}],
+            "listeners: EXTERNAL is advertised by no broker",
+        ),
         ("brokers", [{"id": 2**70, "advertised": {}}], "allowed: 2147483647 or less"),
     ],
 )

@@ -16,6 +16,7 @@ from earshot.placement.aws import HostOrMarker, unknown_balancer
 from earshot_pulumi.aws.names import Names, marked
 from earshot_pulumi.aws.network import NetworkFacts
 from earshot_pulumi.aws.tags import TaggedComponent
+from earshot_pulumi.provider.kind import Properties
 
 _CHECK_SECONDS = 10
 _CHECKS = 2
@@ -29,9 +30,9 @@ class Balancer(TaggedComponent):
     """The balancer's name, or a marker in a preview that cannot know it."""
     settled: pulumi.Output[str]
     """The balancer's name. Unknown until AWS or the record has it."""
-    targets: dict[int, list[dict[str, Any]]]
+    targets: dict[int, list[Properties]]
     """By broker, the fields of each `Target`."""
-    shared_targets: dict[int, list[dict[str, Any]]]
+    shared_targets: dict[int, list[Properties]]
     """The targets in groups with other brokers, too: the groups of bootstraps."""
 
     def __init__(

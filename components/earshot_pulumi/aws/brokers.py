@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -55,9 +55,10 @@ class AwsBrokers(Brokers):
         begin: Begin | None = None,
         leaving: frozenset[str] = frozenset(),
         remembered: Remembered | None = None,
+        down: Collection[int] = (),
     ) -> None:
-        """Nodes report the clients of the listeners in ``leaving``. ``remembered`` has the nodes of
-        the last run."""
+        """Nodes report the clients of the listeners in ``leaving``. ``remembered`` is the last
+        run's. The nodes ``down`` come first, so that no other node changes before they serve."""
         super().__init__("aws:AwsCluster", at, spec, begin)
         name = self.stack
         self._leaving = leaving
@@ -66,7 +67,8 @@ class AwsBrokers(Brokers):
         check_region(spec.region, self)
         attached = attached_id(name, self)
         check_given(name, spec, spec.cluster_id or attached, self)
-        if warning := idle(name, spec, spec.cluster_id or attached, self):
+        own_volumes = self._remembered.volumes
+        if warning := idle(name, spec, spec.cluster_id or attached, own_volumes, self):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names
         draft = plan_aws(spec, root=self.root)
@@ -117,7 +119,8 @@ class AwsBrokers(Brokers):
         self.secured = self._secured(self.shared)
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
-        self.create_nodes(draft.plan, draft.plan.nodes, self.shared.preflight)
+        nodes = sorted(draft.plan.nodes, key=lambda node: node.id not in down)
+        self.create_nodes(draft.plan, nodes, self.shared.preflight)
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
         spec = self.spec

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from earshot.config.aws import AwsSpec
 from earshot.listeners.listed import listed
@@ -78,7 +77,7 @@ class HeldStack:
         )
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> HeldStack:
+    def from_props(cls, props: Properties) -> HeldStack:
         """Read from a resource's inputs."""
         return read(cls, {**props, "port": props["door"]})
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from earshot.user_data.boot import CLIENTS_SECONDS, NodeReport, NodeState
 from earshot_pulumi import leaving
-from earshot_pulumi.aws.reports import Read
+from earshot_pulumi.aws.credentials import Read
 
 POLL = 2.0
 """Seconds between two reads."""

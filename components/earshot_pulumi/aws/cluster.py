@@ -11,6 +11,7 @@ from earshot_pulumi.cluster import Cluster
 from earshot_pulumi.cluster_args import AwsClusterArgs
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
+from earshot_pulumi.provider.kind import Properties
 
 AWS_ONLY: Final = (
     "assumeRoles",
@@ -43,7 +44,7 @@ class AwsCluster(Cluster):
     """By node id, the ids of its instance, volume, interface and, if it has one, Elastic IP."""
     reports: pulumi.Output[str | None]
     """With a validator: the URL of its latest report."""
-    endpoint_service: pulumi.Output[dict[str, Any] | None]
+    endpoint_service: pulumi.Output[Properties | None]
     """With `expose: privatelink`, inputs for an `AwsEndpoint` of another stack: `service_name`, the
     advertised `name`, `ports` by listener and broker, `zone_ids`, `acceptance`."""
 

@@ -4,16 +4,19 @@ Other settings come from the environment, as for Pulumi's own provider.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from earshot.aws_client import NotMade, new_client
+from earshot.aws_client import AwsClient, NotMade, new_client
 from earshot.errors import EarshotError
-from earshot_pulumi.aws.reports import AT_ONCE, Read
-from earshot_pulumi.aws_settings import KEYS, endpoint
+from earshot_pulumi.aws_settings import KEYS, AwsSettings, endpoint
+
+AT_ONCE = 10
+"""Parameters per call."""
+Read = Callable[[Sequence[str]], dict[str, str]]
+"""The values of the parameters that exist, by name."""
 
 
-def client(config: Any, region: str, service: str = "ssm") -> Any:
+def client(config: AwsSettings, region: str, service: str = "ssm") -> AwsClient:
     """boto3's client of ``service`` in ``region``. Raises EarshotError.
 
     Credentials and endpoints are those of the stack's `aws:` settings, or else of the environment,
@@ -24,7 +27,7 @@ def client(config: Any, region: str, service: str = "ssm") -> Any:
         return new_client(service, region, endpoint(config, service), attempts=5, **settings)
 
 
-def reader(config: Any, region: str) -> Read:
+def reader(config: AwsSettings, region: str) -> Read:
     """A function that reads parameters in ``region``, also SecureStrings.
 
     It raises EarshotError if AWS does not answer.
@@ -68,7 +71,7 @@ def asking(subject: str, problem: str, calls: str) -> Iterator[None]:
         ) from None
 
 
-def put_secret(ssm: Any, name: str, text: str, tags: Mapping[str, str]) -> int:
+def put_secret(ssm: AwsClient, name: str, text: str, tags: Mapping[str, str]) -> int:
     """Writes ``text`` into the SecureString ``name`` and returns its version."""
     # a parameter of more than 4 KiB is not free
     request = {"Name": name, "Type": "SecureString", "Tier": "Intelligent-Tiering", "Value": text}

@@ -1,8 +1,8 @@
 """Deploys a cluster of placement aws: brokers, outputs, and the proof of its listeners."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pulumi
 
@@ -21,6 +21,7 @@ from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
+from earshot_pulumi.aws.turns import nodes_down
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
     AppliedPlan,
@@ -32,10 +33,11 @@ from earshot_pulumi.change_memory import (
 )
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.leaving import matters
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
 
-def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     check_spark(spec.validation.records, _used_standpoints(spec))
     name, state = at.name, at.folder
@@ -43,6 +45,10 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
     recorded = recorded_changes(state, name, state_resources)
     remembered = Remembered.read(name, state_resources)
     spec = placed(spec, remembered)
+    down = _down(at, spec, remembered)
+    if not remembered.served and remembered.nodes and not down:
+        # the update that created the nodes was interrupted before it saw them in sync
+        remembered = replace(remembered, served=True)
     if recorded.proved:
         check_attached(name, state_resources, client(at.aws, spec.region, "ec2"))
     root = state / "kafka"
@@ -58,6 +64,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
         begin=partial(BegunChange, name, begun, state),
         leaving=change.leaving,
         remembered=remembered,
+        down=down if remembered.served else (),
     )
     contract = pulumi.Output.all(brokers.plan, brokers.cluster_id).apply(
         lambda values: Contract.of(
@@ -91,6 +98,16 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> dict[str, Any]:
         "reports": validator.reports if validator else None,
         "endpoint_service": brokers.endpoint_service.facts if brokers.endpoint_service else None,
     }
+
+
+def _down(at: ClusterContext, spec: AwsSpec, remembered: Remembered) -> dict[int, str]:
+    """The reason for each node of the last run that does not serve, by its id."""
+    names = {
+        id: (spec.name_of(id), report_parameter(at.name, spec.name_of(id)))
+        for id in spec.node_ids
+        if spec.name_of(id) in remembered.nodes
+    }
+    return nodes_down(at.aws, spec.region, at.name, names) if names else {}
 
 
 def _check_unused(

@@ -30,6 +30,7 @@ from earshot_pulumi.docker.host_images import DockerHostImages
 from earshot_pulumi.docker.host_turns import DockerHostTurn
 from earshot_pulumi.outputs import once, with_run_errors
 from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.kind import Properties
 
 
 def groups_of(spec: DockerHostsSpec) -> tuple[SecurityGroup, ...]:
@@ -67,9 +68,7 @@ class HostInputs:
     """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
 
-    def common_args(
-        self, name: str, *dependencies: pulumi.Resource, **options: Any
-    ) -> dict[str, Any]:
+    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
         opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.name, name), "opts": opts}
 
@@ -138,7 +137,7 @@ class DockerHostGroup:
 
     def _issued_keys(self) -> DockerHostKeys:
         shared = self._shared
-        names: dict[str, Any] = {
+        names: Properties = {
             host: [interface.private_dns_name, interface.private_ip]
             for host, interface in self.interfaces.items()
         }
@@ -266,7 +265,7 @@ class DockerHostGroup:
                 full_name, image_inputs, shared.opts(ready)
             )
 
-    def _engine(self, host: str) -> dict[str, Any]:
+    def _engine(self, host: str) -> Properties:
         """The fields of a `HostEngine`."""
         address = self.interfaces[host].private_ip
         return {

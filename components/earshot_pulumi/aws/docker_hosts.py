@@ -16,6 +16,7 @@ from earshot.listeners.problems import describe
 from earshot.project import Project
 from earshot_pulumi.cluster_args import DockerHostArgs, InstanceArgs, VolumeArgs
 from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.provider.kind import Inputs, Outputs
 from earshot_pulumi.provider.resource import snake_case
 from earshot_pulumi.shaped import ShapedComponent
 
@@ -99,12 +100,10 @@ class DockerHosts(ShapedComponent):
         provider's region, and without the extras `aws` and `docker`."""
         super().__init__(name, args, opts)
 
-    def _read(self, name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
+    def _read(self, name: str, args: Inputs) -> DockerHostsSpec:
         return read_hosts(name, args)
 
-    def _create_resources(
-        self, module: Any, name: str, args: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         from earshot_pulumi.aws.instances import newest_images
         from earshot_pulumi.aws.network import check_region
 
@@ -130,9 +129,7 @@ class DockerHosts(ShapedComponent):
             "versions": {host: ready.version for host, ready in group.ready.items()},
         }
 
-    def _network(
-        self, full_name: str, spec: DockerHostsSpec, args: Mapping[str, Any]
-    ) -> "NetworkFacts":
+    def _network(self, full_name: str, spec: DockerHostsSpec, args: Inputs) -> "NetworkFacts":
         from earshot.names.aws import VpcDns
         from earshot_pulumi.aws.network import Network, NetworkArgs, NetworkFacts
 
@@ -154,7 +151,7 @@ class DockerHosts(ShapedComponent):
         )
 
 
-def read_hosts(name: str, args: Mapping[str, Any]) -> DockerHostsSpec:
+def read_hosts(name: str, args: Inputs) -> DockerHostsSpec:
     """The Docker hosts that ``args`` describe. Raises SpecError with every problem."""
     inputs = {snake_case(key): value for key, value in args.items() if value is not None}
     for key in ("instance", "volume"):

@@ -16,6 +16,7 @@ from earshot.listeners.problems import describe
 from earshot.placement.endpoint import EndpointPlan, plan_endpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.deployment import full_name_of
+from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
 
@@ -24,7 +25,7 @@ class AwsEndpointArgs(TypedDict):
 
     service_name: pulumi.Input[str]
     """The name of the endpoint service, from the output `endpoint_service` of an `AwsCluster`."""
-    contract: pulumi.Input[dict[str, Any]]
+    contract: pulumi.Input[Properties]
     """The output `contract` of the cluster, such as that of a StackReference."""
     vpc_id: pulumi.Input[str]
     """The id of the clients' VPC. Its two DNS attributes must be on."""
@@ -59,7 +60,7 @@ class AwsEndpoint(ShapedComponent):
     """The id of the endpoint's security group."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener, known when the names resolve to the endpoint."""
-    contract: pulumi.Output[dict[str, Any]]
+    contract: pulumi.Output[Properties]
     """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
 
     _module = "aws.endpoint_parts"
@@ -72,18 +73,16 @@ class AwsEndpoint(ShapedComponent):
         not advertise, and without the extra `aws`."""
         super().__init__(name, args, opts)
 
-    def _read(self, name: str, args: Mapping[str, Any]) -> tuple[EndpointSpec, EndpointPlan]:
+    def _read(self, name: str, args: Inputs) -> tuple[EndpointSpec, EndpointPlan]:
         known_args = {key: value for key, value in args.items() if key not in self._late_inputs}
         return read_endpoint(name, known_args)
 
-    def _create_resources(
-        self, module: Any, name: str, args: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         spec, plan = self._read(name, args)
         network = {key: args[key] for key in self._late_inputs if key in args}
         opts = pulumi.ResourceOptions(parent=self)
         endpoint = module.Endpoint(full_name_of(name), spec, plan, network, opts)
-        outputs: Mapping[str, Any] = endpoint.outputs
+        outputs: Outputs = endpoint.outputs
         return outputs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -16,6 +16,7 @@ from earshot.names.aws import VpcDns
 from earshot.placement.endpoint import EndpointPlan
 from earshot_pulumi.aws.tags import TaggedComponent, tags
 from earshot_pulumi.outputs import contains_output, once_there, with_run_errors
+from earshot_pulumi.provider.kind import Inputs, Outputs, Properties
 
 PENDING = "pendingAcceptance"
 
@@ -23,14 +24,14 @@ PENDING = "pendingAcceptance"
 class Endpoint(TaggedComponent):
     """The resources of an `AwsEndpoint`."""
 
-    outputs: Mapping[str, Any]
+    outputs: Outputs
 
     def __init__(
         self,
         name: str,
         spec: EndpointSpec,
         plan: EndpointPlan,
-        network: Mapping[str, Any],
+        network: Inputs,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``network`` has `service_name`, `vpc_id`, `subnets` and, optionally, `zone_ids`."""
@@ -75,7 +76,7 @@ class Endpoint(TaggedComponent):
             description=f"Kafka clients of {self._plan.contract.cluster}",
             vpc_id=self._checked_vpc_id(),
         )
-        sources: dict[str, dict[str, Any]] = {
+        sources: dict[str, Properties] = {
             label: _range(text) for label, text in spec.clients.items()
         }
         sources |= {
@@ -137,7 +138,7 @@ class Endpoint(TaggedComponent):
         )
         return vpc_id
 
-    def _checked(self, network: Mapping[str, Any]) -> str:
+    def _checked(self, network: Inputs) -> str:
         """The id of the VPC. Raises EarshotError for a service of another region or other zones,
         and for a VPC in which private zones do not resolve."""
         service, region = network["service_name"], aws.get_region(opts=self._invoke()).region
@@ -179,7 +180,7 @@ class Endpoint(TaggedComponent):
             )
 
 
-def _range(text: str) -> dict[str, Any]:
+def _range(text: str) -> Properties:
     is_v4 = isinstance(read_range(text), IPv4Network)
     return {"cidr_ipv4" if is_v4 else "cidr_ipv6": text}
 

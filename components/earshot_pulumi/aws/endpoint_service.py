@@ -12,12 +12,13 @@ from earshot.config.balancer import BalancerSpec
 from earshot.listeners.model import ClusterPlan
 from earshot_pulumi.aws.balancer import Balancer
 from earshot_pulumi.aws.tags import TaggedComponent
+from earshot_pulumi.provider.kind import Properties
 
 
 class EndpointService(TaggedComponent):
     """The endpoint service of a cluster's balancer."""
 
-    facts: pulumi.Output[dict[str, Any]]
+    facts: pulumi.Output[Properties]
     """The cluster's output `endpoint_service`, for a stack with an endpoint."""
 
     def __init__(

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
 from earshot.facts.security_groups import Ingress, Members, SecurityGroup
 from earshot_pulumi.aws.tags import TaggedComponent
+from earshot_pulumi.provider.kind import Properties
 
 
 class SecurityGroups(TaggedComponent):
@@ -49,7 +49,7 @@ class SecurityGroups(TaggedComponent):
         self.register_outputs({"ids": self.ids})
 
     def _add_ingress(self, group: SecurityGroup, rule: Ingress) -> None:
-        source: dict[str, Any]
+        source: Properties
         if isinstance(rule.source, Members):
             label = rule.source.group
             source = {"referenced_security_group_id": self.ids.get(label, label)}

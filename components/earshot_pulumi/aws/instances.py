@@ -14,6 +14,7 @@ from earshot.placement.aws import AwsPlan
 from earshot_pulumi.aws.names import Names
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.gate import AdvertisedListeners
+from earshot_pulumi.provider.kind import Inputs, Properties
 
 _IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 
@@ -34,14 +35,12 @@ class SharedInputs:
     """Created after the checks of an update."""
     images: Mapping[Architecture, str]
     """The image id of the current Amazon Linux 2023, by architecture."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Inputs = field(default_factory=dict)
     """The `aws:` settings, an input of resources that call AWS themselves."""
     leaving: frozenset[str] = frozenset()
     """Listeners that a later step removes. Nodes report their clients."""
 
-    def common_args(
-        self, name: str, *dependencies: pulumi.Resource, **options: Any
-    ) -> dict[str, Any]:
+    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
         """The name, tags and options of a resource."""
         opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
@@ -64,7 +63,7 @@ class ResourceInputs(Protocol):
 
     def common_args(
         self, name: str, *dependencies: pulumi.Resource, **options: Any
-    ) -> dict[str, Any]: ...
+    ) -> Properties: ...
 
     def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
 

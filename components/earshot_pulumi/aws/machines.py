@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot_pulumi.aws.credentials import asking, client
-from earshot_pulumi.aws.reports import Starts
 from earshot_pulumi.aws.tags import STACK
+from earshot_pulumi.aws_settings import AwsSettings
 
 _ENDED: Final = ("terminated", "shutting-down")
+STOPPED: Final = "stopped"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Machine:
     """The status checks of EC2 that fail; empty if none does."""
 
     @property
+    def is_stopped(self) -> bool:
+        return self.state == STOPPED
+
+    @property
     def problem(self) -> str:
         """Why no node can serve on it; empty if EC2 reports no reason."""
         if self.state != "running":
@@ -36,24 +42,44 @@ class Machine:
         return ""
 
 
-def starts(config: Any, region: str) -> Starts:
-    """A function that returns the start times of instances. It raises EarshotError if AWS does not
-    answer."""
-
-    def started(ids: Sequence[str]) -> Mapping[str, float]:
-        return {
-            machine.id: machine.started for machine in _machines(config, region, "instance-id", ids)
-        }
-
-    return started
+Look = Callable[[Sequence[str]], Mapping[str, Machine]]
+"""The instances with these ids that are not terminated, by id."""
+Start = Callable[[str], None]
+"""Starts the instance with this id."""
 
 
-def machines(config: Any, region: str, stack: str) -> dict[str, Machine]:
+def starts(config: AwsSettings, region: str) -> Callable[[Sequence[str]], Mapping[str, float]]:
+    """A function that tells when instances were started, in seconds since the epoch, by their ids;
+    it raises EarshotError where AWS does not answer."""
+    look = looks(config, region)
+    return lambda ids: {id: machine.started for id, machine in look(ids).items()}
+
+
+def looks(config: AwsSettings, region: str) -> Look:
+    """A function that describes instances; it raises EarshotError where AWS does not answer."""
+
+    def look(ids: Sequence[str]) -> Mapping[str, Machine]:
+        return {machine.id: machine for machine in _machines(config, region, "instance-id", ids)}
+
+    return look
+
+
+def starter(config: AwsSettings, region: str) -> Start:
+    """A function that starts a stopped instance. It raises EarshotError."""
+
+    def start(id: str) -> None:
+        with asking(f"instance {id}", "cannot be started", "ec2:StartInstances"):
+            client(config, region, "ec2").start_instances(InstanceIds=[id])
+
+    return start
+
+
+def machines(config: AwsSettings, region: str, stack: str) -> dict[str, Machine]:
     """The instances of ``stack`` by name. Raises EarshotError."""
     return {machine.name: machine for machine in _machines(config, region, f"tag:{STACK}", [stack])}
 
 
-def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list[Machine]:
+def _machines(config: AwsSettings, region: str, key: str, values: Sequence[str]) -> list[Machine]:
     filters = [{"Name": key, "Values": list(values)}]
     calls = "ec2:DescribeInstances and ec2:DescribeInstanceStatus"
     with asking(f"instances in {region}", "cannot be described", calls):
@@ -80,7 +106,7 @@ def _machines(config: Any, region: str, key: str, values: Sequence[str]) -> list
     ]
 
 
-def _impaired(ec2: Any, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _impaired(ec2: AwsClient, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     if not ids:
         return
     pages = ec2.get_paginator("describe_instance_status").paginate(

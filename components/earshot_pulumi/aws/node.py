@@ -14,6 +14,7 @@ from earshot_pulumi.aws.instances import Profile, SharedInputs, instance
 from earshot_pulumi.aws.tags import tags
 from earshot_pulumi.aws.volumes import of_volume
 from earshot_pulumi.outputs import once, with_run_errors
+from earshot_pulumi.provider.kind import Properties
 
 SILENT = "nothing yet"
 """The value of a node's parameter before its first report."""
@@ -99,7 +100,7 @@ class InstanceNode:
         )
 
     @property
-    def awaited(self) -> dict[str, Any]:
+    def awaited(self) -> Properties:
         """The fields of `Awaited`."""
         return {
             "node": self.id,

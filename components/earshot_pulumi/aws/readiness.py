@@ -1,7 +1,10 @@
 """The readiness of instances as a resource. The next node's change waits for it."""
 
+import contextlib
+
+from earshot.errors import EarshotError
 from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws.machines import starts
+from earshot_pulumi.aws.machines import looks, starter
 from earshot_pulumi.aws.reports import Awaited, Target, wait_for
 from earshot_pulumi.aws.targets import health, register
 from earshot_pulumi.aws_settings import AwsKind
@@ -11,7 +14,8 @@ from earshot_pulumi.provider.kind import Operation, Properties
 
 
 class AwsReadinessKind(AwsKind):
-    """Waits for one node after a change, or for the whole cluster at the end of a run.
+    """Waits for one node after a change, or for the whole cluster at the end of a run, and starts
+    instances that were stopped.
 
     Inputs: the `nodes` to wait for (see `Awaited`); their `region`; `deadline` (s); `whole`, true
     for the whole cluster; `in_turn`, true if nodes change one after the other, as they do after the
@@ -24,6 +28,19 @@ class AwsReadinessKind(AwsKind):
     interrupted = (
         "interrupted while waiting for instances, which continue to run; nothing was changed"
     )
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        return super().differs(operation, olds, news) or (
+            bool(news["whole"]) and self._is_one_stopped(operation, olds)
+        )
+
+    def _is_one_stopped(self, operation: Operation, props: Properties) -> bool:
+        """True if an instance was stopped since the last update; false if AWS does not answer."""
+        ids = [str(node["instance"]) for node in props["nodes"]]
+        with contextlib.suppress(EarshotError):
+            machines = looks(self.settings(operation), props["region"])(ids)
+            return any(machine.is_stopped for machine in machines.values())
+        return False
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
@@ -39,7 +56,8 @@ class AwsReadinessKind(AwsKind):
                 [read(Awaited, node) for node in news["nodes"]],
                 reader(settings, region),
                 news["deadline"],
-                starts(settings, region),
+                looks(settings, region),
+                starter(settings, region),
                 health(settings, region),
                 progress=operation.log,
             )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from earshot.aws_client import AwsClient
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
 from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.kind import Outputs
 
 _INSTANCE: Final = "aws:ec2/instance:Instance"
+_VOLUME: Final = "aws:ebs/volume:Volume"
 _INTERFACE: Final = "aws:ec2/networkInterface:NetworkInterface"
 _ASSOCIATION: Final = "aws:ec2/eipAssociation:EipAssociation"
 
@@ -24,11 +27,13 @@ class Remembered:
     """True if all nodes were in sync once."""
     nodes: frozenset[str] = frozenset()
     """The names of the nodes that were deployed."""
+    volumes: frozenset[str] = frozenset()
+    """The ids of the volumes that the stack has made."""
     place: Place | None = None
     """The place of its brokers; None without brokers."""
 
     @classmethod
-    def read(cls, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> Remembered:
+    def read(cls, stack: str, resources: Mapping[str, Outputs]) -> Remembered:
         """The nodes in the ``resources`` of ``stack``, by URN."""
         names_by_type: dict[str, set[str]] = {}
         for urn, resource in resources.items():
@@ -45,10 +50,15 @@ class Remembered:
             place = (
                 "public" if any(name.startswith("broker-") for name in public_names) else "private"
             )
-        return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), place)
+        volumes = frozenset(
+            str(resource["outputs"]["arn"]).rpartition("/")[2]
+            for resource in resources.values()
+            if resource["type"] == _VOLUME and "arn" in resource["outputs"]
+        )
+        return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), volumes, place)
 
 
-def check_attached(stack: str, resources: Mapping[str, Mapping[str, Any]], ec2: Any) -> None:
+def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient) -> None:
     """Raises EarshotError if a node runs on an instance that is not in the state.
 
     ``resources`` are those of ``stack`` by URN, ``ec2`` is boto3's client. A change of listeners

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeReport
 from earshot_pulumi import driver
+from earshot_pulumi.aws.credentials import Read
+from earshot_pulumi.aws.machines import Look, Machine, Start
 from earshot_pulumi.driver import NodeDriver
 
 POLL = 5.0
@@ -21,13 +23,6 @@ AGAIN = (
     "look at the instance (`aws ssm start-session --target INSTANCE`, then `journalctl -u "
     "kafka-prepare -u kafka`), fix it, then run the same command again"
 )
-AT_ONCE = 10
-"""Parameters per call."""
-
-Read = Callable[[Sequence[str]], dict[str, str]]
-"""The values of the parameters that exist, by name."""
-Starts = Callable[[Sequence[str]], Mapping[str, float]]
-"""The last start of each instance by its id, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +62,15 @@ class InstanceDriver(NodeDriver):
     """A node on an instance, by its report. Reports of earlier boots do not count."""
 
     def __init__(
-        self, node: Awaited, started: float, values: Mapping[str, str], unhealthy: Unhealthy
+        self,
+        node: Awaited,
+        machines: Mapping[str, Machine],
+        values: Mapping[str, str],
+        unhealthy: Unhealthy,
     ) -> None:
-        """``started`` is the last start of the instance, ``values`` are all parameters."""
+        """``machines`` are all instances by id, ``values`` all parameters, as last seen."""
         self.name, self._node = f"node {node.node}", node
-        self._started, self._values = started, values
+        self._machines, self._values = machines, values
         self._unhealthy = unhealthy
 
     def check_alive(self) -> None:
@@ -87,12 +86,15 @@ class InstanceDriver(NodeDriver):
         return ""
 
     def _report_lacks(self) -> str:
-        node = self._node
+        node, machine = self._node, self._machines.get(self._node.instance)
+        if machine is not None and machine.state != "running":
+            return machine.problem
         if node.parameter not in self._values:
             return f"its parameter {node.parameter} does not exist any more"
         if (report := NodeReport.read(self._values[node.parameter])) is None:
             return "it has not reported yet"
-        return report.lacks(node.node, node.instance, node.user_data, self._started, node.size_gib)
+        started = machine.started if machine is not None else 0.0
+        return report.lacks(node.node, node.instance, node.user_data, started, node.size_gib)
 
     def last_lines(self, count: int) -> str:
         return ""
@@ -102,7 +104,8 @@ def wait_for(
     nodes: Sequence[Awaited],
     read: Read,
     deadline: float,
-    starts: Starts,
+    look: Look,
+    start: Start,
     unhealthy: Unhealthy,
     *,
     poll: float = POLL,
@@ -111,15 +114,22 @@ def wait_for(
     """Returns when all ``nodes`` report that they are in sync with the deployed settings, and their
     targets are healthy.
 
-    Raises EarshotError like `driver.wait_for`.
+    A stopped instance is started once: it was stopped by hand, or by an interrupted update. Raises
+    EarshotError as `driver.wait_for` does.
     """
-    started, values = starts([node.instance for node in nodes]), dict[str, str]()
+    machines, values, started = dict[str, Machine](), dict[str, str](), set[str]()
 
-    def read_reports(_: object) -> None:
+    def begin_round(_: object) -> None:
+        machines.clear()
+        machines.update(look([node.instance for node in nodes]))
+        for node in nodes:
+            machine = machines.get(node.instance)
+            if machine is not None and machine.is_stopped and machine.id not in started:
+                started.add(machine.id)
+                progress(f"node {node.node}: {machine.problem}: earshot starts it")
+                start(machine.id)
         values.clear()
         values.update(read([node.parameter for node in nodes]))
 
-    drivers = [
-        InstanceDriver(node, started.get(node.instance, 0.0), values, unhealthy) for node in nodes
-    ]
-    driver.wait_for(drivers, deadline, progress, AGAIN, read_reports, poll)
+    drivers = [InstanceDriver(node, machines, values, unhealthy) for node in nodes]
+    driver.wait_for(drivers, deadline, progress, AGAIN, begin_round, poll)

@@ -4,10 +4,10 @@ This machine writes them itself, as SecureStrings, so that states have only fing
 """
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 import pulumi
 
+from earshot.aws_client import AwsClient
 from earshot.certificates.client import client_properties
 from earshot.certificates.store import Store
 from earshot.errors import EarshotError
@@ -65,7 +65,7 @@ class AwsSecretKind(AwsKind):
             ssm = client(self.settings(operation, olds), olds["region"])
             ssm.delete_parameters(Names=[olds["parameter"]])
 
-    def _ssm(self, operation: Operation, props: Properties) -> Any:
+    def _ssm(self, operation: Operation, props: Properties) -> AwsClient:
         return client(self.settings(operation), props["region"])
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:

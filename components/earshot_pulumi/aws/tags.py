@@ -5,6 +5,8 @@ from typing import Any, Final
 import pulumi
 import pulumi_aws as aws
 
+from earshot_pulumi.provider.kind import Properties
+
 STACK: Final = "earshot:stack"
 
 
@@ -15,7 +17,7 @@ def tags(stack: str, name: str) -> dict[str, str]:
 class TaggedComponent(pulumi.ComponentResource):
     """A component with the stack's name, which prefixes the names of its resources."""
 
-    def _common_args(self, suffix: str = "", **options: Any) -> dict[str, Any]:
+    def _common_args(self, suffix: str = "", **options: Any) -> Properties:
         """The name, tags and options of the resource with this ``suffix``."""
         name = f"{self._name}-{suffix}" if suffix else self._name
         opts = pulumi.ResourceOptions(parent=self, **options)

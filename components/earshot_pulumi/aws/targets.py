@@ -8,12 +8,14 @@ from typing import Any
 
 from earshot_pulumi.aws.credentials import asking, client
 from earshot_pulumi.aws.reports import Target, Unhealthy
+from earshot_pulumi.aws_settings import AwsSettings
+from earshot_pulumi.provider.kind import Properties
 
 SERVED = ("initial", "healthy", "unhealthy")
 """States of registered targets. A deregistered target is draining, and then unused."""
 
 
-def health(config: Any, region: str) -> Unhealthy:
+def health(config: AwsSettings, region: str) -> Unhealthy:
     """A function that reads the health of targets in ``region``. It raises EarshotError if AWS does
     not answer."""
 
@@ -27,7 +29,7 @@ def health(config: Any, region: str) -> Unhealthy:
     return unhealthy
 
 
-def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
+def deregister(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
     """Deregisters ``targets`` in ``region``, so that balancers send them no new connections.
 
     `still_served` returns the targets for which that has not taken effect. Existing connections
@@ -42,7 +44,7 @@ def deregister(config: Any, region: str, targets: Iterable[Target]) -> None:
                     elb.deregister_targets(TargetGroupArn=group, Targets=[target])
 
 
-def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[str]:
+def still_served(config: AwsSettings, region: str, targets: Iterable[Target]) -> list[str]:
     """A text for each deregistered target to which the balancer still sends new connections.
 
     Raises EarshotError.
@@ -59,7 +61,7 @@ def still_served(config: Any, region: str, targets: Iterable[Target]) -> list[st
     return states
 
 
-def register(config: Any, region: str, targets: Iterable[Target]) -> None:
+def register(config: AwsSettings, region: str, targets: Iterable[Target]) -> None:
     """Registers ``targets`` in ``region``, so that balancers send them connections.
 
     Does nothing for registered targets. Raises EarshotError.
@@ -70,8 +72,8 @@ def register(config: Any, region: str, targets: Iterable[Target]) -> None:
             elb.register_targets(TargetGroupArn=group, Targets=group_targets)
 
 
-def _by_group(targets: Iterable[Target]) -> dict[str, list[dict[str, Any]]]:
-    descriptions: dict[str, list[dict[str, Any]]] = {}
+def _by_group(targets: Iterable[Target]) -> dict[str, list[Properties]]:
+    descriptions: dict[str, list[Properties]] = {}
     for target in targets:
         description = {"Id": target.address, "Port": target.port}
         descriptions.setdefault(target.group, []).append(description)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pulumi
@@ -16,7 +15,7 @@ from earshot_pulumi.aws.credentials import reader
 from earshot_pulumi.aws.machines import Machine, machines
 from earshot_pulumi.aws.reports import Target
 from earshot_pulumi.aws.targets import deregister, still_served
-from earshot_pulumi.aws_settings import AwsKind
+from earshot_pulumi.aws_settings import AwsKind, AwsSettings
 from earshot_pulumi.properties import read
 from earshot_pulumi.provider.internal import CheckedKind, InternalResource
 from earshot_pulumi.provider.kind import UNKNOWN, Operation, Properties
@@ -105,6 +104,16 @@ class AwsTurn(InternalResource):
         super().__init__(name, {**props, "granted": None}, opts)
 
 
+def nodes_down(
+    settings: AwsSettings, region: str, stack: str, names: Mapping[int, tuple[str, str]]
+) -> dict[int, str]:
+    """The reason for each node that does not serve, by its id; ``names`` are each node's name and
+    parameter by its id. Raises EarshotError."""
+    nodes = [OtherNode(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
+    values = reader(settings, region)([node.parameter for node in nodes])
+    return dict(_down_reasons(nodes, machines(settings, region, stack), values))
+
+
 def _down_reasons(
     nodes: Iterable[OtherNode], machines: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
@@ -138,7 +147,7 @@ def _refusal(node: int, reasons: Mapping[int, str]) -> str:
     )
 
 
-def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[dict[str, Any]]:
+def others_of(stack: str, names: Mapping[int, tuple[str, str]], node: int) -> list[Properties]:
     """The input `others` for ``node``; ``names`` are each node's name and parameter by its id."""
     return [
         {"node": id, "name": f"{stack}-{name}", "parameter": parameter}

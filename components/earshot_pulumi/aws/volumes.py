@@ -1,6 +1,6 @@
 """Data volumes that outlive their stack, and the checks before a later stack uses them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
@@ -54,12 +54,19 @@ def check_given(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulum
         raise SpecError.of(f"stack {stack}", reasons)
 
 
-def idle(stack: str, spec: AwsSpec, cluster_id: str | None, parent: pulumi.Resource) -> str:
-    """A warning about volumes of ``stack`` that are not attached; empty without such volumes.
+def idle(
+    stack: str,
+    spec: AwsSpec,
+    cluster_id: str | None,
+    own: Collection[str],
+    parent: pulumi.Resource,
+) -> str:
+    """A warning about volumes of ``stack`` that are not attached; empty without any.
 
-    Usually an earlier stack with that name has kept them, and the nodes would start on blank ones.
+    Usually an earlier stack of that name has kept them, and the nodes start on blank ones. The
+    volumes ``own`` are in the stack's state, and are attached by this update.
     """
-    ids = sorted(set(_of_stack(stack, "available", parent)) - set(spec.volumes.values()))
+    ids = sorted(set(_of_stack(stack, "available", parent)) - {*spec.volumes.values(), *own})
     if not ids:
         return ""
     tag_maps = [_volume(id, parent).tags or {} for id in ids[:SHOWN]]

@@ -4,7 +4,6 @@ Pulumi reads the schema from the annotations and docstrings below. They must not
 module does not postpone annotations.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
@@ -14,6 +13,7 @@ from earshot.aws.subnets import Nat, check_zones, lay_out
 from earshot.errors import SpecError
 from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.shaped import ShapedComponent
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class AwsNetwork(ShapedComponent):
         region, and without the extra `aws`."""
         super().__init__(name, args, opts)
 
-    def _create_resources(self, module: Any, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Properties:
         spec = self._read(name, args)
         network_args = module.NetworkArgs(
             region=check_zones(spec.zones),
@@ -83,7 +83,7 @@ class AwsNetwork(ShapedComponent):
         }
         return {"vpc_id": facts.vpc_id, **subnets}
 
-    def _read(self, name: str, args: Mapping[str, Any]) -> _NetworkSpec:
+    def _read(self, name: str, args: Inputs) -> _NetworkSpec:
         inputs = {key: value for key, value in args.items() if value is not None}
         try:
             return _NetworkSpec.model_validate(inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -25,6 +25,7 @@ from earshot_pulumi.docker.on_engines import TargetStack
 from earshot_pulumi.docker.preflight import EnginePreflight
 from earshot_pulumi.outputs import by_urn, plan_input
 from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.unknown_inputs import is_marker
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class DockerBrokers(Brokers):
 
         return Certificates(self.stack, self.spec.security, self.plan, self.root, self._opts())
 
-    def users(self) -> tuple[type[DockerUsers], Mapping[str, Any]]:
+    def users(self) -> tuple[type[DockerUsers], Inputs]:
         from earshot_pulumi.docker.users import DockerUsers, access_inputs
 
         addresses = self._addresses.values()
@@ -228,7 +229,7 @@ class DockerBrokers(Brokers):
 
     def _settings(
         self, node: Node, host: HostResources, volume: docker.Volume, keys: DockerKeys | None
-    ) -> dict[str, Any]:
+    ) -> Properties:
         """All inputs of a node's container, with defaults.
 
         A default that only the engine sets would be a difference at the next update.

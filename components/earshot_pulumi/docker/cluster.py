@@ -1,8 +1,7 @@
 """`DockerCluster`, which may use the program's own `docker.Provider`."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 from pulumi.output import Unknown
@@ -12,6 +11,7 @@ from earshot_pulumi.cluster import Cluster
 from earshot_pulumi.cluster_args import DockerClusterArgs
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.own_provider import GivenProvider, Settings, refuse
+from earshot_pulumi.provider.kind import Inputs, Properties
 
 DOCKER_ONLY: Final = ("caMaterial", "certMaterial", "keyMaterial", "context", "sshOpts")
 """Settings of a `docker.Provider` that earshot's own connections to the engine do not support."""
@@ -30,16 +30,14 @@ class DockerCluster(Cluster):
     ) -> None:
         super().__init__(name, args, opts)
 
-    def _provided_inputs(
-        self, args: dict[str, Any], settings: Settings
-    ) -> tuple[dict[str, Any], Settings]:
+    def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
         return docker_inputs(args, settings), {}
 
     def _provided(self, at: ClusterContext, provider: GivenProvider) -> ClusterContext:
         return replace(at, provider=provider.resource)
 
 
-def docker_inputs(args: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+def docker_inputs(args: Inputs, settings: Settings) -> Properties:
     """``args`` of a `DockerCluster`, with the engine of its `docker.Provider` as the only host.
 
     ``settings`` are the provider's. Raises EarshotError if ``args`` name another engine or more

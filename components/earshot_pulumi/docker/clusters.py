@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
+from earshot.engine import DockerObject
 from earshot.errors import AddressError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import read_environment
@@ -91,21 +92,20 @@ def nodes_on(engines: Engines, host: HostEngine) -> list[ClusterNode]:
 def _nodes(engines: Engines, host: HostEngine) -> Iterator[ClusterNode]:
     subject = f"Docker host {host.name}"
     with asking(subject, host):
-        containers = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
-    for container in containers:
-        description = engines.inspect(subject, host, container["Id"])
+        listing = engines.of(host).api.containers(all=True, filters={"label": labels.NODE})
+        ids = [container["Id"] for container in listing]
+    for id in ids:
+        description = engines.inspect(subject, host, id)
         node_labels = (description or {}).get("Config", {}).get("Labels") or {}
         if description is not None and labels.DEPLOYMENT in node_labels:
             yield _node(host, description, node_labels)
 
 
-def _node(
-    host: HostEngine, container: Mapping[str, Any], node_labels: Mapping[str, str]
-) -> ClusterNode:
+def _node(host: HostEngine, container: DockerObject, node_labels: Mapping[str, str]) -> ClusterNode:
     variables = dict(text.partition("=")[::2] for text in container["Config"].get("Env") or ())
     roles = node_labels.get(labels.ROLES, "").split(",")
     address = ContainerAddress(
-        node_id=int(node_labels[labels.NODE]),
+        node_id=labels.node_id(node_labels),
         name=container["Name"].lstrip("/"),
         network=next(iter(container["NetworkSettings"]["Networks"]), ""),
         host=host.name,
@@ -125,7 +125,7 @@ def _node(
     )
 
 
-def _problem(state: Mapping[str, Any], *, runs: bool) -> str:
+def _problem(state: DockerObject, *, runs: bool) -> str:
     if not runs:
         return f"it does not run (status {state['ExitCode']})"
     return "it is paused" if state["Paused"] else ""

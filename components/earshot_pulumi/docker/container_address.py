@@ -5,13 +5,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import docker
 from docker.errors import DockerException, NotFound
 
 from earshot.config.docker_host import DockerHost
-from earshot.engine import HasEngine, address_of, connect, root_cause
+from earshot.engine import (
+    UNREADABLE,
+    DockerObject,
+    HasEngine,
+    address_of,
+    another_form,
+    connect,
+    root_cause,
+)
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.security import node_name
@@ -22,6 +30,26 @@ from earshot_pulumi.docker import inner_listener
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 from earshot_pulumi.driver import Disturbed
 from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.kind import Properties
+
+_DESCRIPTION: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "Id": str,
+    "Name": str,
+    "RestartCount": int,
+    "State.Status": str,
+    "State.Running": bool,
+    "State.Paused": bool,
+    "State.Restarting": bool,
+    "State.ExitCode": int,
+    "State.Error": str,
+    "State.StartedAt": str,
+    "State.FinishedAt": str,
+    "Config.Labels": (dict, type(None)),
+    "Config.Env": (list, type(None)),
+    "HostConfig": dict,
+    "NetworkSettings.Networks": (dict, type(None)),
+}
+"""The values of a container's description that earshot reads, with their types."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +98,12 @@ class ContainerAddress:
         )
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> Self:
+    def from_props(cls, props: Properties) -> Self:
         """Read from a resource's inputs."""
         return read(cls, {**props, "endpoint": props["door"]})
 
-    def to_props(self) -> dict[str, Any]:
-        props: dict[str, Any] = write(self)
+    def to_props(self) -> Properties:
+        props: Properties = write(self)
         props["door"] = props.pop("endpoint")  # the key in states of release 0.1.0
         return props
 
@@ -121,25 +149,26 @@ class Engines(contextlib.AbstractContextManager["Engines"]):
             self._clients[key] = self._stack.enter_context(connect(host))
         return self._clients[key]
 
-    def inspect(self, subject: str, host: HasEngine, id: str) -> dict[str, Any] | None:
+    def inspect(self, subject: str, host: HasEngine, id: str) -> DockerObject | None:
         """The engine's description of the container ``id``, or None if there is none.
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
-        with contextlib.suppress(NotFound), asking(subject, host):
-            container: dict[str, Any] = self.of(host).api.inspect_container(id)
-            return container
-        return None
+        with asking(subject, host):
+            try:
+                return _description(self.of(host).api.inspect_container(id))
+            except NotFound:
+                return None
 
-    def seconds_up(self, subject: str, host: HasEngine, container: Mapping[str, Any]) -> float:
+    def seconds_up(self, subject: str, host: HasEngine, container: DockerObject) -> float:
         """Seconds for which an inspected container has run, by the clock of its engine.
 
         Raises EarshotError about ``subject`` if the engine fails.
         """
         with asking(subject, host):
-            engine_time = str(self.of(host).api.info()["SystemTime"])
-        started = datetime.fromisoformat(container["State"]["StartedAt"])
-        return (datetime.fromisoformat(engine_time) - started).total_seconds()
+            clock = datetime.fromisoformat(self.of(host).api.info()["SystemTime"])
+            since = datetime.fromisoformat(container["State"]["StartedAt"])
+            return (clock - since).total_seconds()
 
     def __exit__(self, *details: object) -> None:
         self._stack.close()
@@ -173,7 +202,7 @@ def check_engine(host: HasEngine) -> None:
         pass
 
 
-def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+def inspected(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
     """The engine's description of the container ``id``. Raises EarshotError if it was removed."""
     container = engines.inspect(str(address), address, id)
     if container is None:
@@ -187,20 +216,45 @@ def inspected(engines: Engines, address: ContainerAddress, id: str) -> dict[str,
 
 @contextlib.contextmanager
 def asking(subject: str, host: HasEngine) -> Iterator[None]:
-    """Turns failures of an engine into an EarshotError about ``subject``; NotFound passes."""
+    """Turns failures of an engine, and answers of another form, into an EarshotError about
+    ``subject``."""
     try:
         yield
-    except NotFound:
-        raise
     except (DockerException, OSError) as reason:
         raise EarshotError(
             subject,
             observed=f"its engine at {address_of(host)} fails ({root_cause(reason)})",
             remedy="check that the engine runs, then run the same command again",
         ) from None
+    except UNREADABLE as reason:
+        raise EarshotError(
+            subject,
+            observed=f"its engine at {address_of(host)} {another_form(reason)}",
+            remedy="check that a Docker engine listens there, then run the same command again",
+        ) from None
 
 
-def is_up(container: Mapping[str, Any]) -> bool:
+def _description(container: Any) -> DockerObject:
+    """The description ``container``, if it has the form of Docker's.
+
+    Raises one of `UNREADABLE`.
+    """
+    for key, kinds in _DESCRIPTION.items():
+        value = container
+        for part in key.split("."):
+            value = value[part]
+        if not isinstance(value, kinds):
+            raise TypeError(f"{key} is of type {type(value).__name__}")
+    for moment in ("StartedAt", "FinishedAt"):
+        datetime.fromisoformat(container["State"][moment])
+    settings: Properties = container["NetworkSettings"]
+    networks = settings["Networks"] or {}
+    if not all(isinstance(network, dict) for network in networks.values()):
+        raise TypeError("a network is no object")
+    return {**container, "NetworkSettings": {**settings, "Networks": networks}}
+
+
+def is_up(container: DockerObject) -> bool:
     """True if an inspected container runs, or its engine is about to restart it."""
     return bool(container["State"]["Running"] or container["State"]["Restarting"])
 
@@ -213,6 +267,6 @@ def runs(engines: Engines, address: ContainerAddress) -> bool:
         return False
 
 
-def incarnation(container: Mapping[str, Any]) -> str:
+def incarnation(container: DockerObject) -> str:
     """An id that changes when the container is replaced or restarted."""
     return f"{container['Id'][:12]}@{container['State']['StartedAt']}"

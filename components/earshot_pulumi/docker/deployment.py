@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
@@ -28,6 +28,7 @@ from earshot_pulumi.docker.container_address import check_engine
 from earshot_pulumi.docker.in_turn import unsettled
 from earshot_pulumi.docker.running import settings_of_running
 from earshot_pulumi.properties import read
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.unknown_inputs import Markers, is_marker
 from earshot_pulumi.validation import check_spark
 
@@ -35,7 +36,7 @@ MAX_LABEL: Final = 63
 """Maximum length of a host name's label (RFC 1123, section 2.1)."""
 
 
-def deploy(at: ClusterContext, spec: DockerSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: DockerSpec) -> Properties:
     """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     name, state = at.name, at.folder
     spec = with_own_names(spec, name)
@@ -126,7 +127,7 @@ def with_own_names(spec: DockerSpec, full_name: str) -> DockerSpec:
     return spec.model_copy(update={"names": {**names, **spec.names}})
 
 
-def _ports(planned: DockerPlan) -> dict[str, Any]:
+def _ports(planned: DockerPlan) -> Properties:
     """The published ports by node id, which a cluster plan does not contain."""
     return {
         str(id): [

@@ -6,15 +6,19 @@ does TLS. So this machine need not reach the port, and the container needs no ke
 
 import contextlib
 import ssl
+import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import docker
 
+from earshot.engine import early_output
 from earshot.tunnel.via import PASS_ON
 
 SECONDS: Final = 5
 """The time limit of one connection, for all its requests together."""
+MAX_FRAME_BYTES: Final = 2**20
+"""The maximum size of one part of the output; engines send at most 32 KiB."""
 MAX_ERROR_BYTES: Final = 4096
 REFUSED: Final = "Connection refused"
 """Bash's message for a port on which no process listens."""
@@ -36,6 +40,8 @@ class EngineConnection:
         self._stream: Any = client.api.exec_start(id, socket=True)
         self._socket = getattr(self._stream, "_sock", self._stream)
         self._frames, self._output, self._errors = bytearray(), bytearray(), bytearray()
+        self._end = time.monotonic() + 2 * SECONDS
+        self._early = early_output(self._stream)
 
     def settimeout(self, seconds: float, /) -> None:
         self._socket.settimeout(seconds)
@@ -56,11 +62,17 @@ class EngineConnection:
         return data
 
     def _read_frames(self) -> bool:
-        """Reads the frames that have arrived. False at the end of the connection."""
-        chunk, frames = self._socket.recv(65536), self._frames
+        """Reads what has arrived; False at the end of the connection."""
+        if time.monotonic() > self._end:  # parts without output may arrive for ever
+            raise OSError(f"no output within {2 * SECONDS} s")
+        chunk, frames = self._early or self._socket.recv(65536), self._frames
+        self._early = b""
         frames += chunk
         while len(frames) >= _HEAD:
-            end = _HEAD + int.from_bytes(frames[4:_HEAD], "big")
+            size = int.from_bytes(frames[4:_HEAD], "big")
+            if size > MAX_FRAME_BYTES:
+                raise OSError(f"the engine announces {size} bytes of output at once")
+            end = _HEAD + size
             if len(frames) < end:
                 break
             stream = self._output if frames[0] == _STDOUT else self._errors

@@ -1,8 +1,6 @@
 """Waits until the Docker engine of a new host answers, or reports why it does not."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import pulumi
 from docker.errors import DockerException
@@ -16,7 +14,7 @@ from earshot_pulumi.aws_settings import AwsKind
 from earshot_pulumi.docker.clusters import HostEngine
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Inputs, Operation, Properties
 
 POLL_SECONDS = 3.0
 LEAST_SECONDS = 1.0
@@ -78,7 +76,7 @@ class DockerEngineReadyKind(AwsKind):
         )
 
 
-def report_of(settings: Mapping[str, Any], props: Properties) -> HostReport | None:
+def report_of(settings: Inputs, props: Properties) -> HostReport | None:
     """The last report of the host since the current boot of its instance; ``props`` has both.
 
     None without a report, and if AWS does not answer.

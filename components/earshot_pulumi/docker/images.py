@@ -46,11 +46,11 @@ def _images(target: TargetStack) -> list[tuple[DockerHost, str]]:
 
 def has_image(engines: Engines, host: DockerHost | HostEngine, image: str) -> bool:
     """True if the engine of ``host`` has ``image``. Raises EarshotError if the engine fails."""
-    try:
-        with asking(f"Docker host {host.name}", host):
+    with asking(f"Docker host {host.name}", host):
+        try:
             engines.of(host).api.inspect_image(image)
-    except ImageNotFound:
-        return False
+        except ImageNotFound:
+            return False
     return True
 
 

@@ -4,9 +4,10 @@ With two brokers down at the same time, partitions may be unavailable.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.placement.docker import DockerPlan
 from earshot_pulumi.deployment import child_name
@@ -14,6 +15,7 @@ from earshot_pulumi.docker import labels, on_engines
 from earshot_pulumi.docker.container_address import Engines, asking, incarnation
 from earshot_pulumi.driver import not_stopped
 from earshot_pulumi.provider.internal import types_of
+from earshot_pulumi.provider.kind import Outputs
 
 GRACE: Final = 60
 """Seconds for a broker to hand over its leaderships, while there is a quorum."""
@@ -26,9 +28,7 @@ A broker that cannot work ends sooner, and the engine waits at most this long be
 """
 
 
-def unsettled(
-    stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
-) -> frozenset[int]:
+def unsettled(stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]) -> frozenset[int]:
     """Ids of ``planned`` nodes with data that are down, crash-looping, or were restarted after an
     update saw them in sync.
 
@@ -58,7 +58,7 @@ def unsettled(
 
 
 def _incarnations(
-    stack: str, planned: DockerPlan, resources: Mapping[str, Mapping[str, Any]]
+    stack: str, planned: DockerPlan, resources: Mapping[str, Outputs]
 ) -> dict[int, str]:
     """The incarnation of each container that an update saw in sync, by node id."""
     types = types_of("DockerReadiness")
@@ -76,7 +76,7 @@ def _incarnations(
 
 
 def _stays_up(
-    engines: Engines, host: DockerHost, container: Mapping[str, Any], proved: str | None
+    engines: Engines, host: DockerHost, container: DockerObject, proved: str | None
 ) -> bool:
     """True if a container runs as the incarnation ``proved`` (None: any) and its engine did not
     restart it within the last `SETTLED` seconds."""
@@ -102,13 +102,12 @@ def check_others(
     filters = {"label": f"{labels.DEPLOYMENT}={own_labels.get(labels.DEPLOYMENT, '')}"}
     for host in hosts:
         with asking(f"Docker host {host.name}", host):
-            containers = engines.of(host).api.containers(all=True, filters=filters)
-        for container in containers:
-            node = container["Labels"].get(labels.NODE, "")
-            if node != own_labels.get(labels.NODE):
-                container_name = on_engines.listed_name(container)
-                is_running = container["State"] == "running"
-                running_by_node.setdefault(node, {})[container_name] = is_running
+            for container in engines.of(host).api.containers(all=True, filters=filters):
+                node = container["Labels"].get(labels.NODE, "")
+                if node != own_labels.get(labels.NODE):
+                    container_name = on_engines.listed_name(container)
+                    is_running = container["State"] == "running"
+                    running_by_node.setdefault(node, {})[container_name] = is_running
     stopped_names = sorted(
         next(iter(running_by_name))
         for running_by_name in running_by_node.values()

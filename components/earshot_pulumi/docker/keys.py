@@ -138,6 +138,8 @@ def _created_at(props: Properties) -> str:
     host = DockerHost.model_validate(props["host"])
     with Engines() as engines:
         client = engines.of(host)
-        with contextlib.suppress(NotFound), asking(f"volume {props['volume']}", host):
-            return str(client.api.inspect_volume(props["volume"])["CreatedAt"])
-    return ""
+        with asking(f"volume {props['volume']}", host):
+            try:
+                return str(client.api.inspect_volume(props["volume"])["CreatedAt"])
+            except NotFound:
+                return ""

@@ -7,8 +7,6 @@ import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import pulumi
 from docker.errors import DockerException
@@ -28,7 +26,7 @@ from earshot_pulumi.docker.readiness import is_intact, majority_runs, repair, wa
 from earshot_pulumi.driver import change_or_restore
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalKind
-from earshot_pulumi.provider.kind import Operation, Properties
+from earshot_pulumi.provider.kind import Inputs, Operation, Properties
 
 
 class DockerStopPreflightKind(InternalKind):
@@ -53,7 +51,7 @@ class DockerStopPreflightKind(InternalKind):
         return news
 
 
-def digest(settings: Mapping[str, Any]) -> pulumi.Output[str]:
+def digest(settings: Inputs) -> pulumi.Output[str]:
     """A SHA-256 of a container's inputs; a secret if one of them is."""
     return pulumi.Output.all(**settings).apply(
         lambda values: hashlib.sha256(

@@ -1,7 +1,8 @@
 """The labels of a stack's objects on an engine, which identify them even without a state."""
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from earshot.cluster_id import of_stack_name
 from earshot.listeners.model import ClusterPlan, Node
@@ -27,6 +28,10 @@ PUT_BACK: Final = "earshot.put-back"
 
 THROWAWAY: Final = "earshot.throwaway"
 """On a short-lived container for one command, of no deployment."""
+
+
+_ID: Final = re.compile(r"[0-9]{1,10}")
+"""A node's id in a label, which any user of the engine may write."""
 
 
 def of_deployment(stack: str, deployment: str) -> dict[str, str]:
@@ -63,6 +68,28 @@ def of_volume(stack: str, cluster_id: str, plan: ClusterPlan, node: Node) -> dic
 def cluster_id_of(volume: Mapping[str, str]) -> str:
     """The id of the cluster whose data is in a volume with the labels ``volume``."""
     return volume.get(CLUSTER) or of_stack_name(volume.get(STACK, ""))
+
+
+def of_object(listed: Any) -> Mapping[str, str]:
+    """The labels of a container, network or volume of Docker's SDK.
+
+    An engine is asked for objects with a label; one that ignores the filter lists others, too.
+    """
+    attributes = listed.attrs or {}
+    own: Mapping[str, str] = (attributes.get("Config") or attributes).get("Labels") or {}
+    return own
+
+
+def node_id(own: Mapping[str, str]) -> int:
+    """The id of the node in the labels ``own``; -1 if they name none."""
+    text = own.get(NODE, "")
+    return int(text) if _ID.fullmatch(text) else -1
+
+
+def ids_of_voters(own: Mapping[str, str]) -> tuple[int, ...]:
+    """The ids of the voters in the labels ``own`` of a volume; empty if they name none."""
+    texts = own.get(VOTERS, "").split(",")
+    return tuple(map(int, texts)) if all(map(_ID.fullmatch, texts)) else ()
 
 
 def voter_ids(plan: ClusterPlan) -> str:

@@ -6,14 +6,14 @@ repaired before Pulumi refreshes its state.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
 from earshot.config.docker import DockerSpec
-from earshot.engine import address_of, connect, root_cause
+from earshot.engine import DockerObject, address_of, connect, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
 from earshot.placement import standpoint
@@ -108,7 +108,10 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
     for host in spec.hosts:
         with connect(host) as client:
             for volume in client.volumes.list(filters={"label": f"{labels.STACK}={stack}"}):
-                cluster_id = labels.cluster_id_of(volume.attrs["Labels"])
+                own = labels.of_object(volume)
+                if own.get(labels.STACK) != stack:
+                    continue
+                cluster_id = labels.cluster_id_of(own)
                 if cluster_id not in own_ids:
                     say(
                         f"Left volume {volume.name}: its data is of cluster {cluster_id}, of "
@@ -128,7 +131,7 @@ def remove_data(spec: DockerSpec, stack: str, state_dir: Path, say: Say) -> None
 
 
 def _is_own(
-    container: Mapping[str, Any], stack: str, node: int, cluster_ids: Collection[str | None]
+    container: DockerObject, stack: str, node: int, cluster_ids: Collection[str | None]
 ) -> bool:
     config = container["Config"]
     own_labels, variables = config["Labels"] or {}, config["Env"] or ()
@@ -141,7 +144,7 @@ def _is_own(
 def _repair(
     engines: Engines,
     address: ContainerAddress,
-    container: dict[str, Any],
+    container: DockerObject,
     say: Say,
 ) -> None:
     container = _wait_until_settled(engines, address, container)
@@ -160,8 +163,8 @@ def _repair(
 
 
 def _wait_until_settled(
-    engines: Engines, address: ContainerAddress, container: dict[str, Any]
-) -> dict[str, Any]:
+    engines: Engines, address: ContainerAddress, container: DockerObject
+) -> DockerObject:
     """Inspects a container that was just restarted again until it ends or has run `LONG_ENOUGH`."""
     end = time.monotonic() + LONG_ENOUGH
     while _may_end_soon(engines, address, container) and time.monotonic() < end:
@@ -170,9 +173,7 @@ def _wait_until_settled(
     return container
 
 
-def _may_end_soon(
-    engines: Engines, address: ContainerAddress, container: Mapping[str, Any]
-) -> bool:
+def _may_end_soon(engines: Engines, address: ContainerAddress, container: DockerObject) -> bool:
     state = container["State"]
     if (
         not container["RestartCount"]
@@ -185,7 +186,7 @@ def _may_end_soon(
 
 
 def _problem_and_repair(
-    engines: Engines, address: ContainerAddress, container: Mapping[str, Any]
+    engines: Engines, address: ContainerAddress, container: DockerObject
 ) -> str:
     """The problem of the container, and its repair."""
     state = container["State"]

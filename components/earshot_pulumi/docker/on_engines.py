@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.render import voters
@@ -19,6 +19,7 @@ from earshot.topology.container import PublishedPort
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, asking
 from earshot_pulumi.properties import read, write
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.refusals import moving_controllers, other_voters
 from earshot_pulumi.unknown_inputs import is_marker
 
@@ -28,7 +29,7 @@ class _Labelled:
 
     @property
     def node(self) -> int:
-        return int(self.labels.get(labels.NODE, "-1"))
+        return labels.node_id(self.labels)
 
 
 @dataclass(frozen=True)
@@ -79,14 +80,14 @@ class TargetStack:
     """The existing network of its containers; empty if the stack creates one."""
 
     @classmethod
-    def from_props(cls, props: Mapping[str, Any]) -> TargetStack:
+    def from_props(cls, props: Properties) -> TargetStack:
         """Read from a resource's inputs."""
         containers = {container["node_id"]: container for container in props["containers"]}
         return read(cls, {**props, "containers": containers})
 
-    def to_props(self) -> dict[str, Any]:
+    def to_props(self) -> Properties:
         """The inputs of a resource, without the containers' environment."""
-        props: dict[str, Any] = write(self)
+        props: Properties = write(self)
         del props["deployment"]  # the update generates it
         if not self.network:
             del props["network"]  # as in states of earlier releases
@@ -116,12 +117,12 @@ class TargetStack:
         return object_labels.get(labels.DEPLOYMENT) == self.deployment
 
 
-def hosts_of(props: Mapping[str, Any]) -> tuple[DockerHost, ...]:
+def hosts_of(props: Properties) -> tuple[DockerHost, ...]:
     """The Docker hosts in a resource's inputs; empty without inputs."""
     return tuple(DockerHost.model_validate(host) for host in props.get("hosts", ()))
 
 
-def can_be_asked(props: Mapping[str, Any]) -> bool:
+def can_be_asked(props: Properties) -> bool:
     """True if all engines in a resource's inputs are known. A preview may not know them yet."""
     return not any(is_marker(host.engine) for host in hosts_of(props))
 
@@ -134,13 +135,13 @@ def look(engines: Engines, hosts: Iterable[DockerHost]) -> EngineObjects:
     for host in hosts:
         api = engines.of(host).api
         with asking(f"Docker host {host.name}", host):
-            containers += (
+            containers += [
                 _container(host.name, container) for container in api.containers(all=True)
-            )
+            ]
             for volume in api.volumes()["Volumes"] or ():
-                volumes.append(EngineVolume(host.name, volume["Name"], volume["Labels"] or {}))
+                volumes.append(EngineVolume(host.name, volume["Name"], _labels(volume)))
             for network in api.networks():
-                networks.append(EngineNetwork(host.name, network["Name"], network["Labels"] or {}))
+                networks.append(EngineNetwork(host.name, network["Name"], _labels(network)))
     return EngineObjects(tuple(containers), tuple(volumes), tuple(networks))
 
 
@@ -149,7 +150,7 @@ def described(
     hosts: Iterable[DockerHost],
     objects: EngineObjects,
     is_own: Callable[[Mapping[str, str]], bool],
-) -> Iterator[tuple[EngineContainer, DockerHost, dict[str, Any]]]:
+) -> Iterator[tuple[EngineContainer, DockerHost, Properties]]:
     """Each running container of ``objects`` with labels that ``is_own`` accepts, with its host and
     its engine's description. Raises EarshotError if an engine fails."""
     hosts_by_name = {host.name: host for host in hosts}
@@ -166,20 +167,28 @@ def of_stack(stack: str) -> Callable[[Mapping[str, str]], bool]:
     return lambda object_labels: object_labels.get(labels.STACK) == stack
 
 
-def listed_name(listing: Mapping[str, Any]) -> str:
+def listed_name(listing: DockerObject) -> str:
     """The name of a container that an engine lists; part of its id if it has none."""
     names: list[str] = listing["Names"] or [listing["Id"][:12]]
     return names[0].lstrip("/")
 
 
-def _container(host: str, listing: Mapping[str, Any]) -> EngineContainer:
+def _labels(listing: DockerObject) -> dict[str, str]:
+    """The labels of an object that an engine lists. Raises TypeError if they are no texts."""
+    own: dict[str, str] = listing["Labels"] or {}
+    if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
+        raise TypeError("the labels are no texts")
+    return own
+
+
+def _container(host: str, listing: DockerObject) -> EngineContainer:
     return EngineContainer(
         host=host,
         id=listing["Id"],
         name=listed_name(listing),
         image=listing["Image"],
         running=listing["State"] in ("running", "restarting", "paused"),
-        labels=listing["Labels"] or {},
+        labels=_labels(listing),
         ports=tuple(
             PublishedPort(port["PrivatePort"], port["PublicPort"], port.get("IP", ""), port["Type"])
             for port in listing["Ports"] or ()
@@ -250,7 +259,8 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
     planned = {
         (target.host_of(id), container.volume): id for id, container in target.containers.items()
     }
-    ids, quorums = labels.voter_ids(target.plan), dict[str, None]()
+    ids = tuple(sorted(node.id for node in target.plan.controllers))
+    quorums: dict[tuple[int, ...], None] = {}
     for volume in objects.volumes:
         id = planned.get((volume.host, volume.name))
         if id is None:
@@ -262,11 +272,10 @@ def _foreign_data(target: TargetStack, objects: EngineObjects) -> Iterator[str]:
                 "Give the stack or the node another name, or remove the volume if it is no "
                 "longer needed"
             )
-        elif voter_ids := volume.labels.get(labels.VOTERS, ""):
+        elif voter_ids := labels.ids_of_voters(volume.labels):
             quorums[voter_ids] = None
     for voter_ids in quorums.keys() - {ids}:
-        current_ids, planned_ids = (map(int, text.split(",")) for text in (voter_ids, ids))
-        yield other_voters(current_ids, planned_ids, "`data: delete` and `pulumi destroy`")
+        yield other_voters(voter_ids, ids, "`data: delete` and `pulumi destroy`")
 
 
 Spot = tuple[str, str, int]

@@ -21,6 +21,7 @@ import pulumi
 from docker.errors import DockerException
 
 from earshot.config.docker_host import DockerHost
+from earshot.engine import DockerObject
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import without_references
@@ -144,12 +145,14 @@ class EnginePreflightKind(CheckedKind):
         for host in _hosts(olds, news):
             with _IGNORING_ERRORS:
                 for container in engines.of(host).containers.list(filters=_of_deployment(news)):
-                    if int(container.labels.get(labels.NODE, "-1")) not in planned_ids:
+                    own_labels = labels.of_object(container)
+                    is_planned = labels.node_id(own_labels) in planned_ids
+                    if target.owns(own_labels) and not is_planned:
                         container.stop(timeout=GRACE)
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         """Removes leftovers of interrupted runs, which are not in Pulumi's state."""
-        filters = _of_deployment(olds)
+        own, deployment = _of_deployment(olds), olds["deployment"]
         with Engines() as engines:
             for host in hosts_of(olds):
                 with _IGNORING_ERRORS:
@@ -157,11 +160,11 @@ class EnginePreflightKind(CheckedKind):
                     with _IGNORING_ERRORS:
                         # containers of validations and of `DockerUsers`, which have passwords
                         remove_leftovers(client, olds["stack"])
-                    listing = {"filters": filters, "all": True, "ignore_removed": True}
-                    _remove(client.containers, listing, force=True, v=True)
-                    _remove(client.networks, {"filters": filters})
+                    containers = {"filters": own, "all": True, "ignore_removed": True}
+                    _remove(client.containers, deployment, containers, force=True, v=True)
+                    _remove(client.networks, deployment, {"filters": own})
                     # only volumes with keys have the label of a deployment
-                    _remove(client.volumes, {"filters": filters})
+                    _remove(client.volumes, deployment, {"filters": own})
 
 
 class EnginePreflight(InternalResource):
@@ -263,15 +266,17 @@ def _of_deployment(props: Properties) -> dict[str, str]:
     return {"label": f"{labels.DEPLOYMENT}={props['deployment']}"}
 
 
-def _remove(collection: Any, listing: Mapping[str, Any], **options: bool) -> None:
-    """Removes the objects that ``collection`` lists with the arguments ``listing``.
+def _remove(collection: Any, deployment: str, listing: DockerObject, **options: bool) -> None:
+    """Removes the objects of ``deployment`` that ``collection`` lists with the arguments
+    ``listing``.
 
     A failure does not stop the removal of the others.
     """
     with _IGNORING_ERRORS:
         for leftover in collection.list(**listing):
             with _IGNORING_ERRORS:
-                leftover.remove(**options)
+                if labels.of_object(leftover).get(labels.DEPLOYMENT) == deployment:
+                    leftover.remove(**options)
 
 
 def _settings(props: Properties, key: str = "plan") -> dict[int, tuple[str, str]]:

@@ -7,19 +7,20 @@ container's environment. Only this user may read it.
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException, NotFound
 
 from earshot import cache
-from earshot.engine import root_cause
+from earshot.engine import UNREADABLE, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot_pulumi.docker import labels
 from earshot_pulumi.docker.container_address import ContainerAddress, Engines, is_up
 from earshot_pulumi.docker.in_turn import GRACE, NO_QUORUM_GRACE
 from earshot_pulumi.driver import start_with_former_settings
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.writing import writing
 
 FOLDER: Final = "containers"
@@ -28,11 +29,11 @@ FAILED_SUFFIX: Final = "-failed"
 """Suffix of the name of a container that did not come up, after the former one was put back."""
 _DEFAULT_NETWORK: Final = "bridge"
 
-Definition = dict[str, Any]
+Definition = Properties
 """A container's `Id`, `Config` and `HostConfig`, and its aliases by network (`Networks`)."""
 
 
-def keep(state: Path, container: Mapping[str, Any]) -> None:
+def keep(state: Path, container: DockerObject) -> None:
     """Save the definition of an inspected container in ``state``, its stack's folder.
 
     The definition of a container that its engine has restarted does not replace the saved one: that
@@ -98,14 +99,14 @@ def put_back(
         try:
             _set_aside(engines, address, failed_id)
             return _start(engines, address, definition)
-        except (DockerException, OSError) as reason:
+        except (DockerException, OSError, *UNREADABLE) as reason:
             raise EarshotError(f"container {address.name}", observed=root_cause(reason)) from None
 
     addition = f". The one that did not come up is container {address.name}{FAILED_SUFFIX}"
     return start_with_former_settings(start, serves, "made", addition)
 
 
-def restore_name(engines: Engines, address: ContainerAddress, container: Mapping[str, Any]) -> None:
+def restore_name(engines: Engines, address: ContainerAddress, container: DockerObject) -> None:
     """Give an inspected container its name again, if it was set aside."""
     if name_of(container) == address.name:
         return
@@ -125,7 +126,7 @@ def remove_substitute(engines: Engines, address: ContainerAddress) -> None:
             api.remove_container(container["Id"], force=True, v=True)
 
 
-def name_of(container: Mapping[str, Any]) -> str:
+def name_of(container: DockerObject) -> str:
     """The name of an inspected container."""
     return str(container["Name"]).lstrip("/")
 

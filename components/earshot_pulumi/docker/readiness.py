@@ -6,15 +6,16 @@ with no other listener is ready when it accepts connections.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
-from earshot.engine import root_cause
+from earshot.engine import MOST_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.broker_log import cause_of_end, without_frames
+from earshot.listeners.listed import clipped
 from earshot.validation.cluster_state import CAUGHT_UP_MS, Quorum
 from earshot.validation.failure import Failure
 from earshot.validation.wire import ExchangeError
@@ -53,7 +54,7 @@ _FREE_DISK: Final = (
 )
 
 
-def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, Any]:
+def repair(engines: Engines, address: ContainerAddress, id: str) -> DockerObject:
     """Connects, unpauses, starts and renames a container if necessary. Returns its description.
 
     The official provider does not repair a killed, paused or disconnected container unless a
@@ -78,7 +79,7 @@ def repair(engines: Engines, address: ContainerAddress, id: str) -> dict[str, An
     return inspected(engines, address, id)
 
 
-def is_intact(container: dict[str, Any], address: ContainerAddress) -> bool:
+def is_intact(container: DockerObject, address: ContainerAddress) -> bool:
     """True if an inspected container needs no repair."""
     state = container["State"]
     return (
@@ -245,17 +246,18 @@ class ContainerDriver(ListeningNode):
         log = log_of(self._engines, address, self._id, since, until)
         last_lines = _last_lines(log)
         if cause := cause_of_end(log) if since or until else "":
-            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole log)"
+            cause = clipped(cause, MOST_SHOWN)
+            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
         else:
             observed = f"{reason}; the last lines of its log:\n{last_lines}"
         is_full = any(text in last_lines for text in _DISK_FULL_TEXTS)
         raise error_class(self.place, observed=observed, remedy=_FREE_DISK if is_full else _AGAIN)
 
 
-def how_ended(state: Mapping[str, Any]) -> str:
+def how_ended(state: DockerObject) -> str:
     """The end of a stopped container as text, from its inspected ``state``."""
     details = ["out of memory"] if state.get("OOMKilled") else []
-    details += [state["Error"]] if state["Error"] else []
+    details += [clipped(state["Error"], MOST_SHOWN)] if state["Error"] else []
     return f"ended with status {state['ExitCode']}" + "".join(f" ({detail})" for detail in details)
 
 
@@ -285,4 +287,7 @@ def log_of(
 def _last_lines(log: str, lines: int = LINES) -> str:
     """The last ``lines`` of ``log`` without stack frames, indented."""
     last_lines = without_frames(log)[-lines:]
-    return "\n".join(f"    {line}" for line in last_lines) or "    (it wrote none)"
+    return (
+        "\n".join(f"    {clipped(line, MOST_SHOWN)}" for line in last_lines)
+        or "    (it wrote none)"
+    )

@@ -1,14 +1,15 @@
 """Reads the Kafka settings of running containers, and checks a change of their listeners."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException
 
 from earshot import sockets
 from earshot.config.docker_host import DockerHost
+from earshot.engine import UNREADABLE
 from earshot.errors import AddressError, EarshotError
 from earshot.listeners.grammar import parse_entries
 from earshot.listeners.properties import NodeSettings, read_environment
@@ -19,6 +20,7 @@ from earshot_pulumi import leaving
 from earshot_pulumi.docker import on_engines
 from earshot_pulumi.docker.container_address import Engines
 from earshot_pulumi.docker.on_engines import EngineContainer, EngineObjects, TargetStack
+from earshot_pulumi.provider.kind import Inputs
 from earshot_pulumi.refusals import REMEMBER
 from earshot_pulumi.rolling import Links, unrollable
 
@@ -67,7 +69,7 @@ def settings_of_running(stack: str, hosts: Sequence[DockerHost]) -> dict[int, No
         return {}
 
 
-def _settings(description: Mapping[str, Any]) -> NodeSettings:
+def _settings(description: Inputs) -> NodeSettings:
     """Kafka's settings in the environment of an inspected container."""
     variables = (text.partition("=") for text in description["Config"]["Env"] or ())
     return read_environment({name: value for name, _, value in variables})
@@ -143,7 +145,7 @@ def _connections(engines: Engines, node: RunningNode) -> list[tuple[Bound, Bound
     """The connections in a container as (own address, peer); None if they cannot be listed."""
     try:
         _, output = engines.of(node.host).containers.get(node.container.id).exec_run(list(_TABLES))
-    except (DockerException, OSError):
+    except (DockerException, OSError, *UNREADABLE):
         return None
     text = output.decode(errors="replace")
     # `cat` fails without IPv6, which has no table then

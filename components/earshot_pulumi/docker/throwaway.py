@@ -14,8 +14,9 @@ import docker
 from docker.errors import APIError, DockerException
 from docker.models.containers import Container
 
-from earshot.engine import root_cause
+from earshot.engine import MOST_SHOWN, UNREADABLE, root_cause
 from earshot.errors import EarshotError
+from earshot.listeners.listed import clipped
 from earshot.remote.archive import folder_archive
 from earshot_pulumi.docker import labels
 
@@ -55,7 +56,7 @@ def ask(
         text = " ".join((errors or output or b"").decode(errors="replace").split())
         raise CommandFailed(
             f"a container of the image {image}",
-            observed=text or f"{command[0]} ended with status {status}",
+            observed=clipped(text, MOST_SHOWN) or f"{command[0]} ended with status {status}",
         )
     return (output or b"").decode(errors="replace")
 
@@ -94,7 +95,8 @@ def remove_unstarted(client: docker.DockerClient, volume: str) -> None:
     filters = {"label": labels.THROWAWAY, "volume": volume}
     for container in client.containers.list(all=True, filters=filters, ignore_removed=True):
         with contextlib.suppress(APIError):
-            container.remove(force=True, v=True)
+            if labels.THROWAWAY in labels.of_object(container):
+                container.remove(force=True, v=True)
 
 
 def _own_id(container: Container, option: str) -> int:
@@ -151,7 +153,7 @@ def _sleeping(
         finally:
             with contextlib.suppress(APIError, OSError):
                 container.remove(force=True, v=True)
-    except (DockerException, OSError, ValueError) as reason:
+    except (DockerException, OSError, *UNREADABLE) as reason:
         raise CommandFailed(
             f"a container of the image {image}", observed=root_cause(reason)
         ) from None

@@ -1,7 +1,7 @@
 """Creates the users and ACLs of brokers in containers, from a container on their network."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from earshot.config.docker import DockerSpec
 from earshot.errors import EarshotError
@@ -78,7 +78,7 @@ class DockerUsersKind(UsersKind):
 
 def access_inputs(
     stack: str, spec: DockerSpec, planned: DockerPlan, addresses: Iterable[ContainerAddress]
-) -> dict[str, Any]:
+) -> Properties:
     """The inputs of `DockerUsers` with the brokers' addresses, and the engine that reaches them."""
     (host,), plan = planned.hosts, planned.plan
     network = next(iter(planned.containers.values())).network

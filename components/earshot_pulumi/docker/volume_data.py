@@ -34,6 +34,8 @@ NEWEST: Final = {"3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29}
 For other releases, the version for which a volume was created decides. See `MetadataVersion` in
 Kafka's server-common.
 """
+MOST_EXTRACTED: Final = 2 * 2**30
+"""The maximum size in bytes of the files that are read from a volume; the rest is left out."""
 _OLDEST: Final = "0.0"
 _TRUNCATED: Final = (tarfile.TarError, EOFError, zlib.error, ValueError)  # base64 raises the last
 _SCRIPT: Final = """\
@@ -129,8 +131,18 @@ def read(encoded: str) -> tuple[bool, int | None]:
                 contextlib.suppress(*_TRUNCATED),
                 tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded))) as archive,
             ):
-                archive.extractall(folder, filter="data")
+                archive.extractall(folder, _within_limit(archive), filter="data")
         return is_formatted(folders), feature_level(folders)
+
+
+def _within_limit(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members of ``archive`` up to `MOST_EXTRACTED`."""
+    extracted = 0
+    for member in archive:
+        extracted += member.size
+        if extracted > MOST_EXTRACTED:
+            return
+        yield member
 
 
 def removed(

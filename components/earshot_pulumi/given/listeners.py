@@ -35,6 +35,7 @@ from earshot_pulumi.outputs import (
     with_run_errors,
 )
 from earshot_pulumi.policy_args import PolicyArgs, policy_document
+from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import PACKAGE
 
 VANTAGES = {"machine": "local", "network": "docker", "vpc": "aws", "elsewhere": "given"}
@@ -157,7 +158,7 @@ class Listeners(pulumi.ComponentResource):
     """The same variables as NAME=value texts, the form of `docker.Container`, by node id."""
     bootstrap: pulumi.Output[dict[str, str]]
     """Bootstrap addresses by listener name."""
-    contract: pulumi.Output[dict[str, Any]]
+    contract: pulumi.Output[Properties]
     """The addresses that clients of each listener should see: an input of `Proof` and of
     `earshot doctor`."""
     approved: pulumi.Output[str]
@@ -270,7 +271,7 @@ def _check_inputs(name: str, args: ListenersArgs) -> None:
         raise pulumi.RunError("\n".join(f"{name}: {problem}" for problem in problems))
 
 
-def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterPlan:
+def _plan(name: str, args: ListenersArgs, values: Inputs) -> ClusterPlan:
     """The plan, with markers for unknown hosts.
 
     It is unknown if a preview knows too little of the nodes and listeners. Raises RunError for
@@ -306,13 +307,11 @@ def _plan(name: str, args: ListenersArgs, values: Mapping[str, Any]) -> ClusterP
     raise pulumi.RunError(errors.pop())
 
 
-def _containers(
-    values: Mapping[str, Any], plan: ClusterPlan
-) -> dict[str, Any] | pulumi.output.Unknown:
+def _containers(values: Inputs, plan: ClusterPlan) -> Properties | pulumi.output.Unknown:
     """The inputs of an equivalent `docker.Container` for each node with `container`, by node id."""
     if is_unknown(plan):
         return pulumi.UNKNOWN
-    inputs: dict[str, Any] = {}
+    inputs: Properties = {}
     for node in plan.nodes:
         node_inputs = values["nodes"][str(node.id)]
         container = node_inputs if is_unknown(node_inputs) else node_inputs.get("container")
@@ -334,7 +333,7 @@ def _containers(
     return inputs
 
 
-def _addresses(values: Mapping[str, Any], plan: ClusterPlan) -> dict[str, list[str]]:
+def _addresses(values: Inputs, plan: ClusterPlan) -> dict[str, list[str]]:
     """The known addresses of each node, by its id."""
     if is_unknown(plan):
         return {}

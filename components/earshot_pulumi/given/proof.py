@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 from pydantic import ValidationError
@@ -36,7 +36,7 @@ from earshot_pulumi.provider.kind import (
     has_unknown,
 )
 from earshot_pulumi.provider.resource import EarshotResource, snake_case
-from earshot_pulumi.validation import REPORT, unproved, validate
+from earshot_pulumi.validation import FAILED, REPORT, failure_kept, unproved, validate
 
 DEFAULTS = {"records": 0, "deadline": 60, "readySeconds": 60}
 DECISIVE = ("contract", "after", "scopes", "records", "client")
@@ -51,7 +51,7 @@ STARTING = (Stage.BOOTSTRAP, Stage.METADATA, Stage.TCP)
 class ProofArgs(TypedDict):
     """The inputs of a proof."""
 
-    contract: pulumi.Input[dict[str, Any]]
+    contract: pulumi.Input[Properties]
     """The contract of `Listeners` or of a cluster."""
     after: NotRequired[pulumi.Input[list[pulumi.Input[str]]]]
     """Values that change with a broker, such as container or instance ids: any change proves the
@@ -78,7 +78,7 @@ class Proof(EarshotResource):
     """
 
     verdict: pulumi.Output[str]
-    """`pass`. If the contract fails, there is no resource."""
+    """`pass`; a contract that fails ends the update, and is proved again by the next one."""
     report: pulumi.Output[str]
     """The report of the last run, as text."""
     unproved: pulumi.Output[list[str]]
@@ -112,7 +112,7 @@ class ProofKind(Kind):
         return inputs
 
     def diff(self, operation: Operation, id: str, olds: Properties, news: Properties) -> Difference:
-        return Difference(changed(olds, news, DECISIVE))
+        return Difference(olds.get("verdict") == FAILED or changed(olds, news, DECISIVE))
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:
         # with only the id, as in `pulumi import`, no proof can be found
@@ -135,6 +135,12 @@ class ProofKind(Kind):
         ]
         outputs = {"verdict": "pass", "report": report, "unproved": unproved_names}
         return contract.cluster, {**news, **outputs}
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        with failure_kept({**news, "unproved": []}, "report"):
+            return super().update(operation, id, olds, news)
 
 
 def _check_scopes(scopes: object) -> None:

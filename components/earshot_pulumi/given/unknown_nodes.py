@@ -7,6 +7,7 @@ import pulumi
 
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.listeners.terms import Role, UnknownHost
+from earshot_pulumi.provider.kind import Inputs, Properties
 
 HOSTS = ("internal", "host", "external", "controller")
 """Inputs of a node with a host."""
@@ -35,7 +36,7 @@ def known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
     """
     if not (isinstance(node, Mapping) or is_unknown(node)):
         return node
-    known_values: dict[str, Any] = {}
+    known_values: Properties = {}
     for key, value in {} if is_unknown(node) else node.items():
         if key in HOSTS:
             marker = UnknownHost(f"nodes.{id}.{key}")
@@ -53,7 +54,7 @@ def known_node(id: str, node: Any, roles: Sequence[Role]) -> Any:
     return known_values
 
 
-def without_guesses(plan: ClusterPlan, nodes: Mapping[str, Any]) -> ClusterPlan:
+def without_guesses(plan: ClusterPlan, nodes: Inputs) -> ClusterPlan:
     """``plan`` with a marker for each host of a node whose roles or ports are unknown.
 
     With unknown roles, it is unknown which listeners the node has; with unknown ports, which

@@ -3,7 +3,6 @@
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -15,6 +14,7 @@ from earshot.listeners.security import VALIDATOR_FILE, own_access, own_stores
 from earshot.listeners.terms import Protocol
 from earshot.validation.client import failure_of, translate
 from earshot.validation.client_file import read_client_file
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.rolling import Links
 
 KEY = "client_config"
@@ -22,7 +22,7 @@ CONNECT_SECONDS = 2.0
 _LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
-def client_properties(props: Mapping[str, Any]) -> dict[str, str]:
+def client_properties(props: Properties) -> dict[str, str]:
     """The properties in the client file of a resource's inputs; empty without a file.
 
     Raises EarshotError.
@@ -31,7 +31,7 @@ def client_properties(props: Mapping[str, Any]) -> dict[str, str]:
     return read_client_file(Path(path), f"{KEY}: {path}") if path else {}
 
 
-def access(values: Mapping[str, str], client: Mapping[str, str]) -> dict[str, Any]:
+def access(values: Mapping[str, str], client: Mapping[str, str]) -> Properties:
     """Librdkafka's settings to connect to the inter-broker listener of a node.
 
     ``values`` are the settings that the node was started with, ``client`` Kafka's client
@@ -58,7 +58,7 @@ def accepts_connections(address: Address) -> bool:
 
 def client_settings(
     values: Mapping[str, str], client: Mapping[str, str], folder: Path
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Properties]:
     """Librdkafka's settings to connect to each client listener of a broker, by listener name.
 
     ``values`` are the settings that the broker was started with, ``folder`` holds the stack's keys
@@ -87,7 +87,7 @@ def _credentials(
     protocol: Protocol,
     client: Mapping[str, str],
     folder: Path,
-) -> dict[str, Any]:
+) -> Properties:
     if protocol is Protocol.PLAINTEXT:
         return {}
     stores = own_stores(values, listener)
@@ -107,7 +107,7 @@ def _credentials(
     return settings | {"ssl.endpoint.identification.algorithm": "none"}
 
 
-def problems(plan: ClusterPlan, props: Mapping[str, Any]) -> Iterator[str]:
+def problems(plan: ClusterPlan, props: Properties) -> Iterator[str]:
     """A message for each credential for listeners of ``plan`` that the client file lacks.
 
     Raises EarshotError if the file cannot be read.

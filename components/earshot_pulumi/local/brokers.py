@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pulumi
 
@@ -17,6 +17,7 @@ from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local import access, quorum
 from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.provider.internal import InternalResource
+from earshot_pulumi.provider.kind import Inputs
 
 if TYPE_CHECKING:
     from earshot_pulumi.local.users import LocalUsers
@@ -130,7 +131,7 @@ class LocalBrokers(Brokers):
             self.gated_options(after),
         )
 
-    def users(self) -> tuple[type[LocalUsers], Mapping[str, Any]]:
+    def users(self) -> tuple[type[LocalUsers], Inputs]:
         from earshot_pulumi.local.users import LocalUsers, access_inputs
 
         return LocalUsers, access_inputs(self.plan)

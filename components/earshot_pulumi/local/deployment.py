@@ -2,29 +2,40 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from earshot.config.local import LocalSpec
 from earshot.extras import folder_of
 from earshot.placement.local import plan_local
 from earshot.project import Project
 from earshot.transition.change import Change
-from earshot_pulumi.change_memory import AppliedPlan, BegunChange, ProvedChange, correct_memory
+from earshot_pulumi.change_memory import (
+    AppliedPlan,
+    BegunChange,
+    ProvedChange,
+    check_renamed,
+    correct_memory,
+    resources,
+)
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.local.brokers import LocalBrokers
 from earshot_pulumi.local.changes import settings_of_running
+from earshot_pulumi.local.quorum import recall
+from earshot_pulumi.provider.kind import Properties
 from earshot_pulumi.validation import check_spark
 
 
-def deploy(at: ClusterContext, spec: LocalSpec) -> dict[str, Any]:
+def deploy(at: ClusterContext, spec: LocalSpec) -> Properties:
     """Registers the cluster's resources and returns its outputs. Raises EarshotError."""
     folder_of("pyspark", "placement local")  # fetches Kafka and checks settings with it
     check_spark(spec.validation.records)
     name, state = at.name, at.folder
     target = plan_local(spec, state / "kafka")
+    cluster = recall(target.root)
+    if cluster is None:
+        check_renamed(name, resources())
     change = Change(target.plan)
-    if observed := settings_of_running(target.root):
-        correct_memory(state, target.plan, observed)
+    if runs := settings_of_running(target.root):
+        correct_memory(state, target.plan, runs, cluster is not None and cluster.has_served)
         change = Change.of(state, target.plan)
     planned = replace(target, plan=change.plan)
     contract = at.announced(spec, planned, change)

@@ -36,6 +36,8 @@ class LocalPreflightKind(CheckedKind):
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
+        if olds.get("cluster_id") and quorum.recall(root) is None:
+            yield _lost_folder(root, olds["cluster_id"])
         yield from quorum.problems(root, plan)
         yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _last_plan(news))
@@ -119,6 +121,15 @@ def _last_plan(props: Properties) -> ClusterPlan | None:
     """The plan at the end of the change, or None if this step is the last."""
     plan = props.get("wanted")
     return ClusterPlan.model_validate(plan) if plan else None
+
+
+def _lost_folder(root: Path, cluster_id: str) -> str:
+    return (
+        f"the state of this stack has the cluster {cluster_id}, and {root} has no data of it: the "
+        "update would start an empty cluster. Put the folder back from a copy, or run this in the "
+        "checkout that has it. For an empty cluster instead: `pulumi destroy`, then the same "
+        "command again"
+    )
 
 
 def _decide_cluster_id(operation: Operation, props: Properties) -> str:

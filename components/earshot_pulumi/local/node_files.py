@@ -3,14 +3,15 @@
     node-1/files/3f2a91c07be4-node-1.pem  a copy of the file in `ssl.keystore.location`
 
 The name begins with a digest of the content. So a node can start again with its former settings
-after a certificate or a password file has changed. `server.properties` has the paths of the copies,
-and the original paths in its notes.
+after a certificate or a password file has changed. `server.properties` names the copies, and has
+the original paths in its notes. Files that values name through Kafka's config providers
+(`${file:/path:key}`, `${directory:/folder:file}`) are copied too.
 """
 
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,9 @@ _WRITTEN: Final = "written."
 """Prefix of the note with a property's original value."""
 _LOCATION, _LOGIN = ".location", "sasl.jaas.config"
 _QUOTED: Final = re.compile(r'"(/[^"\n]+)"')
+_PROVIDERS: Final = "config.providers"
+_OF_FILES: Final = "org.apache.kafka.common.config.provider.FileConfigProvider"
+_OF_FOLDERS: Final = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 _MAX_BYTES: Final = 1 << 20
 """Maximum size in bytes of a file that is copied; key stores have a few thousand."""
 
@@ -40,9 +44,21 @@ def with_own_files(directory: Path, properties: str) -> str:
     def copy_of(path: str) -> str:
         return _copied(directory, path)
 
+    def replace(key: str, replaced: str) -> None:
+        if replaced != settings.values[key]:
+            values[key], notes[_WRITTEN + key] = replaced, settings.values[key]
+
     for key, value in settings.values.items():
-        if (new_value := _replaced(key, value, copy_of)) != value:
-            values[key], notes[_WRITTEN + key] = new_value, value
+        replace(key, _replaced(key, value, copy_of))
+    for name, of_files in _providers(settings.values):
+        kind, is_used = _ReferencesOf(name, of_files), False
+        for key, value in [*values.items()]:
+            if (replaced := kind.replaced(value, copy_of)) != value:
+                is_used = True
+                replace(key, replaced)
+        allowed = f"{_PROVIDERS}.{name}.param.allowed.paths"
+        if is_used and settings.values.get(allowed, "").strip():
+            replace(allowed, f"{settings.values[allowed]},{directory / FOLDER}")
     return (
         write_properties(NodeSettings(values, notes)) if values != settings.values else properties
     )
@@ -88,6 +104,41 @@ def _replaced(key: str, value: str, copy_of: Callable[[str], str]) -> str:
     if key.endswith(_LOGIN):
         return _QUOTED.sub(lambda path: f'"{copy_of(path[1])}"', value)
     return value
+
+
+def _providers(values: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """The config providers whose values are in files: the name of each, and whether it reads
+    properties files, rather than a folder with a file per value."""
+    for name in map(str.strip, values.get(_PROVIDERS, "").split(",")):
+        kind = values.get(f"{_PROVIDERS}.{name}.class", "").strip()
+        if name and kind in (_OF_FILES, _OF_FOLDERS):
+            yield name, kind == _OF_FILES
+
+
+class _ReferencesOf:
+    """The references to values of the config provider ``name``."""
+
+    def __init__(self, name: str, of_files: bool) -> None:
+        self._of_files = of_files
+        # as Kafka's ConfigTransformer reads them
+        self._reference = re.compile(rf"\$\{{{re.escape(name)}:([^:}}]+):([^}}]+)\}}")
+        self._name = name
+
+    def replaced(self, value: str, copy_of: Callable[[str], str]) -> str:
+        """``value`` with ``copy_of`` applied to the path of each file that it refers to."""
+
+        def reference_to_copy(match: re.Match[str]) -> str:
+            path, key = match.groups()
+            if self._of_files:
+                return f"${{{self._name}:{copy_of(path)}:{key}}}"
+            original = f"{path}/{key}"
+            copy = copy_of(original)
+            if copy == original:
+                return match[0]
+            folder, _, file = copy.rpartition("/")
+            return f"${{{self._name}:{folder}:{file}}}"
+
+        return self._reference.sub(reference_to_copy, value)
 
 
 def _copied(directory: Path, name: str) -> str:

@@ -39,6 +39,12 @@ class QuorumMemory:
     brokers: tuple[int, ...]
     serving: bool = False
     """True if there was a quorum since the last orderly stop."""
+    served: bool | None = None
+    """True if there ever was a quorum; None in files of earlier releases."""
+
+    @property
+    def has_served(self) -> bool:
+        return self.serving if self.served is None else self.served
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +98,7 @@ def reconstruct(root: Path) -> QuorumMemory | None:
         kafka_version=max(versions, key=release),
         brokers=tuple(sorted(int(node.id) for node in nodes if _is_broker(node))),
         serving=True,  # assumed, so that a change waits for each broker
+        served=False,  # the nodes without data may never have started
     )
 
 

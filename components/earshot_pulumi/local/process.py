@@ -77,9 +77,13 @@ class Launch:
     started_with: str = ""
     """`server.properties` of the node's former run, with its own copies of files. If it is empty,
     `properties` is used."""
+    recorded_digest: str = ""
+    """The digest of the node's former run, if the version of its certificate is not known."""
 
     @property
     def digest(self) -> str:
+        if self.recorded_digest:
+            return self.recorded_digest
         # without the jars' paths, so that a moved cache restarts no broker
         return digest(self.properties, self.heap, self.kafka_version, self.certificate)
 

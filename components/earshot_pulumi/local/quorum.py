@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from earshot import cache, sockets
 from earshot.cluster_id import new_cluster_id
 from earshot.errors import EarshotError
+from earshot.listeners.listed import listed, numbered
 from earshot.listeners.model import ClusterPlan, Listener, Node
 from earshot.listeners.render import voters
 from earshot.listeners.terms import Protocol
@@ -72,6 +73,7 @@ def settle(root: Path, plan: ClusterPlan) -> QuorumMemory:
         kafka_version=former.kafka_version if former else plan.kafka_version,
         brokers=tuple(node.id for node in plan.brokers),
         serving=former.serving if former else False,
+        served=former.has_served if former else False,
     )
     remember(root, memory)
     return memory
@@ -81,7 +83,7 @@ def mark_stopped(root: Path) -> None:
     """Record that the cluster stops, so that the next start starts all voters together."""
     memory = recall(root)
     if memory is not None and memory.serving:
-        remember(root, replace(memory, serving=False))
+        remember(root, replace(memory, serving=False, served=memory.has_served))
 
 
 def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
@@ -90,11 +92,16 @@ def mark_serving(root: Path, versions: Collection[str], whole: bool) -> None:
     memory = recall(root)
     if memory is None:
         return
-    version_candidates = versions if whole and versions else (*versions, memory.kafka_version)
-    newest = max(version_candidates, key=release)
-    new_memory = replace(memory, kafka_version=newest, serving=memory.serving or whole)
-    if new_memory != memory:
-        remember(root, new_memory)
+    candidates = versions if whole and versions else (*versions, memory.kafka_version)
+    newest = max(candidates, key=release)
+    changed = replace(
+        memory,
+        kafka_version=newest,
+        serving=memory.serving or whole,
+        served=memory.has_served or whole,
+    )
+    if changed != memory:
+        remember(root, changed)
 
 
 def serves(root: Path) -> bool:
@@ -142,6 +149,13 @@ def _has_ended(root: Path, id: int) -> bool:
     return is_formatted([directory / "log"]) and running(directory) is None
 
 
+def running_nodes(root: Path) -> list[int]:
+    """Ids of the nodes of the cluster under ``root`` that run. Raises EarshotError."""
+    memory = recall(root)
+    ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
+    return [id for id in sorted(ids) if running(node_directory(root, id)) is not None]
+
+
 def any_runs(root: Path) -> bool:
     """True if a node of the cluster under ``root`` runs. Raises EarshotError."""
     return any(running(directory) is not None for directory in root.glob("node-*"))
@@ -163,6 +177,7 @@ def problems(root: Path, plan: ClusterPlan) -> Iterator[str]:
     if memory is not None:
         yield from _foreign_data(root, memory)
         yield from _quorum_problems(root, memory, plan)
+        yield from _lost_data(root, memory)
         for id in removed(root, plan):
             folders = (node_directory(root, id) / "log").glob("*-*")
             if partitions := replicas(path.name for path in folders if path.is_dir()):
@@ -201,6 +216,25 @@ def _quorum_problems(root: Path, memory: QuorumMemory, plan: ClusterPlan) -> Ite
             ", ".join(memory.voters.values()),
             ", ".join(target.values()),
             "Stop the cluster first (`pulumi destroy`; data is kept)",
+        )
+
+
+def _lost_data(root: Path, memory: QuorumMemory) -> Iterator[str]:
+    """A message if so many voters have lost their data that empty ones could win an election."""
+    voters = sorted(map(int, memory.voters))
+    empty = [
+        id
+        for id in voters
+        if not is_formatted([node_directory(root, id) / "log"])
+        and running(node_directory(root, id)) is None
+    ]
+    if memory.has_served and (len(voters) - len(empty)) * 2 <= len(voters):
+        folders = listed([str(node_directory(root, id) / "log") for id in empty])
+        yield (
+            f"the data of {numbered('node', empty)} is gone, of {len(voters)} voters in all: with "
+            "empty data they would elect each other, and the cluster would forget its topics, "
+            f"users and records. Put {folders} back from a copy. For an empty cluster instead: "
+            "`data: delete`, `pulumi destroy`, then the same command again"
         )
 
 

@@ -4,7 +4,6 @@ import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -16,14 +15,16 @@ from earshot.listeners.properties import read_properties
 from earshot.listeners.security import FOLDER, own_access
 from earshot.names.kinds import ip_of
 from earshot.users.access import login_failure
+from earshot.validation.client import ClientSettings
 from earshot.validation.failure import Failure
 from earshot_pulumi import driver
-from earshot_pulumi.driver import BEHIND, ListeningNode, Say
+from earshot_pulumi.driver import BEHIND, ListeningNode, NodeDriver, Say
 from earshot_pulumi.local import quorum
 from earshot_pulumi.local.access import accepts_connections, access, client_settings
 from earshot_pulumi.local.changes import started_with
 from earshot_pulumi.local.process import last_log_lines, why_ended
 from earshot_pulumi.local.record import running
+from earshot_pulumi.provider.kind import Properties
 
 DEADLINE = 120.0
 """Seconds to wait. A single voter of three gives up after 67 s, so a longer wait is useless."""
@@ -89,6 +90,36 @@ class LocalDriver(ListeningNode):
             return reason if reason == NO_ANSWER else self.unserved() or reason
         return "" if not self._address or accepts_connections(self._address) else NO_ANSWER
 
+    def hindrance(self) -> str:
+        """Why another node must not be stopped now; empty if nothing is known.
+
+        The logins of clients do not count, as this update may change their users.
+        """
+        if not _listens(self._directory, self._listener):
+            return NO_ANSWER
+        if not self._is_broker:
+            return self.lacks()
+        state = _broker_lacks(
+            self._root, self._id, self._admin, str(self._address), self._cluster_id
+        )
+        # `client` may have the credentials of this update's settings, not those of the node
+        is_unknown = state == NO_ANSWER and not own_access(self._values) and self._needs_client
+        return "" if is_unknown else state
+
+    def is_member(self) -> bool:
+        """True if this is a broker that answers and has registered with the quorum."""
+        if not self._is_broker or not _listens(self._directory, self._listener):
+            return False
+        at = (self._admin, str(self._address), self._cluster_id)
+        try:
+            return _broker_lacks(self._root, self._id, *at) != NO_ANSWER
+        except EarshotError:  # another cluster's broker
+            return False
+
+    @property
+    def _needs_client(self) -> bool:
+        return bool(access(self._values, self._client))
+
     def last_lines(self, count: int) -> str:
         return last_log_lines(self._directory, count)
 
@@ -153,6 +184,52 @@ def wait_for(
     driver.wait_for(drivers, deadline, progress, AGAIN)
 
 
+class _Other(NodeDriver):
+    """A node that must be in sync before another one is stopped."""
+
+    def __init__(self, node: LocalDriver) -> None:
+        self.name, self._node = node.name, node
+
+    def check_alive(self) -> None:
+        self._node.check_alive()
+
+    def lacks(self) -> str:
+        return self._node.hindrance()
+
+    def last_lines(self, count: int) -> str:
+        return ""
+
+
+def wait_for_others(
+    root: Path,
+    id: int,
+    cluster_id: str,
+    client: Mapping[str, str],
+    progress: Say = lambda _: None,
+    deadline: float = DEADLINE,
+) -> None:
+    """Returns when all running nodes under ``root`` except ``id`` are in sync.
+
+    Returns at once if ``id`` itself is not: its restart takes no replica away. Raises EarshotError.
+    """
+    nodes = {
+        node: LocalDriver(root, node, cluster_id, client, progress)
+        for node in quorum.running_nodes(root)
+    }
+    if id in nodes and not nodes[id].hindrance():
+        others = [_Other(other) for node, other in nodes.items() if node != id]
+        driver.wait_for(others, deadline, progress, AGAIN)
+
+
+def serve_clients(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
+    """True if a running broker of the cluster under ``root`` answers as one of its members."""
+    nodes = (
+        LocalDriver(root, node, cluster_id, client, lambda _: None)
+        for node in quorum.running_nodes(root)
+    )
+    return any(node.is_member() for node in nodes)
+
+
 def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
     """Librdkafka's setting to connect to `localhost` by the IP family that ``listener`` binds.
 
@@ -166,8 +243,8 @@ def _family(values: Mapping[str, str], listener: str) -> dict[str, str]:
     return {"broker.address.family": f"v{ip.version}"}
 
 
-def _admin(address: str, access: Mapping[str, Any]) -> AdminClient:
-    settings: dict[str, Any] = {
+def _admin(address: str, access: ClientSettings) -> AdminClient:
+    settings: Properties = {
         **access,
         "bootstrap.servers": address,
         "socket.connection.setup.timeout.ms": 2000,

@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
+from earshot import cache
 from earshot.errors import EarshotError
 from earshot.listeners.listed import listed
+from earshot.listeners.properties import read_properties
 from earshot_pulumi.driver import (
     CatchingUp,
     Say,
@@ -15,11 +19,15 @@ from earshot_pulumi.driver import (
     start_with_former_settings,
 )
 from earshot_pulumi.local import quorum
-from earshot_pulumi.local.changes import started_with
-from earshot_pulumi.local.node_files import prune
+from earshot_pulumi.local.changes import find_kafka, started_with, version_of
+from earshot_pulumi.local.node_files import as_written, prune
 from earshot_pulumi.local.process import Launch, check_java, check_room, start, stop
-from earshot_pulumi.local.readiness import wait_for
+from earshot_pulumi.local.readiness import serve_clients, wait_for, wait_for_others
 from earshot_pulumi.local.record import Record, running
+from earshot_pulumi.writing import writing
+
+LOCK = "restart.lock"
+"""File below the cluster's root that is locked while a node is restarted."""
 
 GRACE = 30.0
 """Seconds for a broker to hand over its leaderships."""
@@ -38,13 +46,33 @@ def restart(
     """The node's process, started by ``launch`` unless it already runs with these settings.
 
     If the cluster serves, this waits for the node. If the node does not come up, it is started
-    again by ``previous`` with its former files, provided that it ran with these settings before. A
-    node that serves but is not in sync yet counts as up; its readiness resource waits for the sync.
-    ``client`` are Kafka's client properties, for nodes that require credentials of each other.
-    Raises EarshotError with the state in which the node was left.
+    again with the settings and files that it ran with: by ``previous``, or as its process and its
+    folder tell. A node that serves but is not in sync yet counts as up; its readiness resource
+    waits for the rest. ``client`` are Kafka's client properties, for nodes that require credentials
+    of each other. Raises EarshotError, which says how the node was left.
     """
-    serving = quorum.serves(root)
+
+    def waiting() -> None:
+        progress(f"waiting for another update, which restarts a node of {root}")
+
+    with writing("the cluster", root):
+        locked = contextlib.ExitStack()
+        # two updates run after `pulumi cancel`, or with two backends
+        locked.enter_context(cache.exclusive(root / LOCK, waiting))
+    with locked:
+        return _restart(root, launch, previous, cluster_id, client, progress)
+
+
+def _restart(
+    root: Path,
+    launch: Launch,
+    previous: Launch | None,
+    cluster_id: str,
+    client: Mapping[str, str],
+    progress: Say,
+) -> Record:
     former_record = running(launch.directory)
+    serving = _serves(root, cluster_id, client)
 
     def started(record: Record) -> Record:
         if serving:
@@ -55,13 +83,16 @@ def restart(
 
     if former_record is not None and former_record.digest == launch.digest:
         return started(former_record)
-    if former_record is None or (previous is not None and former_record.digest != previous.digest):
-        previous = None  # the node did not run with these settings
+    if former_record is None:
+        previous = None  # the node did not run
+    elif previous is None or former_record.digest != previous.digest:
+        # the state is lost, or an interrupted update has started the node
+        previous = _running_launch(launch, former_record)
     if previous is not None:
         previous = replace(previous, started_with=started_with(launch.directory))
     if former_record is not None:
         if serving:
-            _check_others(root, launch.id)
+            _check_others(root, launch.id, cluster_id, client, progress)
         check_room(launch)
         check_java(launch)
     stop(launch.directory, grace(root))
@@ -71,8 +102,51 @@ def restart(
     )
 
 
-def _check_others(root: Path, id: int) -> None:
-    """Raises EarshotError if another node has ended or is suspended."""
+def _serves(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
+    """True if the cluster serves, also if the update that started it was interrupted before it saw
+    that."""
+    if quorum.serves(root):
+        return True
+    if not quorum.majority_runs(root) or not serve_clients(root, cluster_id, client):
+        return False
+    quorum.mark_serving(root, [], whole=True)
+    return True
+
+
+def _running_launch(launch: Launch, record: Record) -> Launch | None:
+    """How the node with the living process ``record`` was started, by its process and its folder.
+
+    None if they do not tell, or if its settings name other data than those of ``launch``.
+    """
+    text, version = started_with(launch.directory), version_of(launch.directory)
+    data = (
+        read_properties(settings).values.get("log.dirs") for settings in (text, launch.properties)
+    )
+    try:
+        command = psutil.Process(record.pid).cmdline()
+        kafka = find_kafka(version, fetching=False)
+    except (psutil.Error, EarshotError):
+        return None
+    heap = next((word.removeprefix("-Xmx") for word in command if word.startswith("-Xmx")), "")
+    if not heap or len({*data}) > 1:
+        return None
+    return Launch(
+        id=launch.id,
+        directory=launch.directory,
+        properties=as_written(text),
+        heap=heap,
+        kafka_version=version,
+        java=kafka.java.executable,
+        jars=kafka.jars,
+        recorded_digest=record.digest,
+    )
+
+
+def _check_others(
+    root: Path, id: int, cluster_id: str, client: Mapping[str, str], progress: Say
+) -> None:
+    """Returns once all other nodes are in sync. Raises EarshotError if one has ended, is suspended
+    or does not catch up in time."""
     if ended := quorum.ended(root, except_id=id):
         nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
@@ -80,6 +154,14 @@ def _check_others(root: Path, id: int) -> None:
     if pids := " ".join(map(str, quorum.suspended(root, except_id=id))):
         again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
+    try:
+        wait_for_others(root, id, cluster_id, client, progress)
+    except EarshotError as error:
+        again = (
+            "wait until they are in sync, then run the same command again; if they cannot be, "
+            "stop the cluster first (`pulumi destroy`; data is kept)"
+        )
+        raise not_stopped(f"node {id}", "not in sync", error.object, again) from None
 
 
 def grace(root: Path) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from earshot.certificates.store import Store
 from earshot.listeners.address import parse_address
@@ -62,7 +61,7 @@ class LocalUsersKind(UsersKind):
                 yield f"{mechanism}: {', '.join(names)}"
 
 
-def access_inputs(plan: ClusterPlan) -> dict[str, Any]:
+def access_inputs(plan: ClusterPlan) -> Properties:
     """The inputs of `LocalUsers` with the addresses of brokers and of users' logins."""
     return {
         "brokers": {str(node.id): str(plan.address_of(node)) for node in plan.brokers},

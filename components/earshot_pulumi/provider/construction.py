@@ -20,6 +20,7 @@ from pulumi.provider.experimental.analyzer import (
 from pulumi.provider.experimental.component import ComponentProvider
 
 from earshot.errors import EarshotError
+from earshot_pulumi.provider.kind import Inputs, Properties
 
 NamedType = Callable[[PropertyDefinition], TypeDefinition | None]
 """Returns the type that a property's `ref` names; None for types of other packages."""
@@ -51,11 +52,11 @@ class Components(ComponentProvider):
 
 
 def _python_names(
-    inputs: Mapping[str, Any],
+    inputs: Inputs,
     properties: Mapping[str, PropertyDefinition],
     names: Mapping[str, str],
     named_type: NamedType,
-) -> dict[str, Any]:
+) -> Properties:
     """``inputs`` with the keys of Python; ``names`` maps the schema's to them."""
     return {
         names.get(key, key): _renamed(value, properties[key], named_type)

@@ -22,12 +22,19 @@ from typing import Any, Protocol, TypeVar
 import grpc
 import grpc.aio
 import pulumi
-from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf import any_pb2, empty_pb2, struct_pb2
+from grpc.aio import ServicerContext as Context
 from pulumi.provider import server as sdk
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
 from pulumi.runtime import proto, rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import (
+    engine_pb2,
+    engine_pb2_grpc,
+    provider_pb2,
+    provider_pb2_grpc,
+    status_pb2,
+)
 
 from earshot import __version__
 from earshot.errors import EarshotError
@@ -36,6 +43,7 @@ from earshot_pulumi.owner import end, exit_with_parent
 from earshot_pulumi.provider.construction import Components
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
+    FailedUpdate,
     Interrupted,
     InvalidInputs,
     Kind,
@@ -204,7 +212,7 @@ class Servicer(sdk.ProviderServicer):
         # the SDK's constructor is not called, as it needs the package with all components
         self.args, self.engine_address = arguments, engine
         self._parts = parts
-        self._config: dict[str, Any] = {}
+        self._config: Properties = {}
         self._cancelled = threading.Event()
         self._threads = ThreadPoolExecutor(32)
         channel = grpc.insecure_channel(engine, options=_GRPC_CHANNEL_OPTIONS)
@@ -214,20 +222,26 @@ class Servicer(sdk.ProviderServicer):
     def provider(self) -> Package:  # type: ignore[override]
         return self._parts.package()
 
-    async def GetPluginInfo(self, request: Any, context: Any) -> Any:
+    async def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> proto.PluginInfo:
         return proto.PluginInfo(version=__version__)
 
-    async def Handshake(self, request: Any, context: Any) -> Any:
+    async def Handshake(
+        self, request: provider_pb2.ProviderHandshakeRequest, context: Context
+    ) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, accept_resources=True, accept_outputs=True
         )
 
     @_reported
-    async def Construct(self, request: Any, context: Any) -> Any:
+    async def Construct(
+        self, request: proto.ConstructRequest, context: Context
+    ) -> proto.ConstructResponse:
         return await super().Construct(request, context)
 
     @_reported
-    async def CheckConfig(self, request: Any, context: Any) -> Any:
+    async def CheckConfig(
+        self, request: proto.CheckRequest, context: Context
+    ) -> proto.CheckResponse:
         news = plain_properties(request.news)
         if (version := news.get("version", __version__)) not in (__version__, UNKNOWN):
             reason = (
@@ -242,11 +256,13 @@ class Servicer(sdk.ProviderServicer):
             return _failures(request.news, error)
         return proto.CheckResponse(inputs=message(inputs, request.news))
 
-    async def DiffConfig(self, request: Any, context: Any) -> Any:
+    async def DiffConfig(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:
         # the engine compares inputs; "replace" here would replace every resource of the provider
         return proto.DiffResponse(changes=proto.DiffResponse.DIFF_UNKNOWN)
 
-    async def Configure(self, request: Any, context: Any) -> Any:
+    async def Configure(
+        self, request: proto.ConfigureRequest, context: Context
+    ) -> proto.ConfigureResponse:
         settings = plain_properties(request.args)
         # as the substitute of Pulumi's dynamic providers, the plugin gets all settings of a stack
         config = {
@@ -257,12 +273,12 @@ class Servicer(sdk.ProviderServicer):
             acceptSecrets=True, acceptResources=True, acceptOutputs=True, supportsPreview=True
         )
 
-    async def Cancel(self, request: Any, context: Any) -> Any:
+    async def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
         self._cancelled.set()
         return empty_pb2.Empty()
 
     @_reported
-    async def Check(self, request: Any, context: Any) -> Any:
+    async def Check(self, request: proto.CheckRequest, context: Context) -> proto.CheckResponse:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         try:
@@ -273,7 +289,7 @@ class Servicer(sdk.ProviderServicer):
         return proto.CheckResponse(inputs=message(inputs, request.news, kind.secrets))
 
     @_reported
-    async def Diff(self, request: Any, context: Any) -> Any:
+    async def Diff(self, request: proto.DiffRequest, context: Context) -> proto.DiffResponse:
         kind, operation = self._called(request)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         diff = functools.partial(kind.diff, operation, request.id, olds, news)
@@ -286,7 +302,7 @@ class Servicer(sdk.ProviderServicer):
         )
 
     @_reported
-    async def Create(self, request: Any, context: Any) -> Any:
+    async def Create(self, request: proto.CreateRequest, context: Context) -> proto.CreateResponse:
         kind, operation = self._called(request, preview=request.preview)
         news = plain_properties(request.properties)
         create = functools.partial(kind.create, operation, news)
@@ -295,15 +311,20 @@ class Servicer(sdk.ProviderServicer):
         return proto.CreateResponse(id="" if request.preview else id, properties=properties)
 
     @_reported
-    async def Update(self, request: Any, context: Any) -> Any:
+    async def Update(self, request: proto.UpdateRequest, context: Context) -> proto.UpdateResponse:
         kind, operation = self._called(request, preview=request.preview)
         olds, news = plain_properties(request.olds), plain_properties(request.news)
         update = functools.partial(kind.update, operation, request.id, olds, news)
-        outputs = await self._run(update, kind.interrupted)
+        try:
+            outputs = await self._run(update, kind.interrupted)
+        except FailedUpdate as error:
+            details = _kept_in_state(request, str(error), error.outputs, kind.secrets)
+            context.set_trailing_metadata((("grpc-status-details-bin", details),))
+            raise
         return proto.UpdateResponse(properties=message(outputs, request.news, kind.secrets))
 
     @_reported
-    async def Read(self, request: Any, context: Any) -> Any:
+    async def Read(self, request: proto.ReadRequest, context: Context) -> proto.ReadResponse:
         kind, operation = self._called(request)
         olds = plain_properties(request.properties)
         read = functools.partial(kind.read, operation, request.id, olds)
@@ -314,7 +335,7 @@ class Servicer(sdk.ProviderServicer):
         return proto.ReadResponse(id=request.id, properties=properties, inputs=request.inputs)
 
     @_reported
-    async def Delete(self, request: Any, context: Any) -> Any:
+    async def Delete(self, request: proto.DeleteRequest, context: Context) -> empty_pb2.Empty:
         kind, operation = self._called(request)
         # inputs whose change does not update the resource are newer than its outputs
         olds = plain_properties(request.properties) | plain_properties(request.old_inputs)
@@ -363,10 +384,27 @@ class Servicer(sdk.ProviderServicer):
         return call.result()
 
 
-def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> Any:
+def _failures(inputs: struct_pb2.Struct, error: InvalidInputs) -> proto.CheckResponse:
     # with a property's name, Pulumi prints the property's value before the reason
     failures = [proto.CheckFailure(property="", reason=reason) for reason in error.reasons.values()]
     return proto.CheckResponse(inputs=inputs, failures=failures)
+
+
+def _kept_in_state(
+    request: Any, reason: str, outputs: Properties, secrets: Collection[str]
+) -> bytes:
+    """The details of a failed update from which the engine takes the ``outputs`` for its state."""
+    failed = provider_pb2.ErrorResourceInitFailed(
+        id=request.id,
+        properties=message(outputs, request.news, secrets),
+        reasons=[f"\n{reason}"],
+        inputs=request.news,
+    )
+    packed = any_pb2.Any()
+    packed.Pack(failed)
+    code = grpc.StatusCode.UNKNOWN.value[0]
+    status = status_pb2.Status(code=code, message=f"\n{reason}", details=[packed])
+    return bytes(status.SerializeToString())
 
 
 def serve(parts: Parts, arguments: list[str]) -> None:

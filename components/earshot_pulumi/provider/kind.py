@@ -7,6 +7,10 @@ from typing import Any, Protocol
 
 Properties = dict[str, Any]
 """Inputs or outputs of a resource by schema name (camelCase): plain data, `UNKNOWN` included."""
+Inputs = Mapping[str, Any]
+"""What a program gives to a component or a resource, by input: values of any type, and Outputs."""
+Outputs = Mapping[str, Any]
+"""What a component or a resource gives to a program, by output: values of any type, and Outputs."""
 
 
 Show = Callable[[str, bool], None]
@@ -40,6 +44,17 @@ class InvalidInputs(Exception):
 
 class OperationFailed(Exception):
     """An operation that failed; the engine shows the message as the resource's error."""
+
+
+class FailedUpdate(OperationFailed):
+    """An update that failed after it made the former outputs obsolete.
+
+    The state gets ``outputs``, and the next update tries again, whatever its inputs are.
+    """
+
+    def __init__(self, message: str, outputs: Properties) -> None:
+        super().__init__(message)
+        self.outputs = outputs
 
 
 class Interrupted(OperationFailed):
@@ -108,7 +123,7 @@ class Kind(Protocol):
     def update(
         self, operation: Operation, id: str, olds: Properties, news: Properties
     ) -> Properties:
-        """The outputs after the change. Raises OperationFailed."""
+        """The outputs after the change. Raises OperationFailed, or FailedUpdate."""
         return self.create(operation, news)[1]
 
     def read(self, operation: Operation, id: str, olds: Properties) -> Properties | None:

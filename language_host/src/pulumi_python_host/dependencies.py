@@ -7,9 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import grpc
+from grpc import ServicerContext
 from pulumi.runtime.proto.language_pb2 import (
     InstallDependenciesRequest,
     InstallDependenciesResponse,
@@ -48,7 +48,7 @@ def list_installed(interpreter: Interpreter, *, transitive: bool) -> list[tuple[
 
 
 def install(
-    request: InstallDependenciesRequest, context: Any, children: Children
+    request: InstallDependenciesRequest, context: ServicerContext, children: Children
 ) -> Iterator[InstallDependenciesResponse]:
     """Make the virtual environment if it is missing, and install the program's requirements."""
     info = request.info

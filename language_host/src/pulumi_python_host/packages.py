@@ -2,9 +2,9 @@
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import grpc
+from grpc import ServicerContext
 from pulumi.runtime.proto.language_pb2 import (
     GeneratePackageRequest,
     GeneratePackageResponse,
@@ -16,7 +16,7 @@ GENERATE_SECONDS = 120
 
 
 def generate(
-    request: GeneratePackageRequest, context: Any, *, codegen: Path
+    request: GeneratePackageRequest, context: ServicerContext, *, codegen: Path
 ) -> GeneratePackageResponse:
     """Write the SDK into the request's directory with ``codegen``, Pulumi's own generator."""
     if not codegen.exists():

@@ -4,8 +4,8 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from grpc import ServicerContext
 from pulumi.runtime.proto import language_pb2
 
 from pulumi_python_host.children import Children
@@ -29,7 +29,7 @@ def launch(
 
 
 def run(
-    request: language_pb2.RunPluginRequest, context: Any, children: Children
+    request: language_pb2.RunPluginRequest, context: ServicerContext, children: Children
 ) -> Iterator[language_pb2.RunPluginResponse]:
     """Stream what the plugin prints, as it comes, then its exit code.
 

@@ -4,8 +4,8 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
+from grpc import ServicerContext
 from pulumi.runtime.proto import language_pb2
 
 from pulumi_python_host.children import Children
@@ -17,7 +17,7 @@ ERROR_ALREADY_SHOWN = 32
 
 def run(
     request: language_pb2.RunRequest,
-    context: Any,
+    context: ServicerContext,
     children: Children,
     *,
     engine_address: str,

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import grpc
+from grpc import ServicerContext
 from pulumi.runtime.proto import analyzer_pb2
 
 from pulumi_python_host.children import Children
@@ -74,7 +75,7 @@ class PackRelay:
             self._channel.close()
 
     def _handler(self, method: str) -> Callable[[bytes, Any], bytes]:
-        def call(message: bytes, context: Any) -> bytes:
+        def call(message: bytes, context: ServicerContext) -> bytes:
             # The pack has the engine's address as an argument. An empty response has no bytes.
             if method == "Handshake" or (method == "Cancel" and self._channel is None):
                 return b""

@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2
 from google.protobuf.message_factory import GetMessageClass
+from grpc import ServicerContext
 from pulumi.runtime.proto import language_pb2, plugin_pb2
 
 from pulumi_python_host import dependencies, packages, plugins, program
@@ -34,21 +35,25 @@ class LanguageRuntime:
         self._bin = bin_directory
 
     def Handshake(
-        self, request: language_pb2.LanguageHandshakeRequest, context: Any
+        self, request: language_pb2.LanguageHandshakeRequest, context: ServicerContext
     ) -> language_pb2.LanguageHandshakeResponse:
         """Called only by an engine that attaches to a running host."""
         self._engine_address = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: Any) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(
+        self, request: empty_pb2.Empty, context: ServicerContext
+    ) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=VERSION)
 
-    def About(self, request: language_pb2.AboutRequest, context: Any) -> language_pb2.AboutResponse:
+    def About(
+        self, request: language_pb2.AboutRequest, context: ServicerContext
+    ) -> language_pb2.AboutResponse:
         executable, version = dependencies.describe(Interpreter.of(request.info))
         return language_pb2.AboutResponse(executable=executable, version=version)
 
     def GetRequiredPackages(
-        self, request: language_pb2.GetRequiredPackagesRequest, context: Any
+        self, request: language_pb2.GetRequiredPackagesRequest, context: ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
         found = dependencies.find_packages(Interpreter.of(request.info))
         return language_pb2.GetRequiredPackagesResponse(
@@ -64,7 +69,7 @@ class LanguageRuntime:
         )
 
     def GetProgramDependencies(
-        self, request: language_pb2.GetProgramDependenciesRequest, context: Any
+        self, request: language_pb2.GetProgramDependenciesRequest, context: ServicerContext
     ) -> language_pb2.GetProgramDependenciesResponse:
         found = dependencies.list_installed(
             Interpreter.of(request.info), transitive=request.transitiveDependencies
@@ -74,19 +79,23 @@ class LanguageRuntime:
         )
 
     def InstallDependencies(
-        self, request: language_pb2.InstallDependenciesRequest, context: Any
+        self, request: language_pb2.InstallDependenciesRequest, context: ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
         return dependencies.install(request, context, self._children)
 
     def GeneratePackage(
-        self, request: language_pb2.GeneratePackageRequest, context: Any
+        self, request: language_pb2.GeneratePackageRequest, context: ServicerContext
     ) -> language_pb2.GeneratePackageResponse:
         return packages.generate(request, context, codegen=self._bin / "pulumi-codegen")
 
-    def Link(self, request: language_pb2.LinkRequest, context: Any) -> language_pb2.LinkResponse:
+    def Link(
+        self, request: language_pb2.LinkRequest, context: ServicerContext
+    ) -> language_pb2.LinkResponse:
         return packages.link(request)
 
-    def Run(self, request: language_pb2.RunRequest, context: Any) -> language_pb2.RunResponse:
+    def Run(
+        self, request: language_pb2.RunRequest, context: ServicerContext
+    ) -> language_pb2.RunResponse:
         return program.run(
             request,
             context,
@@ -96,11 +105,11 @@ class LanguageRuntime:
         )
 
     def RunPlugin(
-        self, request: language_pb2.RunPluginRequest, context: Any
+        self, request: language_pb2.RunPluginRequest, context: ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
         return plugins.run(request, context, self._children)
 
-    def Cancel(self, request: empty_pb2.Empty, context: Any) -> empty_pb2.Empty:
+    def Cancel(self, request: empty_pb2.Empty, context: ServicerContext) -> empty_pb2.Empty:
         """Called at the end of a run; the engine's SIGINT follows and does the rest."""
         return empty_pb2.Empty()
 

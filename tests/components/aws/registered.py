@@ -1,7 +1,7 @@
 """Registrations of the component with a double of the engine, in order."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -129,12 +129,13 @@ def registered(
     answers: Answers | None = None,
     look: Callable[[AwsBrokers], Any] = lambda cluster: cluster.ready.urn,
     remembered: Remembered | None = None,
+    down: Collection[int] = (),
 ) -> Engine:
     """The registrations of the cluster of ``spec``. ``look`` may read its outputs;
-    ``remembered`` is from the last run."""
+    ``remembered`` is from the last run, and ``down`` are nodes that do not serve."""
 
     def run() -> Any:
-        return look(AwsBrokers(deployment_of(STACK), spec, remembered=remembered))
+        return look(AwsBrokers(deployment_of(STACK), spec, remembered=remembered, down=down))
 
     return _registrations(run, answers or Answers())
 

@@ -208,6 +208,14 @@ def test_a_turn_comes_before_the_instance_and_knows_who_must_serve() -> None:
         assert all(node["in_turn"] is False for node in inputs(engine, aws.READY).values())
 
 
+def test_a_node_that_is_down_is_brought_back_before_another_one_changes() -> None:
+    engine = registered(read_aws(brokers=3), down={3: "its instance is stopped"})
+    nodes = [engine.of(aws.INSTANCE)[f"mine-broker-{id}"] for id in (3, 1, 2)]
+    waits = [engine.of(aws.READY)[f"mine-broker-{id}"] for id in (3, 1, 2)]
+    for wait, later in zip(waits, nodes[1:], strict=False):
+        assert engine.before(wait, later)
+
+
 def test_a_gate_that_is_off_is_said_to_be() -> None:
     engine = registered(read_aws(gate="off"))
     assert not engine.of(PROVIDER_TYPE)

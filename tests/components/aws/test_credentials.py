@@ -7,8 +7,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import BotoCoreError
-from earshot_pulumi.aws.credentials import reader
-from earshot_pulumi.aws.reports import AT_ONCE
+from earshot_pulumi.aws.credentials import AT_ONCE, reader
 
 from earshot.errors import EarshotError
 

@@ -13,7 +13,15 @@ from earshot.placement.aws import plan_aws
 from earshot.placement.aws_step import written
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
-from tests.components.aws.registered import INSTANCE, PREFLIGHT, READY, STACK, Answers, deployed
+from tests.components.aws.registered import (
+    INSTANCE,
+    PREFLIGHT,
+    READY,
+    STACK,
+    TURN,
+    Answers,
+    deployed,
+)
 from tests.components.aws.test_reports import ONE, report
 from tests.components.engine_double import Engine
 from tests.config.aws_documents import EXTERNAL, INTERNAL, ONE_LISTENER, TWO_LISTENERS, read_aws
@@ -154,3 +162,28 @@ def test_a_listener_is_removed_when_the_stack_file_says_so(
         "Let them use another listener, then set `remove: anyway` in the stack's file, or a date "
         "from which it may be removed"
     )
+
+
+@pytest.mark.parametrize("down", [{}, {2: "starting"}])
+def test_nodes_that_serve_after_an_interrupted_first_update_change_in_turn(
+    down: dict[int, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No update has seen the cluster serve. It changes as a whole only while it does not serve."""
+    requests: list[Any] = []
+
+    def nodes_down(settings: Any, region: str, stack: str, names: Any) -> dict[int, str]:
+        requests.append((stack, names))
+        return down
+
+    monkeypatch.setattr("earshot_pulumi.aws.deployment.nodes_down", nodes_down)
+    ready = [f"urn::{STACK}-broker-{id}" for id in (1, 2, 3)]
+    state = {urn: {"type": READY, "outputs": {}} for urn in ready}
+    engine = deployed(tmp_path, Answers(state=state), brokers=3)
+    names = {id: (f"broker-{id}", f"/earshot/{STACK}/broker-{id}") for id in (1, 2, 3)}
+    assert requests == [(STACK, names)]
+    assert all(it.inputs["in_turn"] is not bool(down) for it in engine.of(READY).values())
+    others = [len(it.inputs["others"]) for it in engine.of(TURN).values()]
+    assert others == ([0, 0, 0] if down else [2, 2, 2])
+    requests.clear()
+    deployed(tmp_path, Answers(), brokers=3)
+    assert requests == [], "a new cluster"

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import pytest
 from earshot_pulumi.aws import readiness
+from earshot_pulumi.aws.machines import Machine
 from earshot_pulumi.aws.readiness import AwsReadinessKind
-from earshot_pulumi.aws.reports import Awaited, Target
+from earshot_pulumi.aws.reports import Awaited, Target, wait_for
 
 from earshot.errors import EarshotError
 from earshot.user_data.boot import NodeState
@@ -32,7 +34,13 @@ CONFIG = {"aws:profile": "the stack's"}
 
 
 @pytest.fixture
-def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def states() -> dict[str, str]:
+    """The states of instances that do not run, by id."""
+    return {}
+
+
+@pytest.fixture
+def parameters(monkeypatch: pytest.MonkeyPatch, states: dict[str, str]) -> dict[str, str]:
     """The parameters in SSM. EC2 has started every instance at 2000, and targets are unhealthy."""
     texts: dict[str, str] = {}
 
@@ -43,14 +51,15 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
         return connected
 
-    def starts(ids: Sequence[str]) -> dict[str, float]:
-        return dict.fromkeys(ids, 2000.0)
+    def look(ids: Sequence[str]) -> dict[str, Machine]:
+        return {id: Machine(id, "", states.get(id, "running"), 2000.0) for id in ids}
 
     def unhealthy(target: Target) -> str:
         return f"{target.address}:{target.port} is unhealthy"
 
-    for name, answer in (("reader", Parameters(texts)), ("starts", starts), ("health", unhealthy)):
+    for name, answer in (("reader", Parameters(texts)), ("looks", look), ("health", unhealthy)):
         monkeypatch.setattr(readiness, name, service(answer))
+    monkeypatch.setattr(readiness, "starter", service(lambda id: states.pop(id)))
     return texts
 
 
@@ -74,6 +83,23 @@ def test_the_whole_is_waited_for(provider: Called, parameters: dict[str, str]) -
     parameters["/p/2"] = report(TWO)
     assert provider.create(wanted).outs == wanted
     assert provider.update(OLDS, wanted).outs == wanted
+
+
+def test_the_whole_differs_if_an_instance_was_stopped_and_starts_it(
+    provider: Called,
+    parameters: dict[str, str],
+    states: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "wait_for", partial(wait_for, poll=0))
+    wanted = props(ONE, TWO, whole=True, deadline=5.0)
+    parameters |= {node.parameter: report(node, booted=2001) for node in (ONE, TWO)}
+    states["i-2"] = "stopped"
+    provider.check(wanted, wanted)
+    assert provider.differs(wanted, wanted)
+    assert not provider.differs(props(ONE), props(ONE)), "its own change waits for it"
+    assert provider.update(wanted, wanted).outs == wanted and states == {}
+    assert not provider.differs(wanted, wanted)
 
 
 @pytest.mark.parametrize("others", [None, NodeState.STARTING, NodeState.FAILED])

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
 
 from earshot.errors import EarshotError
-from tests.components.aws.registered import ASSOCIATION, INSTANCE, INTERFACE, READY
+from tests.components.aws.registered import ASSOCIATION, INSTANCE, INTERFACE, READY, VOLUME
 from tests.components.aws.test_balancer import EXPOSED
 from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
 
@@ -20,6 +20,12 @@ def state(*items: tuple[str, str]) -> dict[str, Any]:
 
 PRIVATE = state((INSTANCE, "broker-1"), (INSTANCE, "validator"))
 PUBLIC = {**PRIVATE, **state((ASSOCIATION, "broker-1"))}
+
+
+def test_the_state_tells_the_volumes_of_the_stack() -> None:
+    arn = "arn:aws:ec2:us-west-2:123456789012:volume/vol-1"
+    volume = {f"{URN}v::mine-broker-1": {"type": VOLUME, "outputs": {"arn": arn}}}
+    assert Remembered.read("mine", {**PRIVATE, **volume}).volumes == {"vol-1"}
 
 
 @pytest.mark.parametrize(

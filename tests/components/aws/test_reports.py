@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.machines import Machine
 from earshot_pulumi.aws.reports import Awaited, Target, Unhealthy, wait_for
 
 from earshot.errors import EarshotError
@@ -41,10 +42,10 @@ def wait(
     started: float = 0,
     unhealthy: Unhealthy = lambda _: "",
 ) -> None:
-    def starts(ids: Sequence[str]) -> dict[str, float]:
-        return dict.fromkeys(ids, started)
+    def look(ids: Sequence[str]) -> dict[str, Machine]:
+        return {id: Machine(id, "", "running", started) for id in ids}
 
-    wait_for(nodes or (ONE,), read, deadline, starts, unhealthy, poll=0)
+    wait_for(nodes or (ONE,), read, deadline, look, pytest.fail, unhealthy, poll=0)
 
 
 STARTING = report(ONE, NodeState.STARTING)
@@ -83,6 +84,25 @@ def test_a_node_is_awaited_until_its_instance_reports_itself_in_sync(
     read = Parameters(*({"/p/1": text} for text in texts))
     wait(read, started=started)
     assert read.count == len(texts)
+
+
+def test_a_stopped_instance_is_started_once_and_its_earlier_report_does_not_count() -> None:
+    """It was stopped by hand, or by an update that was interrupted while it replaced the node."""
+    states = ["stopped", "stopped", "pending", "running"]
+    looks: list[str] = []
+    calls: list[str] = []
+    shown: list[str] = []
+
+    def look(ids: Sequence[str]) -> dict[str, Machine]:
+        looks.append(states[len(looks)])
+        return {"i-1": Machine("i-1", "", looks[-1], 2000.0 if looks[-1] == "running" else 1000.0)}
+
+    def read(names: Sequence[str]) -> dict[str, str]:
+        return {"/p/1": report(ONE, booted=2001 if looks[-1] == "running" else 1001)}
+
+    wait_for([ONE], read, 5, look, calls.append, lambda _: "", poll=0, progress=shown.append)
+    assert looks == states and calls == ["i-1"]
+    assert shown == ["node 1: its instance i-1 is stopped: earshot starts it"]
 
 
 def test_the_wait_is_for_all_nodes() -> None:

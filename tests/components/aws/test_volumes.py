@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from earshot_pulumi.aws.remembered import Remembered
 
 from earshot.errors import EarshotError
 from tests.components.aws import registered as aws
@@ -66,6 +67,15 @@ def test_unused_volumes_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     assert "are not attached" not in caplog.text
     registered(read_aws(), Answers(volumes={ONE: there(ONE, 1)}))
     assert f"`volumes: {{1: {ONE}}}` and `cluster_id: {KEPT}` to use the first one" in caplog.text
+
+
+def test_a_volume_in_the_state_is_not_offered_to_be_taken_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An interrupted update has detached it, and this one attaches it again."""
+    answers = Answers(volumes={ONE: there(ONE, 1)})
+    registered(read_aws(), answers, remembered=Remembered(volumes=frozenset({ONE})))
+    assert "attached to nothing" not in caplog.text
 
 
 @pytest.mark.parametrize(

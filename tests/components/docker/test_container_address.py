@@ -1,14 +1,20 @@
 """How a broker in a container is asked: in plain text, as a node of the stack, or not at all."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from earshot_pulumi.docker.container_address import ContainerAddress
+from earshot_pulumi.docker import on_engines
+from earshot_pulumi.docker.container_address import ContainerAddress, Engines
 from earshot_pulumi.docker.inner_listener import InnerListener, NodeKeys
 
+from earshot.config.docker_host import DockerHost
+from earshot.errors import EarshotError
 from earshot.listeners.terms import Mechanism
+from tests.components.docker.container_engine import node_container
 from tests.components.docker.stacks import target_stack
+from tests.doubles.engine_server import document, engine_server
 
 ROOT = Path("/checkout/.earshot/stacks/s/kafka")
 
@@ -56,3 +62,81 @@ def test_a_controller_alone_answers_no_broker_s_questions() -> None:
     place = address(10001, ROOT, security={}, controllers=quorum)
     assert place.endpoint.keys is None and not place.can_be_asked
     assert place.endpoint.host == "controller-10001"
+
+
+LISTED = {"Id": "x", "Names": ["/k"], "Image": "i", "State": "dead", "Labels": {}, "Ports": []}
+LISTS = ("containers/json", "volumes", "networks")
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        *product(LISTS, ("text", [{}], [1])),
+        ("containers/json", None),
+        ("containers/json", {"message": "no"}),
+        ("containers/json", [{**LISTED, "Labels": ["earshot.node"]}]),
+        ("containers/json", [{**LISTED, "Labels": {"earshot.node": 1}}]),
+        ("containers/json", [{**LISTED, "Ports": [{"PublicPort": 1}]}]),
+        ("volumes", None),
+        ("volumes", {"Volumes": [{"Name": "v", "Labels": "text"}]}),
+    ],
+)
+def test_a_list_of_another_form_is_one_error_about_the_engine(path: str, content: Any) -> None:
+    with engine_server({f"GET /v1.41/{path}": document(content)}) as at, Engines() as engines:
+        host = DockerHost(name="box", engine=at)
+        with pytest.raises(EarshotError, match="another form than Docker's") as caught:
+            on_engines.look(engines, [host])
+    assert str(caught.value).startswith(f"Docker host box: its engine at {at} gives")
+
+
+def test_an_engine_without_a_list_is_one_error() -> None:
+    missing = document({"message": "page not found"}, "404 Not Found")
+    failure = pytest.raises(EarshotError, match=r"Docker host box: .* fails \(page not found\)")
+    with engine_server({"GET /v1.41/volumes": missing}) as at, Engines() as engines, failure:
+        on_engines.look(engines, [DockerHost(name="box", engine=at)])
+
+
+def described(description: Any) -> Any:
+    """The description of a container, from an engine that answers ``description``."""
+    path = "GET /v1.41/containers/[^/]+/json"
+    with engine_server({path: document(description)}) as at, Engines() as engines:
+        return engines.inspect("the container", DockerHost(name="box", engine=at), "x")
+
+
+WHOLE = node_container("x", 1)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        None,
+        [],
+        {},
+        *({key: value for key, value in WHOLE.items() if key != absent} for absent in WHOLE),
+        {**WHOLE, "State": "running"},
+        {**WHOLE, "State": {**WHOLE["State"], "Running": "yes"}},
+        {**WHOLE, "State": {**WHOLE["State"], "ExitCode": "0"}},
+        {**WHOLE, "State": {**WHOLE["State"], "StartedAt": "yesterday"}},
+        {**WHOLE, "RestartCount": None},
+        {**WHOLE, "NetworkSettings": {"Networks": ["net"]}},
+        {**WHOLE, "NetworkSettings": {"Networks": {"net": None}}},
+    ],
+)
+def test_a_description_of_another_form_is_one_error_about_the_container(description: Any) -> None:
+    with pytest.raises(EarshotError, match=r"the container: .* another form than Docker's"):
+        described(description)
+
+
+def test_a_container_on_no_network_has_an_empty_list_of_networks() -> None:
+    assert described(WHOLE) == WHOLE
+    bare = described({**WHOLE, "NetworkSettings": {"Networks": None}})
+    assert bare["NetworkSettings"] == {"Networks": {}}
+
+
+@pytest.mark.parametrize(
+    "clock", [{"SystemTime": "now"}, {"SystemTime": "2026-01-01T00:00:00"}, {}, None, []]
+)
+def test_a_clock_of_another_form_is_one_error(clock: Any) -> None:
+    failure = pytest.raises(EarshotError, match=r"the container: .* another form than Docker's")
+    with engine_server({"GET /v1.41/info": document(clock)}) as at, Engines() as engines, failure:
+        engines.seconds_up("the container", DockerHost(name="box", engine=at), WHOLE)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from earshot_pulumi.docker import engine_connection
 from earshot_pulumi.docker.engine_connection import EngineConnection
 from earshot_pulumi.docker.inner_listener import (
     MOST_FILE_BYTES,
@@ -23,10 +24,13 @@ from earshot_pulumi.docker.inner_listener import (
 from earshot.certificates.authority import Subject
 from earshot.certificates.store import Store
 from earshot.certificates.target import TargetCertificates
+from earshot.engine import connect
 from earshot.listeners.security import NODE, NODES
+from earshot.placement.standpoint import CandidateEngine
 from earshot.remote.archive import archive
 from earshot.validation.cluster_state import MOST_STATE_BYTES
 from earshot.validation.wire import ExchangeError
+from tests.doubles.engine_server import UPGRADED, Answer, endless, engine_server, frame
 
 NUMBER = b"\0\0\0\1"
 """Of the first request on a connection, which its answer repeats."""
@@ -230,3 +234,42 @@ def test_the_response_of_an_engine_without_tls_is_closed_before_its_socket() -> 
     with there:
         EngineConnection(client, "kafka-1", "127.0.0.1", 19092).close()
         assert here.fileno() == -1 and opened.closed
+
+
+EXECUTE = "POST /v1.41/exec/[^/]+/start"
+
+
+def received(answer: Answer) -> bytes:
+    """What a connection receives first from an engine that answers its command with ``answer``."""
+    with (
+        engine_server({EXECUTE: answer}) as address,
+        connect(CandidateEngine(engine=address), {}) as client,
+    ):
+        connection = EngineConnection(client, "kafka-1", "127.0.0.1", 19092)
+        with contextlib.closing(connection):
+            connection.settimeout(30)
+            return connection.recv(100)
+
+
+def test_output_that_arrives_with_the_headers_is_not_lost() -> None:
+    assert received(UPGRADED + frame(b"text")) == b"text"
+    refused = b"bash: connect: Connection refused\n"
+    with pytest.raises(ConnectionRefusedError):
+        received(UPGRADED + frame(refused, 2))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (endless(UPGRADED, frame(b"")), "no output within 0.4 s"),
+        (endless(UPGRADED, frame(b"x" * 5000, 2)), "no output within 0.4 s"),
+        (UPGRADED + b"\1\0\0\0\xff\xff\xff\xff", "announces 4294967295 bytes"),
+    ],
+    ids=["nothing", "errors", "announces 4 GiB"],
+)
+def test_an_engine_that_sends_no_output_is_not_awaited_for_ever(
+    answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_connection, "SECONDS", 0.2)
+    with pytest.raises(OSError, match=error):
+        received(answer)

@@ -218,10 +218,15 @@ def test_a_container_that_was_never_started_lets_the_volume_go(
         if name == "a":
             raise APIError("409")
 
+    throwaway = {labels.THROWAWAY: "yes"}
+
     def listed(*, all: bool, filters: dict[str, str], ignore_removed: bool) -> list[Any]:
         assert all and ignore_removed
         assert filters == {"label": labels.THROWAWAY, "volume": "keys"}
-        return [SimpleNamespace(remove=functools.partial(remove, name)) for name in "ab"]
+        return [
+            SimpleNamespace(remove=functools.partial(remove, name), attrs={"Labels": own})
+            for name, own in (("a", throwaway), ("b", throwaway), ("an engine's own", None))
+        ]
 
     monkeypatch.setattr(engine, "containers", SimpleNamespace(list=listed), raising=False)
     KIND.delete(props)

@@ -122,12 +122,15 @@ def test_make_clean_leaves_the_data_of_another_checkouts_stack_of_that_name(
     unmarked = Volume("of-an-earlier-release")
     ours = Volume("ours", **{labels.CLUSTER: OWN_ID})
     theirs = Volume("theirs", **{labels.CLUSTER: OTHER_ID})
-    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: [unmarked, ours, theirs]))
+    strange = Volume("strange", **{labels.STACK: "other", labels.CLUSTER: OWN_ID})
+    listed = [unmarked, ours, theirs, strange]  # as of an engine that ignores filters
+    client = SimpleNamespace(volumes=SimpleNamespace(list=lambda filters: listed))
     monkeypatch.setattr(make, "connect", lambda host: nullcontext(client))
     if record is not None:
         (tmp_path / record).write_text(f"{OWN_ID}\n")
     make.remove_data(spec(NO_ENGINE), "mine", tmp_path, print)
     assert [volume.removed for volume in (unmarked, ours, theirs)] == removed
+    assert not strange.removed
     reported = capsys.readouterr()
     assert f"Left volume theirs: its data is of cluster {OTHER_ID}" in reported.out + reported.err
 

@@ -288,6 +288,8 @@ def test_a_container_as_an_engine_lists_it(state: str, running: bool) -> None:
     assert (bare.name, bare.labels, bare.ports, bare.node) == ("0123456789ab", {}, (), -1)
     assert EngineVolume("h", "v").node == -1
     assert EngineVolume("h", "v", {labels.NODE: "7"}).node == 7
+    for text in ("x", "", "²", "7 ", "9" * 5000):
+        assert EngineVolume("h", "v", {labels.NODE: text}).node == -1, "labels of others"
 
 
 def test_engines_are_looked_at_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,15 +243,21 @@ class EngineDouble:
         return [self._container(id) for id in ("1", "9", None)]
 
     def _container(self, id: str | None) -> Any:
+        own = {labels.DEPLOYMENT: MINE if id else "other"} | ({labels.NODE: id} if id else {})
         return SimpleNamespace(
-            labels={} if id is None else {labels.NODE: id},
+            labels=own,
+            attrs={"Config": {"Labels": own}},
             stop=lambda timeout: self.calls.append(f"stop {id} {timeout}"),
             remove=lambda force, v: self.calls.append(f"remove {id} {force} {v}"),
         )
 
     def _networks(self, *, filters: dict[str, str]) -> list[Any]:
         self.calls.append(f"networks {filters['label']}")
-        return [SimpleNamespace(remove=self._remove_network, attrs={})]
+        own = {"Labels": {labels.DEPLOYMENT: MINE}}
+        return [
+            SimpleNamespace(remove=self._remove_network, attrs=own),
+            SimpleNamespace(remove=lambda: self.calls.append("remove their network"), attrs={}),
+        ]
 
     def _remove_network(self) -> None:
         self.calls.append("remove network")
@@ -260,7 +266,13 @@ class EngineDouble:
 
     def _volumes(self, *, filters: dict[str, str]) -> list[Any]:
         self.calls.append(f"volumes {filters['label']}")
-        return [SimpleNamespace(remove=lambda: self.calls.append("remove volume"))]
+        return [
+            SimpleNamespace(
+                remove=lambda owner=owner: self.calls.append(f"remove volume of {owner}"),
+                attrs={"Labels": {labels.DEPLOYMENT: owner}},
+            )
+            for owner in (MINE, "another")
+        ]
 
 
 @pytest.fixture
@@ -280,7 +292,7 @@ def test_nodes_that_the_plan_no_longer_has_are_stopped_on_every_host(engine: Eng
     before, news = props(target_stack(hosts=[*HOSTS, THIRD])), props(target_stack(hosts=HOSTS))
     outcome = KIND.update(before, news)
     assert outcome.outs == news | {"absent": []}
-    assert engine.calls == [f"containers {LABEL} False", "stop 9 60", "stop None 60"] * 3
+    assert engine.calls == [f"containers {LABEL} False", "stop 9 60"] * 3
     engine.calls.clear()
     engine.fails = True
     KIND.update(news, news)
@@ -289,6 +301,7 @@ def test_nodes_that_the_plan_no_longer_has_are_stopped_on_every_host(engine: Eng
 
 @pytest.mark.parametrize("in_use", [False, True])
 def test_leftovers_of_an_interrupted_run_are_removed(engine: EngineDouble, in_use: bool) -> None:
+    """The engine ignores filters, and lists objects of others, too."""
     engine.network_in_use = in_use
     of_runs = f"{CLUSTER_LABEL}={target_stack().stack}"
     KIND.delete(props(target_stack()))
@@ -296,11 +309,11 @@ def test_leftovers_of_an_interrupted_run_are_removed(engine: EngineDouble, in_us
         f"containers {of_runs} True",
         f"networks {of_runs}",
         f"containers {LABEL} True",
-        *(f"remove {id} True True" for id in ("1", "9", None)),
+        *(f"remove {id} True True" for id in ("1", "9")),
         f"networks {LABEL}",
         "remove network",
         f"volumes {LABEL}",
-        "remove volume",
+        f"remove volume of {MINE}",
     ]
 
 

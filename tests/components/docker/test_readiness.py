@@ -592,3 +592,10 @@ def test_a_broker_that_gives_no_answer_does_not_say_that_users_are_unknown(
         wait_for_first(*both, deadline=-1)
     engine.kill("id-2")
     wait_for_first(*both, deadline=-1)  # users may be created by the end of the update
+
+
+def test_long_texts_of_an_engine_are_shown_in_part() -> None:
+    (line,) = readiness._last_lines("x" * 100_000).splitlines()
+    assert len(line) < 1_100 and line.endswith("(100,000 characters)")
+    ended = readiness.how_ended({"ExitCode": 1, "Error": "y" * 100_000})
+    assert len(ended) < 1_100 and ended.endswith("(100,000 characters))")

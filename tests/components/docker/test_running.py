@@ -16,6 +16,7 @@ from earshot_pulumi.docker.running import RunningNode, client_problems, link_pro
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_environment
 from tests.components.docker.conftest import Connect
+from tests.components.docker.container_engine import node_container
 from tests.components.docker.stacks import container, target_stack
 
 INTERNAL = {"name": "INTERNAL", "port": 19092, "scopes": "internal"}
@@ -149,11 +150,11 @@ def connect_with_environments(connect: Connect, target: TargetStack) -> None:
     }
 
     def inspect(id: str) -> dict[str, Any]:
-        if id == "bare":
-            return {"Config": {"Env": None}}
-        if id not in environments:
+        if id != "bare" and id not in environments:
             raise NotFound(id)
-        return {"Config": {"Env": [f"{key}={text}" for key, text in environments[id].items()]}}
+        variables = [f"{key}={text}" for key, text in environments.get(id, {}).items()]
+        config = {"Env": variables or None, "Labels": None}
+        return {**node_container(id, 1), "Config": config}
 
     connect(SimpleNamespace(api=SimpleNamespace(inspect_container=inspect)))
 

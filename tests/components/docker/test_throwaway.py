@@ -74,6 +74,8 @@ def test_the_container_has_no_network_and_ends_by_itself() -> None:
     [
         ((3, (b"", b"it has\n no Java\n")), "it has no Java"),
         ((1, (None, None)), "look ended with status 1"),
+        ((1, (b"x" * 2000, None)), f"{'x' * 978}... (2,000 characters)"),
+        (KeyError("Id"), "'Id'"),
         (APIError("500", explanation="no space left"), "no space left"),
         (OSError("gone"), "gone"),
     ],

@@ -5,6 +5,7 @@ import io
 import tarfile
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -126,6 +127,25 @@ def test_volumes_of_other_stacks_are_not_read(monkeypatch: pytest.MonkeyPatch) -
 def test_an_archive_that_ends_early_is_read_as_far_as_it_goes() -> None:
     packed = base64.b64decode(data(27))
     assert volume_data.read(base64.b64encode(packed[: len(packed) - 12]).decode()) == (True, 27)
+
+
+def test_an_archive_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_data, "MOST_EXTRACTED", 2**20)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name in ("meta.properties", "large"):
+            member = tarfile.TarInfo(name)
+            member.size = 2**20
+            archive.addfile(member, io.BytesIO(bytes(member.size)))
+    extracted: list[int] = []
+
+    def level(folders: list[Path]) -> int | None:
+        extracted.extend(file.stat().st_size for file in folders[0].iterdir())
+        return None
+
+    monkeypatch.setattr(volume_data, "feature_level", level)
+    assert volume_data.read(base64.b64encode(buffer.getvalue()).decode()) == (True, None)
+    assert extracted == [2**20]
 
 
 @given(cut=st.integers(0, 200), suffix=st.binary(max_size=20))

@@ -7,7 +7,13 @@ import pulumi
 import pytest
 from earshot_pulumi.given import proof
 from earshot_pulumi.given.proof import DEFAULTS, Proof, ProofKind
-from earshot_pulumi.provider.kind import UNKNOWN, InvalidInputs, Operation, OperationFailed
+from earshot_pulumi.provider.kind import (
+    UNKNOWN,
+    FailedUpdate,
+    InvalidInputs,
+    Operation,
+    OperationFailed,
+)
 
 from tests.raised import raised
 
@@ -105,3 +111,21 @@ def test_a_broker_that_is_waited_for_is_named_once(monkeypatch: pytest.MonkeyPat
     with pytest.raises(OperationFailed, match="it failed"):
         ProofKind().create(operation, inputs)
     assert lines == ["waiting for localhost:1"]
+
+
+def test_a_proof_that_fails_replaces_the_former_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "_wait_until_up", lambda *arguments: None)
+    monkeypatch.setattr(proof, "validate", lambda *arguments: (1, "it failed"))
+    kind, operation = ProofKind(), Operation("urn:a::b::c::proof")
+    former = {**checked(), "verdict": "pass", "report": "PASS", "unproved": ["X"]}
+    assert not kind.diff(operation, "x", former, checked()).changed
+    error = raised(FailedUpdate, kind.update, operation, "x", former, checked(after=["2"]))
+    assert "it failed" in str(error) and error.outputs["report"] == str(error)
+    assert error.outputs | {"report": ""} == {
+        **checked(after=["2"]),
+        "verdict": "fail",
+        "report": "",
+        "unproved": [],
+    }
+    for inputs in (checked(), checked(after=["2"])):
+        assert kind.diff(operation, "x", error.outputs, inputs).changed

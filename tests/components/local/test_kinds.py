@@ -165,6 +165,21 @@ def test_a_memory_that_was_made_again_is_told(
     )
 
 
+def test_a_cluster_of_the_state_whose_folder_is_gone_is_not_started_empty(
+    original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(original)
+    root, plan = original / KAFKA, planned(brokers=1)
+    news = props(original, plan=plan.model_dump(mode="json"))
+    olds = {**news, "cluster_id": "former"}
+    provider = Called(LocalPreflightKind())
+    assert "has no data of it" not in str(provider.check(olds, news).failures)
+    shutil.rmtree(root)
+    (failure,) = provider.check(olds, news).failures
+    assert f"the state of this stack has the cluster former, and {root} has no data" in failure
+    assert provider.check({}, news).failures == [], "a first start"
+
+
 @pytest.mark.parametrize(("remove", "refusal"), [("unused", "\n- in use"), ("anyway", "")])
 def test_clients_of_a_listener_that_goes_count_unless_it_is_to_go_anyway(
     original: Path, monkeypatch: pytest.MonkeyPatch, remove: str, refusal: str

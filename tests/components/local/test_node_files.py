@@ -61,6 +61,48 @@ def test_a_login_names_files_too(node: Path) -> None:
     assert as_written(made) == settings
 
 
+PROVIDER = "org.apache.kafka.common.config.provider"
+
+
+@pytest.mark.parametrize("allowed", ["", "/secrets"])
+def test_files_of_config_providers_are_kept_as_they_were(node: Path, allowed: str) -> None:
+    folder = node.parent / "secrets"
+    folder.mkdir()
+    (folder / "one.properties").write_text("user=u\npassword=p\n")
+    (folder / "password").write_text("p")
+    own = {"config.providers.file.param.allowed.paths": allowed} if allowed else {}
+    settings = written(
+        {
+            "config.providers": "file, folder,env",
+            "config.providers.file.class": f"{PROVIDER}.FileConfigProvider",
+            "config.providers.folder.class": f"{PROVIDER}.DirectoryConfigProvider",
+            "config.providers.env.class": f"{PROVIDER}.EnvVarConfigProvider",
+            **own,
+            "jaas": f"u=${{file:{folder}/one.properties:user}} "
+            f"p=${{file:{folder}/one.properties:password}};",
+            "password": f"${{folder:{folder}:password}}",
+            "missing": f"${{file:{folder}/two.properties:user}} ${{folder:{folder}:none}}",
+            "other": "${env:/there:HOME} ${vault:/a:b}",
+        }
+    )
+    made = with_own_files(node, settings)
+    (folder / "one.properties").write_text("broken")
+    (folder / "password").write_text("broken")
+    (properties,) = (node / FOLDER).glob("*-one.properties")
+    (password,) = (node / FOLDER).glob("*-password")
+    assert properties.read_text() == "user=u\npassword=p\n" and password.read_text() == "p"
+    before, after = values(settings), values(made)
+    assert after["jaas"] == f"u=${{file:{properties}:user}} p=${{file:{properties}:password}};"
+    assert after["password"] == f"${{folder:{node / FOLDER}:{password.name}}}"
+    for key in ("missing", "other", "config.providers"):
+        assert after[key] == before[key]
+    if allowed:
+        paths = after["config.providers.file.param.allowed.paths"]
+        assert paths == f"/secrets,{node / FOLDER}"
+    assert as_written(made) == settings
+    assert with_own_files(node, made) == made
+
+
 def test_a_path_is_taken_from_where_the_node_works(node: Path) -> None:
     (node / "own.jks").write_bytes(b"\xfe\xed")
     made = with_own_files(node, written({"listener.name.a.ssl.keystore.location": "own.jks"}))

@@ -45,7 +45,7 @@ def test_the_nodes_tell_what_was_lost(tmp_path: Path) -> None:
         formatted(tmp_path, id)
     version = planned().kafka_version
     assert on_disk.reconstruct(tmp_path) == QuorumMemory(
-        ID, VOTERS, version, (1, 2, 3), serving=True
+        ID, VOTERS, version, (1, 2, 3), serving=True, served=False
     )
 
 
@@ -57,7 +57,7 @@ def test_a_lost_memory_keeps_the_cluster_id(tmp_path: Path, text: str | None) ->
     file = tmp_path / "cluster.json"
     file.unlink() if text is None else file.write_text(text)
     assert quorum.recall(tmp_path) == QuorumMemory(
-        former.cluster_id, VOTERS, former.kafka_version, (1, 2, 3), serving=True
+        former.cluster_id, VOTERS, former.kafka_version, (1, 2, 3), serving=True, served=False
     )
     assert quorum.settle(tmp_path, planned()).cluster_id == former.cluster_id
     assert quorum.read_memory(tmp_path) is not None
@@ -67,7 +67,7 @@ def test_one_node_that_tells_is_enough(tmp_path: Path) -> None:
     formatted(tmp_path, 1, server="")
     formatted(tmp_path, 2)
     assert on_disk.reconstruct(tmp_path) == QuorumMemory(
-        ID, VOTERS, planned().kafka_version, (1, 2), serving=True
+        ID, VOTERS, planned().kafka_version, (1, 2), serving=True, served=False
     )
 
 

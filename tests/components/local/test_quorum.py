@@ -61,6 +61,55 @@ def problems(root: Path, plan: ClusterPlan) -> list[str]:
     return list(quorum.problems(root, plan))
 
 
+def have_data(root: Path, *ids: int) -> None:
+    """Formats the data of the nodes ``ids``."""
+    for id in ids:
+        log = quorum.node_directory(root, id) / "log"
+        log.mkdir(parents=True, exist_ok=True)
+        (log / "meta.properties").write_text("")
+
+
+@pytest.mark.parametrize(
+    ("with_data", "served", "gone"),
+    [
+        ((1, 2, 3), True, ""),
+        ((1, 3), True, ""),
+        ((3,), True, "nodes 1, 2"),
+        ((), True, "nodes 1 to 3"),
+        ((3,), False, ""),
+        ((), False, ""),
+    ],
+)
+def test_voters_without_data_must_not_outvote_those_with_data(
+    with_data: tuple[int, ...], served: bool, gone: str, tmp_path: Path
+) -> None:
+    """Not after a first start that was interrupted: nodes may never have had data."""
+    quorum.settle(tmp_path, planned())
+    if served:
+        quorum.mark_serving(tmp_path, [], whole=True)
+        quorum.mark_stopped(tmp_path)
+    have_data(tmp_path, *with_data)
+    lost = list(quorum._lost_data(tmp_path, quorum.recall(tmp_path) or pytest.fail()))
+    if not gone:
+        assert lost == []
+        return
+    (problem,) = lost
+    assert problem.startswith(f"the data of {gone} is gone, of 3 voters in all: with empty data")
+    assert f"Put {tmp_path / 'node-1' / 'log'}, {tmp_path / 'node-2' / 'log'}" in problem
+    assert lost[0] in problems(tmp_path, planned())
+
+
+def test_a_memory_of_an_earlier_release_has_served_if_it_serves(tmp_path: Path) -> None:
+    for serving in (True, False):
+        quorum.settle(tmp_path, planned())
+        path = tmp_path / "cluster.json"
+        document = json.loads(path.read_text()) | {"serving": serving}
+        del document["served"]
+        path.write_text(json.dumps(document))
+        memory = quorum.recall(tmp_path)
+        assert memory is not None and memory.has_served is serving
+
+
 def test_a_first_start_has_no_problems_and_gets_an_id(tmp_path: Path) -> None:
     assert problems(tmp_path, planned()) == []
     memory = quorum.settle(tmp_path, planned())
@@ -71,6 +120,7 @@ def test_a_first_start_has_no_problems_and_gets_an_id(tmp_path: Path) -> None:
 def test_the_cluster_id_and_the_word_that_it_serves_survive_a_change(tmp_path: Path) -> None:
     first = quorum.settle(tmp_path, planned())
     quorum.mark_serving(tmp_path, ["4.1.1"], whole=True)
+    have_data(tmp_path, 1, 2, 3)
     assert problems(tmp_path, planned(brokers=4)) == [], "the voters stay"
     second = quorum.settle(tmp_path, planned(brokers=4))
     assert second.cluster_id == first.cluster_id
@@ -121,14 +171,14 @@ def test_a_version_is_remembered_once_a_broker_has_served_with_it(tmp_path: Path
     quorum.mark_serving(tmp_path, ["4.1.1"], whole=False)
     assert quorum.recall(tmp_path) == replace(first, kafka_version="4.3.1")
     quorum.mark_serving(tmp_path, ["4.1.1", "4.1.1"], whole=True)
-    assert quorum.recall(tmp_path) == replace(first, serving=True)
+    assert quorum.recall(tmp_path) == replace(first, serving=True, served=True)
 
 
 def test_an_orderly_stop_is_remembered(tmp_path: Path) -> None:
     memory = quorum.settle(tmp_path, planned())
     quorum.mark_serving(tmp_path, [], whole=True)
     quorum.mark_stopped(tmp_path)
-    assert quorum.recall(tmp_path) == memory
+    assert quorum.recall(tmp_path) == replace(memory, served=True)
 
 
 def test_a_broker_that_holds_replicas_is_not_removed(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ import pytest
 from confluent_kafka import KafkaException
 from earshot_pulumi.driver import BEHIND, CatchingUp
 from earshot_pulumi.local import quorum, readiness, users
-from earshot_pulumi.local.readiness import NO_ANSWER, LocalDriver, wait_for
+from earshot_pulumi.local.readiness import (
+    NO_ANSWER,
+    LocalDriver,
+    serve_clients,
+    wait_for,
+    wait_for_others,
+)
 from earshot_pulumi.local.record import Record, read_record, start_ticks
 
 from earshot.certificates.store import Store
@@ -208,6 +214,76 @@ def test_a_broker_that_serves_no_clients_is_told_by_its_listener(
         raised(EarshotError, wait_for, tmp_path, [1], CLUSTER, deadline=0)
     )
     wait_for(tmp_path, [1], CLUSTER)
+
+
+@pytest.fixture
+def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
+    """The answers of three running brokers, by id; tests change them."""
+    quorum.settle(tmp_path, planned())
+    answers: dict[int, Any] = {}
+    for id in (1, 2, 3):
+        directory = quorum.node_directory(tmp_path, id)
+        text = BROKER.replace(":1", f":{id}") + "listener.security.protocol.map=INTERNAL:PLAINTEXT"
+        started_with(directory, text)
+        answers[id] = AdminDouble([1, 2, 3], [1, 2, 3], [1, 2, 3])
+    for module in (readiness, quorum):
+        monkeypatch.setattr(module, "running", lambda _: "its record")
+    monkeypatch.setattr(readiness, "_listens", lambda *_: True)
+    monkeypatch.setattr(readiness, "login_failure", pytest.fail)
+    monkeypatch.setattr(
+        readiness, "_admin", lambda address, _: answers[int(address.rpartition(":")[2])]
+    )
+    return answers
+
+
+SILENT, LAGGING = AdminDouble([], [], []), AdminDouble([1, 2, 3], [1, 2, 3], [1, 3])
+
+
+@pytest.mark.parametrize(
+    ("answers", "late"),
+    [
+        ({}, ""),
+        ({2: LAGGING}, "node 2: not in sync with all of its replicas"),
+        ({2: SILENT, 3: SILENT}, "node 2: no answer"),
+        ({1: SILENT, 2: SILENT}, ""),
+    ],
+    ids=["all are in sync", "one is behind", "two are starting", "the node itself is down, too"],
+)
+def test_a_node_waits_until_the_others_are_in_sync(
+    tmp_path: Path, three: dict[int, Any], answers: dict[int, Any], late: str
+) -> None:
+    three |= answers
+    if not late:
+        wait_for_others(tmp_path, 1, CLUSTER, {}, deadline=0)
+        return
+    error = raised(EarshotError, wait_for_others, tmp_path, 1, CLUSTER, {}, deadline=0)
+    assert late in error.observed
+
+
+def test_brokers_that_need_the_credentials_of_other_settings_are_not_waited_for(
+    tmp_path: Path, three: dict[int, Any]
+) -> None:
+    """The file of client properties may already have those of this update."""
+    three[2] = SILENT
+    path = quorum.node_directory(tmp_path, 2) / "server.properties"
+    path.write_text(path.read_text().replace("PLAINTEXT", "SASL_PLAINTEXT"))
+    wait_for_others(tmp_path, 1, CLUSTER, {"sasl.mechanism": "PLAIN"}, deadline=0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "serve"),
+    [
+        ({}, True),
+        ({1: SILENT, 2: SILENT, 3: LAGGING}, True),
+        ({1: SILENT, 2: SILENT, 3: SILENT}, False),
+    ],
+)
+def test_a_cluster_serves_clients_if_a_member_answers(
+    tmp_path: Path, three: dict[int, Any], answers: dict[int, Any], serve: bool
+) -> None:
+    three |= answers
+    assert serve_clients(tmp_path, CLUSTER, {}) is serve
+    assert not serve_clients(tmp_path, "another cluster", {})
 
 
 REFUSED = Failure("authentication", "invalid credentials")

@@ -1,16 +1,21 @@
 """Changing one node: what is done in which order; processes and brokers are doubles."""
 
+import fcntl
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from earshot_pulumi.driver import CatchingUp
 from earshot_pulumi.local import quorum, restart
+from earshot_pulumi.local.changes import Kafka
 from earshot_pulumi.local.process import Launch
 from earshot_pulumi.local.record import Record
 
 from earshot.errors import EarshotError
+from earshot.jvm.java import Java
 from earshot.listeners.render import server_properties
 from tests.components.local.test_quorum import planned
 from tests.raised import raised
@@ -32,6 +37,10 @@ class NodeDouble:
 
     runs: Launch | None
     serving: bool = True
+    answers: bool = False
+    """Whether a broker serves although no update has seen that."""
+    behind: bool = False
+    """Whether another node is not in sync."""
     ended: list[int] = field(default_factory=list)
     """Other nodes that do not run."""
     suspended: list[int] = field(default_factory=list)
@@ -82,19 +91,30 @@ class NodeDouble:
         *more: object,
     ) -> None:
         assert self.runs is not None and cluster_id == "id"
+        self.is_locked(root)
         self.calls.append(f"wait {nodes}")
         if self.runs.heap in self.fails:
             raise self.fails[self.runs.heap]
+
+    def wait_for_others(self, root: Path, id: int, *more: object) -> None:
+        if self.behind:
+            raise EarshotError("node 2", observed="not ready after 120 s")
+
+    def is_locked(self, root: Path) -> None:
+        with (root / restart.LOCK).open() as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     """A node that runs with a heap of 256m."""
     double = NodeDouble(launch(tmp_path, "256m"))
-    for name in ("running", "stop", "start", "wait_for", "check_room", "check_java"):
+    names = ("running", "stop", "start", "wait_for", "wait_for_others", "check_room", "check_java")
+    for name in names:
         monkeypatch.setattr(restart, name, getattr(double, name))
+    monkeypatch.setattr(restart, "serve_clients", lambda *_: double.answers)
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
-    monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving)
+    monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving or double.answers)
     monkeypatch.setattr(quorum, "ended", lambda _, except_id: double.ended)
     monkeypatch.setattr(quorum, "suspended", lambda _, except_id: double.suspended)
     return double
@@ -140,6 +160,31 @@ def test_no_second_node_is_stopped_while_another_does_not_run(
     node.runs = None  # this one is to be started, not to be stopped
     changed(tmp_path, node)
     assert node.calls == ["stop 30", "start 512m", WAIT]
+
+
+def test_no_node_is_stopped_before_the_others_are_in_sync(tmp_path: Path, node: NodeDouble) -> None:
+    node.behind = True
+    assert str(raised(EarshotError, changed, tmp_path, node)) == (
+        "node 1 was not stopped: not in sync: node 2; with one more node down, brokers could "
+        "refuse writes\n"
+        "  fix: wait until they are in sync, then run the same command again; if they cannot be, "
+        "stop the cluster first (`pulumi destroy`; data is kept)"
+    )
+    assert node.calls == []
+    node.runs = None  # this one is to be started, not to be stopped
+    changed(tmp_path, node)
+    assert node.calls == ["stop 30", "start 512m", WAIT]
+
+
+def test_a_cluster_that_serves_after_an_interrupted_start_changes_one_node_at_a_time(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    quorum.settle(tmp_path, PLAN)
+    node.serving, node.answers = False, True
+    changed(tmp_path, node)
+    assert node.calls == ["stop 30", "start 512m", WAIT]
+    memory = quorum.recall(tmp_path)
+    assert memory is not None and memory.serving
 
 
 def test_one_that_runs_so_already_is_left_alone(tmp_path: Path, node: NodeDouble) -> None:
@@ -190,14 +235,53 @@ def test_one_that_only_has_to_catch_up_is_left_to_the_next_wait(
     assert node.calls == ["stop 30", "start 512m", WAIT]
 
 
-def test_what_did_not_run_is_not_started_instead(tmp_path: Path, node: NodeDouble) -> None:
+def test_a_node_that_did_not_run_is_not_started_with_former_settings(
+    tmp_path: Path, node: NodeDouble
+) -> None:
     node.fails["512m"] = FAILURE
-    other = launch(tmp_path, "1g")
-    assert raised(EarshotError, changed, tmp_path, node, previous=other) is FAILURE
-    node.runs, node.calls = None, []
-    with pytest.raises(EarshotError):
-        changed(tmp_path, node)
+    node.runs = None
+    assert raised(EarshotError, changed, tmp_path, node) is FAILURE
     assert node.calls == ["stop 30", "start 512m", WAIT]
+
+
+@pytest.mark.parametrize("previous", [None, "1g"])
+def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
+    previous: str | None, tmp_path: Path, node: NodeDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupted update, or with a lost or older state."""
+    node.fails["512m"] = FAILURE
+    runs = replace(launch(tmp_path, "256m"), certificate="of the interrupted update")
+    node.runs = runs
+    runs.directory.mkdir()
+    (runs.directory / "server.properties").write_text(runs.properties)
+    process = SimpleNamespace(cmdline=lambda: ["/java", "-Xmx256m", "-cp", "jars"])
+    monkeypatch.setattr(psutil, "Process", lambda pid: process)
+    kafka = Kafka("4.1.1", Java(Path("/"), Path("/java"), "17"), ())
+    monkeypatch.setattr(restart, "find_kafka", lambda version, fetching: kafka)
+    former = launch(tmp_path, previous) if previous else None
+    wanted = launch(tmp_path, "512m")
+
+    def change() -> None:
+        restart.restart(tmp_path, wanted, former, "id", {}, lambda _: None)
+
+    assert "it was started again with its former settings and serves" in str(raised(EarshotError, change))
+    assert node.calls == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
+    assert node.texts == ["", runs.properties]
+    assert node.runs.digest == runs.digest, "the next update finds what runs"
+
+
+def test_a_node_of_a_moved_checkout_is_not_put_back_with_its_former_paths(
+    tmp_path: Path, node: NodeDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.fails["512m"] = FAILURE
+    directory = launch(tmp_path, "256m").directory
+    directory.mkdir()
+    (directory / "server.properties").write_text("log.dirs=/former/node-1/log\n")
+    process = SimpleNamespace(cmdline=lambda: ["/java", "-Xmx256m"])
+    monkeypatch.setattr(psutil, "Process", lambda pid: process)
+    kafka = Kafka("4.1.1", Java(Path("/"), Path("/java"), "17"), ())
+    monkeypatch.setattr(restart, "find_kafka", lambda version, fetching: kafka)
+    assert raised(EarshotError, changed, tmp_path, node, previous=launch(tmp_path, "1g")) is FAILURE
 
 
 def test_a_controller_alone_is_waited_for(tmp_path: Path, node: NodeDouble) -> None:

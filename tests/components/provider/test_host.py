@@ -5,7 +5,7 @@ import importlib
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import grpc
@@ -23,6 +23,7 @@ from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     Difference,
+    FailedUpdate,
     InvalidInputs,
     Kind,
     Operation,
@@ -35,6 +36,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.provider.experimental.property_value import PropertyValue
 from pulumi.runtime import proto, rpc
+from pulumi.runtime.proto import provider_pb2, status_pb2
 
 from earshot import __version__
 
@@ -92,6 +94,12 @@ class Aborted(Exception):
 
 
 class Context:
+    def __init__(self) -> None:
+        self.trailing: dict[str, bytes] = {}
+
+    def set_trailing_metadata(self, metadata: Iterable[tuple[str, bytes]]) -> None:
+        self.trailing |= dict(metadata)
+
     async def abort(self, code: grpc.StatusCode, details: str) -> None:
         raise Aborted(details)
 
@@ -121,6 +129,11 @@ class Sleeper(Kind):
         self.started.set()
         operation.wait(news["seconds"])
         return operation.name, {**news, "token": "t"}
+
+    def update(
+        self, operation: Operation, id: str, olds: Properties, news: Properties
+    ) -> Properties:
+        raise FailedUpdate("broker 2 is gone", {**news, "token": "t"})
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
         raise OperationFailed(f"{id} cannot be deleted")
@@ -186,6 +199,20 @@ def test_failures_show_their_message_alone(servicer: Servicer) -> None:
     check = proto.CheckRequest(urn=URN, news=message({"bad": 1}))
     (failure,) = asyncio.run(servicer.Check(check, Context())).failures
     assert (failure.property, failure.reason) == ("", "bad: found 1; allowed: nothing")
+
+
+def test_the_state_gets_the_outputs_of_a_failed_update(servicer: Servicer) -> None:
+    context = Context()
+    request = proto.UpdateRequest(urn=URN, id="proof", news=message({"x": 2}))
+    with pytest.raises(Aborted, match=r"^\nbroker 2 is gone$"):
+        asyncio.run(servicer.Update(request, context))
+    (detail,) = status_pb2.Status.FromString(context.trailing["grpc-status-details-bin"]).details
+    failed = provider_pb2.ErrorResourceInitFailed()
+    assert detail.Unpack(failed)
+    assert plain_properties(failed.properties) == {"x": 2, "token": "t"}
+    assert secrets_in(failed.properties) == {"token"}
+    assert (failed.id, list(failed.reasons)) == ("proof", ["\nbroker 2 is gone"])
+    assert plain_properties(failed.inputs) == {"x": 2}
 
 
 def test_a_type_that_is_not_a_resource_is_named() -> None:

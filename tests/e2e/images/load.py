@@ -6,6 +6,7 @@ An image with a long build is also kept in the user's cache for the next engine.
 import contextlib
 import hashlib
 import io
+import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.images import base
 
 LABEL = "earshot-test.digest"
+IMAGES = "images.tar"
 CONTEXT = Path(__file__).parent / "kafka"
 OLDEST = 4
 # The scripts of Kafka's that one may want in a health check or a test, and what they run.
@@ -130,24 +132,27 @@ def validator_images(engine: Engine) -> tuple[str, str]:
     the image is built as users build it.
     """
     parent, files = base_image(engine), image.context()
-    dockerfile = files["Dockerfile"]
-    decisive = (parent.encode(), dockerfile, files["requirements.lock"])
-    packages = f"earshot-test/validator-packages:{_summed(*decisive)[:12]}"
-    digest = image.digest_of(files, parent)
-    name, stored = f"{image.NAME}:{earshot.__version__}-{digest}", _file(packages)
+    packages, digest = image.packages_digest(files, parent), image.digest_of(files, parent)
+    stage = f"earshot-test/validator-packages:{packages}"
+    name, stored = f"{image.NAME}:{earshot.__version__}-{digest}", _stored(stage)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if client.images.list(name):
             return parent, name
-        if stored.exists():
-            engine.run("load", "--quiet", "--input", str(stored))
+        if _loaded(engine, stored):
+            dockerfile = files["Dockerfile"]
             last_stage = dockerfile[dockerfile.index(b"COPY jars/") :]
-            remade = {**files, "Dockerfile": f"FROM {packages}\n".encode() + last_stage}
+            remade = {**files, "Dockerfile": f"FROM {stage}\n".encode() + last_stage}
             _build_from(client, remade, name, {image.LABEL: digest})
-            return parent, name
-        image.ensure_image(client, parent)
-        stages = client.images.list(filters={"label": image.PACKAGES_LABEL, "dangling": True})
-        stages[0].tag(packages)  # the newest one
-        _keep(engine, stored, packages)
+        else:
+            image.ensure_image(client, parent)
+            label = f"{image.PACKAGES_LABEL}={packages}"
+            for built in client.images.list(filters={"label": label, "dangling": True}):
+                if image.LABEL not in built.labels:
+                    built.tag(stage)
+            if client.images.list(stage):
+                _keep(engine, stored, stage)
+        with contextlib.suppress(docker.errors.ImageNotFound):
+            client.images.remove(stage, noprune=True)  # `remove_old` keeps an image with this tag
     return parent, name
 
 
@@ -167,14 +172,15 @@ def _build(
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
         digests = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
-    sums = (path.encode() + b"\0" + hashlib.sha256(files[path]).digest() for path in sorted(files))
-    digest = _summed("\0".join([parent, *digests]).encode(), *sums)
-    stored = _file(f"{name}-{digest[:12]}")
+    summed = hashlib.sha256("\0".join([parent, *digests]).encode())
+    for path in sorted(files):
+        summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
+    digest = summed.hexdigest()
+    stored = _stored(f"{name}-{digest[:12]}")
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) == digest:
             return
-        if kept and stored.exists():
-            engine.run("load", "--quiet", "--input", str(stored))
+        if kept and _loaded(engine, stored) and _digest(client, name) == digest:
             return
     base_image(engine, further)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
@@ -202,23 +208,36 @@ def _build_from(
     )
 
 
-def _summed(*parts: bytes) -> str:
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+def _stored(name: str) -> Path:
+    """The folder in which an image is kept."""
+    repository, _, tag = name.rpartition("/")[2].partition(":")
+    return cache.root() / "docker" / "images" / repository / tag
 
 
-def _file(name: str) -> Path:
-    """The file in which an image is kept."""
-    return cache.root() / "docker" / "images" / f"{name.rpartition('/')[2].replace(':', '-')}.tar"
+def _loaded(engine: Engine, folder: Path) -> bool:
+    """True if ``engine`` has loaded the images in ``folder``; damaged ones are removed."""
+    if not folder.is_dir():
+        return False
+    try:
+        engine.run("load", "--quiet", "--input", str(folder / IMAGES))
+    except AssertionError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    return True
 
 
-def _keep(engine: Engine, file: Path, *names: str) -> None:
-    """Stores images in ``file``, and removes those with another digest."""
-    file.parent.mkdir(exist_ok=True)
-    for older in file.parent.glob(f"{file.stem.rpartition('-')[0]}-*"):
-        older.unlink()
-    unfinished = file.with_suffix(".unfinished")
-    engine.run("save", "--output", str(unfinished), *names)
-    unfinished.rename(file)
+def _keep(engine: Engine, folder: Path, *names: str) -> None:
+    """Stores images in ``folder``, and removes those of another version or digest.
+
+    If there is no room for them, the next engine builds them again.
+    """
+
+    def save(fresh: Path) -> None:
+        engine.run("save", "--output", str(fresh / IMAGES), *names)
+
+    shutil.rmtree(folder.parent, ignore_errors=True)
+    with contextlib.suppress(AssertionError, OSError):
+        cache.ensure(folder, save)
 
 
 def _one_at_a_time() -> contextlib.AbstractContextManager[None]:

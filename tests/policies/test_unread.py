@@ -1,0 +1,58 @@
+"""The pack on resources of types that no check reads: what may be a broker is named at the end."""
+
+from typing import Any
+
+import pytest
+from earshot_pulumi.gate import PROVIDER_TYPE
+
+from tests.policies.calls import UNKNOWN, Pack
+from tests.policies.test_whole_program import resource
+from tests.rules.container_examples import KRAFT
+
+SERVICE = "docker:index/service:Service"
+SWARM = {"taskSpec": {"containerSpec": {"image": "apache/kafka:4.1.1", "env": KRAFT}}}
+VALUES = {"values": {"extraConfig": "advertised.listeners=CLIENT://localhost:9092"}}
+COMMAND = {"create": "docker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache/kafka:4.1.1"}
+
+
+@pytest.mark.parametrize(
+    ("type", "props"),
+    [
+        (SERVICE, SWARM),
+        ("kubernetes:helm.sh/v3:Release", VALUES),
+        ("command:local:Command", COMMAND),
+    ],
+)
+def test_a_broker_in_a_resource_that_is_not_read_is_named(type: str, props: Any) -> None:
+    pack = Pack()
+    assert pack.analyze(type, props) == {}
+    text = (
+        f"advertised addresses are set here, and the pack does not read {type}; not checked\n"
+        "  fix: take them from `Listeners` (docs/module.md), or prove them with `earshot doctor`"
+    )
+    reported = pack.analyze_stack([])
+    assert reported == {"advice-stack": [(f"urn:pulumi:s::p::{type}::x", text)]}
+
+
+@pytest.mark.parametrize(
+    ("type", "props"),
+    [
+        (SERVICE, {"taskSpec": {"containerSpec": {"image": "nginx", "env": {"A": UNKNOWN}}}}),
+        (SERVICE, {"taskSpec": UNKNOWN}),
+        ("earshot:index:Listeners", {"note": "advertised.listeners"}),
+        ("pulumi:pulumi:StackReference", {"outputs": {"KAFKA_ADVERTISED_LISTENERS": "A://a:1"}}),
+    ],
+)
+def test_a_resource_without_a_broker_is_left_alone(type: str, props: Any) -> None:
+    pack = Pack()
+    assert pack.analyze(type, props) == {}
+    assert pack.analyze_stack([]) == {}
+
+
+def test_what_depends_on_a_gate_is_left_alone() -> None:
+    pack = Pack()
+    pack.analyze(SERVICE, SWARM)
+    listeners = resource("earshot:index:Listeners", "kafka")
+    gate = resource(PROVIDER_TYPE, "kafka-gate", parent=listeners, props={"plan": {}})
+    service = resource(SERVICE, "x", by_property=[gate])
+    assert pack.analyze_stack([listeners, gate, service]) == {}
