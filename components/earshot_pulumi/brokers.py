@@ -67,15 +67,17 @@ class Brokers(pulumi.ComponentResource):
             **facts,
         )
 
-    def below(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+    def gated_options(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         """Options of a resource that waits for the gate's approval and for ``after``."""
         return pulumi.ResourceOptions(parent=self.gate, depends_on=list(after))
 
-    def begun(self, after: pulumi.Resource) -> pulumi.Resource:
+    def first_predecessor(self, after: pulumi.Resource) -> pulumi.Resource:
         """The resource that precedes the first node, created after ``after``."""
-        return after if self._begin is None else self._begin(self.below(after))
+        return after if self._begin is None else self._begin(self.gated_options(after))
 
-    def in_turn(self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource) -> None:
+    def create_nodes(
+        self, plan: ClusterPlan, nodes: Iterable[Node], after: pulumi.Resource
+    ) -> None:
         """Creates ``nodes`` one after the other, and then the users.
 
         Each node waits for the readiness of the one before. At a first start that readiness does
@@ -97,7 +99,7 @@ class Brokers(pulumi.ComponentResource):
                 self.cluster_id,
                 self.certificates,
                 access_inputs,
-                self.below(self.ready),
+                self.gated_options(self.ready),
             )
         self.register_outputs({"incarnations": self.incarnations})
 

@@ -51,7 +51,7 @@ class CertificatesKind(InternalKind):
         is_due = super().differs(operation, olds, news) or bool(store.due(target, _now()))
         return is_due or not _is_in_state(store, target, olds)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         store = store_of(news)
         with writing("certificates", store.folder):
             issued = store.fill(_target(news, given_to(operation.config)), _now())

@@ -72,9 +72,9 @@ class RecordedChanges:
             resource for urn, resource in resources.items() if urn.rpartition("::")[2] == name
         )
         outputs = {resource["type"]: resource["outputs"] for resource in records}
-        begun_outputs = _first(outputs, "BegunChange") or {}
+        begun_outputs = _first_output(outputs, "BegunChange") or {}
         begun = tuple(map(AppliedPlan.from_props, begun_outputs.get("begun", ())))
-        if (proved := _first(outputs, "ProvedChange")) is None:
+        if (proved := _first_output(outputs, "ProvedChange")) is None:
             return cls(begun=begun)
         covered = tuple(map(AppliedPlan.from_props, proved["begun"]))
         return cls(int(proved["done"]), covered, begun)
@@ -125,7 +125,7 @@ class RecordedChanges:
         return (*(applied for applied in self.open if applied != next), next)
 
 
-def _first(outputs: Outputs, name: str) -> Any:
+def _first_output(outputs: Outputs, name: str) -> Any:
     """The value in ``outputs`` under one of the types of the class ``name``, or None."""
     return next((outputs[token] for token in types_of(name) if token in outputs), None)
 
@@ -245,7 +245,7 @@ class BegunChangeKind(InternalKind):
         plan, recorded = _last_plan(news), memory.recall(here(news["state_dir"]))
         return super().differs(operation, olds, news) or not recorded.has(plan)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for props in news["begun"]:
             memory.begin(here(news["state_dir"]), AppliedPlan.from_props(props).plan)
         return news
@@ -284,7 +284,7 @@ class ProvedChangeKind(InternalKind):
         is_other = memory.recall(here(news["state_dir"])) != expected
         return super().differs(operation, olds, news) or is_other
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if news.get("verdict") == UNPROVED:
             raise EarshotError(
                 "the change",

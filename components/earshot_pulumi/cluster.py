@@ -91,7 +91,9 @@ class Cluster(pulumi.ComponentResource):
         provider = self.get_provider(self._provider_type) if self._provider_type else None
         created: Any
         if isinstance(args, ClusterSpec):
-            created = self._made(args, with_run_errors(ClusterContext.of)(name, child_options, {}))
+            created = self._create_resources(
+                args, with_run_errors(ClusterContext.of)(name, child_options, {})
+            )
             self.describe(args)
             self._listeners = created["listeners"]
         elif contains_output(args) or provider is not None:
@@ -118,7 +120,7 @@ class Cluster(pulumi.ComponentResource):
         if provider is not None:
             at = self._provided(at, provider)
         spec = with_run_errors(read_spec)({**settings, "placement": self._placement}, name)
-        return self._made(spec, at, f"{name}: ")
+        return self._create_resources(spec, at, f"{name}: ")
 
     def _provided_inputs(self, args: Properties, settings: Settings) -> tuple[Properties, Settings]:
         """The inputs of a cluster with the program's own provider, and the provider's settings.
@@ -131,7 +133,9 @@ class Cluster(pulumi.ComponentResource):
         """``at`` with the ``provider``."""
         return at
 
-    def _made(self, spec: ClusterSpec, at: ClusterContext, subject: str = "") -> Outputs:
+    def _create_resources(
+        self, spec: ClusterSpec, at: ClusterContext, subject: str = ""
+    ) -> Outputs:
         """Registers all resources of ``spec`` and returns the outputs.
 
         Raises pulumi.RunError, whose message begins with ``subject``.

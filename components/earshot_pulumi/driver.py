@@ -152,7 +152,7 @@ def wait_for(
             return
         now = time.monotonic()
         if now - began > deadline:
-            raise _late(reasons, deadline, remedy)
+            raise _deadline_error(reasons, deadline, remedy)
         if now - last_shown > SAY_SECONDS:
             last_shown = now
             texts = [f"{node.name} ({reason})" for node, reason in reasons.items()]
@@ -161,7 +161,7 @@ def wait_for(
         time.sleep(poll)
 
 
-def _late(reasons: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
+def _deadline_error(reasons: dict[NodeDriver, str], deadline: float, remedy: str) -> EarshotError:
     """The error that nodes were not ready in time; ``reasons`` are by node."""
     details = ""
     for node, reason in list(reasons.items())[:SHOWN]:

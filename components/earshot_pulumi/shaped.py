@@ -17,7 +17,7 @@ class ShapedComponent(pulumi.ComponentResource):
 
     _module = ""
     """The module in `earshot_pulumi` with its resources, which needs extras."""
-    _late: tuple[str, ...] = ()
+    _late_inputs: tuple[str, ...] = ()
     """Inputs that decide no resource, so that a preview need not know them."""
     _partly_known: tuple[str, ...] = ()
     """Outputs of which a preview knows only parts."""
@@ -25,7 +25,7 @@ class ShapedComponent(pulumi.ComponentResource):
     def __init__(self, name: str, args: Inputs, opts: pulumi.ResourceOptions | None = None) -> None:
         """Raises pulumi.RunError with every problem of the inputs, or if an extra is missing."""
         inputs = {snake_case(key): value for key, value in read_inputs(args, name).items()}
-        late_inputs = {key: value for key, value in inputs.items() if key in self._late}
+        late_inputs = {key: value for key, value in inputs.items() if key in self._late_inputs}
         shaping_inputs = {key: value for key, value in inputs.items() if key not in late_inputs}
         if not contains_output(shaping_inputs):
             with_run_errors(self._read)(name, inputs)
@@ -35,7 +35,7 @@ class ShapedComponent(pulumi.ComponentResource):
         outputs = made_from(
             self,
             shaping_inputs,
-            lambda values: self._made(module, name, {**values, **late_inputs}),
+            lambda values: self._create_resources(module, name, {**values, **late_inputs}),
             names,
         )
         for key in names:
@@ -45,10 +45,12 @@ class ShapedComponent(pulumi.ComponentResource):
         self.register_outputs({key: getattr(self, key) for key in names})
 
     def _read(self, name: str, args: Inputs) -> Any:
-        """The spec of ``args``, of which those in `_late` may be outputs. Raises EarshotError."""
+        """The spec of ``args``; those in `_late_inputs` may be outputs. Raises EarshotError."""
         raise NotImplementedError
 
-    def _made(self, module: object, name: str, args: Mapping[str, object]) -> Mapping[str, object]:
+    def _create_resources(
+        self, module: object, name: str, args: Mapping[str, object]
+    ) -> Mapping[str, object]:
         """Registers all resources and returns the outputs. Raises EarshotError."""
         raise NotImplementedError
 

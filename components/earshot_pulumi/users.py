@@ -71,7 +71,7 @@ class UsersKind(InternalKind):
             return "; ".join(self.refused(props))
         return ""
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds and not super().differs(operation, olds, news):
             operation.log(f"{LOST}: {self._unknown(news)}")
         store = store_of(news)

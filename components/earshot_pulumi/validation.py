@@ -90,7 +90,7 @@ class ValidationKind(AwsKind):
         for name in (CONTRACT, standpoint.FILE):
             (here(olds["state_dir"]) / name).unlink(missing_ok=True)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         state, options, patience = Path(news["state_dir"]), list[str](), 0.0
         vantages = tuple(map(Standpoint.model_validate, news.get("vantages") or ()))
         if client_config := news.get("client_config"):

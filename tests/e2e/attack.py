@@ -1,4 +1,4 @@
-"""Another user of this machine beside an update: asks each port that it opens, reads its files."""
+"""Another user of this machine during an update, who connects to each open port and reads files."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,20 +12,20 @@ from tests.e2e.open_sockets import OpenSocket, open_sockets
 from tests.e2e.stranger import Stranger
 
 SECONDS = 0.5
-"""Between two looks at the ports and files of an update."""
+"""Seconds between two checks of the ports and files of an update."""
 
 
 @dataclass
 class Attack:
-    """What the other user got."""
+    """The answers and files that the other user got."""
 
     sockets: dict[int, OpenSocket] = field(default_factory=dict)
-    """By port, each socket that was asked."""
+    """Each socket to which the other user connected, by port."""
     answers: list[bytes] = field(default_factory=list)
     readable: set[str] = field(default_factory=set)
-    """Files below the folder that the other user could read at some moment."""
+    """Files below the folder that the other user could read at any moment."""
     holders: set[str] = field(default_factory=set)
-    """Those of them with a secret."""
+    """The readable files with a secret."""
 
     def look(
         self,
@@ -62,7 +62,7 @@ def attacked(
 ) -> Iterator[Attack]:
     """Within, another user attacks the descendants of this process and the ``nodes`` (pids).
 
-    With ``network``, those in the network namespace of this process, from within it.
+    With ``network``, the attacked processes are those in that process's network namespace.
     """
     attack = Attack()
     with Stranger(network) as stranger:
@@ -75,7 +75,7 @@ def attacked(
 
 
 def processes(pids: Iterable[int]) -> list[psutil.Process]:
-    """The processes that are still there."""
+    """The processes with these pids that still run."""
     running_processes = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):

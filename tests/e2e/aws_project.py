@@ -20,9 +20,9 @@ HEADER = "import json\nimport pulumi\nimport pulumi_aws as aws\n"
 class Project(project.Project):
     server: MotoServer
     seconds: float = 180
-    """What one command may take."""
+    """Maximum seconds of a command."""
     wrap: Callable[..., Sequence[str]] = field(default=lambda *words: words)
-    """Makes of a command one that runs somewhere else."""
+    """Makes of a command one that runs in another place."""
 
     def command(self, *words: str) -> Sequence[str]:
         return self.wrap(*words)
@@ -31,7 +31,7 @@ class Project(project.Project):
         return super().pulumi(*arguments, timeout=timeout or self.seconds)
 
     def configure(self, **settings: Any) -> None:
-        """Settings of the provider `aws` in the stack's file, beside those that lead to moto."""
+        """Sets inputs of the provider `aws` in the stack's file, in addition to those for moto."""
         path = self.folder / f"Pulumi.{project.STACK}.yaml"
         document = yaml.safe_load(path.read_text())
         provider_settings = aws_settings(self.server) | settings
@@ -39,18 +39,18 @@ class Project(project.Project):
         path.write_text(yaml.safe_dump(document))
 
     def state(self) -> list[dict[str, Any]]:
-        """What the stack's state holds of AWS."""
+        """The AWS resources in the stack's state."""
         state = json.loads(self.runs("stack", "export"))
         resources = state["deployment"].get("resources", [])
         return [resource for resource in resources if resource["type"].startswith("aws:")]
 
     def types(self) -> list[str]:
-        """The resource types of the stack's state, as often as they are in it."""
+        """The sorted types of the resources in the stack's state, with repetitions."""
         return sorted(resource["type"] for resource in self.state())
 
 
 def aws_settings(server: MotoServer) -> dict[str, Any]:
-    """What the stack file of a program that is to be run against ``server`` has to say."""
+    """The provider settings with which a program uses ``server``."""
     return {
         "region": REGION,
         "endpoints": server.endpoints(),

@@ -28,7 +28,7 @@ SILENT_RESOLVERS = {"names": {"resolvers": {"external": ["127.0.0.1:1"]}, "timeo
 
 @dataclass
 class Stack:
-    """One stack of the component, the moto server it is on, and what its nodes do."""
+    """One stack of the component, its moto server, and its nodes' behaviour."""
 
     project: Project
     server: MotoServer
@@ -47,7 +47,7 @@ class Stack:
         config.write_text(json.dumps(policy))
 
     def instances(self) -> dict[str, dict[str, Any]]:
-        """Those that run, by name."""
+        """The running instances, by name."""
         ec2 = self.server.client("ec2")
         running = [{"Name": "instance-state-name", "Values": ["running"]}]
         reservations = ec2.describe_instances(Filters=running)["Reservations"]
@@ -70,7 +70,7 @@ class Stack:
         return listeners
 
     def volumes(self) -> dict[str, str]:
-        """By name, the volumes that hold data."""
+        """The data volumes by name."""
         return {
             tag["Value"]: volume["VolumeId"]
             for volume in self.server.client("ec2").describe_volumes()["Volumes"]
@@ -87,7 +87,7 @@ def cluster(brokers: int = 1, **settings: Any) -> dict[str, Any]:
 
 @contextmanager
 def aws_stack(server: MotoServer, folder: Path) -> Iterator[Stack]:
-    """A stack without settings yet, on ``server``, which forgets all that it held."""
+    """A stack without settings, on ``server``, whose resources are removed first."""
     server.reset()
     environment = {POOL_VARIABLE: "198.51.100.0/24"}
     project = aws_project(folder / "project", server, environment)

@@ -1,4 +1,4 @@
-"""Work of threads beside a test, from entering to leaving a context."""
+"""Threads that run while a context is open."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -6,10 +6,10 @@ from typing import Self
 
 
 class Background:
-    """Runs some functions, a thread each, which end once `over` is set."""
+    """Runs each of some functions in a thread, until `over` is set."""
 
     def __init__(self, name: str, work: Sequence[Callable[[], None]], patience: float) -> None:
-        """``patience`` is how many seconds each may take to end."""
+        """``patience`` is the maximum number of seconds that a thread needs to end."""
         self.over = threading.Event()
         self._patience = patience
         self._threads = [
@@ -30,4 +30,4 @@ class Background:
         self.leave()
 
     def leave(self) -> None:
-        """What to let go once all threads have ended."""
+        """Releases resources after all threads have ended."""

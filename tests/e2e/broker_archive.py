@@ -66,7 +66,7 @@ rootLogger.appenderRef.file.ref=file
 
 
 def ensure() -> None:
-    """Record where no archive is there yet; without one, brokers start slower, and nothing else."""
+    """Records the archive if it does not exist yet. Without it, brokers only start slower."""
     try:
         java, jars = find_java().executable, kafka_broker_jars(fetching=False)
     except EarshotError:  # tests that need them say so
@@ -142,7 +142,7 @@ def _await_start(broker: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def _use(client: Mapping[str, str]) -> None:
-    """A record goes in through this listener, and a group reads it back."""
+    """Writes a record through this listener, and reads it back in a group."""
     producer = Producer({**client, "acks": "all"})
     producer.produce(TOPIC, "record")
     producer.flush(START_SECONDS)

@@ -1,4 +1,4 @@
-"""What a stack of this machine has in AWS: a double of it, which the environment names."""
+"""A double of AWS for the certificates of a local stack, which the environment selects."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -14,7 +14,8 @@ from tests.e2e.engine import Deployment
 
 @contextmanager
 def aws_of(deployment: Deployment, log: Path) -> Iterator[Callable[[str], Any]]:
-    """Within it the deployment finds it; what comes is boto3's client by service."""
+    """Within, the deployment uses the double. Yields a function that returns boto3's client of a
+    service."""
     credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     with moto_server(log) as aws, ExitStack() as clients:
         deployment.environment |= {
@@ -31,7 +32,7 @@ def aws_of(deployment: Deployment, log: Path) -> Iterator[Callable[[str], Any]]:
 
 
 def hand_over_there(folder: Path, client: Callable[[str], Any]) -> dict[str, str]:
-    """Keys and password of `hand_over` go there, out of ``folder``; where they lie, as for
+    """Moves keys and password of `hand_over` from ``folder`` to AWS. Returns the references for
     `security.tls.from`."""
     ssm = client("ssm")
     for path in folder.glob("*.key"):

@@ -1,4 +1,4 @@
-"""Listeners of running brokers that change while clients write and read: what tests of it share."""
+"""The common part of tests in which listeners change while clients write and read."""
 
 import contextlib
 import signal
@@ -36,7 +36,7 @@ _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 
 @dataclass
 class Traffic:
-    """Clients of EXTERNAL that are there from before the first change to after the last one."""
+    """Clients of EXTERNAL from before the first change to after the last one."""
 
     producer: SteadyProducer
     transactional: TransactionalProducer
@@ -45,9 +45,9 @@ class Traffic:
     """Ends both producers."""
 
     def is_whole(self, since: float, *others: SteadyProducer) -> str:
-        """How long a partition was without an acknowledgement after ``since``, at most.
+        """The longest time of a partition without an acknowledgement after ``since``.
 
-        Fails where the group has not read what was acknowledged, or read what was not committed.
+        Fails if the group has not read all acknowledged records, or has read uncommitted ones.
         """
         acknowledged = list(self.producer.acknowledged)
         for producer in (self.producer, *others):
@@ -64,7 +64,7 @@ class Traffic:
         return f"longest time of a partition without an acknowledgement {waited:.1f} s"
 
     def _has_read_unplaced(self, producer: SteadyProducer) -> None:
-        """Waits for the records of which no broker said where they are."""
+        """Waits for the acknowledged records without an offset."""
         missing_bodies = {
             record(acknowledgement.sequence)[1] for acknowledgement in unplaced(producer)
         }
@@ -78,7 +78,7 @@ class Traffic:
 
 @contextlib.contextmanager
 def traffic_of(stack: Deployment) -> Iterator[Traffic]:
-    """On three brokers, each of which leads a partition of each topic."""
+    """Clients of three brokers, each of which leads a partition of each topic."""
     servers = bootstrap(stack, "EXTERNAL")
     for topic in TOPICS:
         led_by_every_broker(servers, topic)
@@ -89,7 +89,7 @@ def traffic_of(stack: Deployment) -> Iterator[Traffic]:
 
 
 def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
-    """What was acknowledged by now, by place, where one was told."""
+    """The acknowledged records with an offset, by topic, partition and offset."""
     acknowledgements: list[Acknowledged] = list(producer.acknowledged)
     return {
         (producer.topic, acknowledgement.partition, acknowledgement.offset): record(
@@ -101,7 +101,7 @@ def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
 
 
 def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
-    """What was acknowledged by now without a place."""
+    """The acknowledged records without an offset."""
     return [
         acknowledgement
         for acknowledgement in list(producer.acknowledged)
@@ -110,7 +110,8 @@ def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
 
 
 def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
-    """What lets brokers and the validation come in on ``listener``; secrets lie in files."""
+    """The settings with which brokers and the validation log in on ``listener``. The passwords are
+    in files."""
     folder = stack.folder
     users = 'user_node="of-node" user_check="of-check"'
     jaas = f'{_LOGIN} username="node" password="of-node" {users};'
@@ -135,7 +136,7 @@ def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
 
 
 def seen(stack: Deployment) -> dict[str, bool]:
-    """The listeners of the contract, and which of them are leaving."""
+    """The listeners of the contract, and whether each is leaving."""
     return {
         listener["name"]: listener["leaving"]
         for listener in stack.outputs()["contract"]["listeners"]
@@ -143,7 +144,7 @@ def seen(stack: Deployment) -> dict[str, bool]:
 
 
 def proved(stack: Deployment) -> set[str]:
-    """The listeners that the last validation went through."""
+    """The listeners of passed cells in the last validation."""
     report = read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
     return {cell.listener for cell in report.cells if cell.verdict == "pass"}
 
@@ -161,7 +162,7 @@ def restarted(old_pids: dict[int, int], stack: Deployment) -> list[int]:
 def until_restarted(
     stack: Deployment, enough: Callable[[list[int]], bool]
 ) -> Iterator[subprocess.Popen[str]]:
-    """An update, once it has restarted ``enough`` brokers, by their ids; it ends within."""
+    """An update that has restarted ``enough`` brokers, by their ids. It ends within the block."""
     old_pids = stack.pids()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
@@ -172,12 +173,13 @@ def until_restarted(
 
 
 def ended(child: subprocess.Popen[str]) -> str:
-    """What an update said that has ended; empty for one that runs."""
+    """The output of an ended update; empty for a running one."""
     return "" if child.poll() is None else child.communicate()[0]
 
 
 def kill_engine(stack: Deployment, child: subprocess.Popen[str]) -> None:
-    """Kill the CLI ``child``, and see that all of Pulumi's ends with it; brokers stay."""
+    """Kills the CLI ``child``, and waits until all processes of Pulumi have ended. Brokers keep
+    running."""
     below = psutil.Process(child.pid).children(recursive=True)
     child.send_signal(signal.SIGKILL)
     child.wait(PATIENCE)

@@ -10,9 +10,9 @@ from earshot.validation.result import Report
 from tests.e2e.docker_engine import Engine
 
 SECONDS = 60
-"""After which a client that goes on trying is ended."""
+"""Seconds after which a client that still tries is killed."""
 KCAT = ("timeout", str(SECONDS), "kcat", "-X", "broker.address.family=v4")
-"""IPv4 alone, so that a failed connection is told in the same words everywhere."""
+"""kcat with IPv4 only, so that its errors are the same on every machine."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Client:
     earshot_command: tuple[str, ...] = (sys.executable, "-m", "earshot")
 
     def listing(self, bootstrap: str) -> list[str]:
-        """The lines of `kcat -L`, topics aside."""
+        """The lines of `kcat -L` without topics."""
         reported = self._kcat(["-b", bootstrap, "-L", "-m", "20"])
         assert reported.returncode == 0, reported.stdout + reported.stderr
         lines = reported.stdout.splitlines()
         return lines[: next(i for i, line in enumerate(lines) if line.endswith(" topics:"))]
 
     def refusal(self, bootstrap: str) -> str:
-        """What `kcat -L` says where it must fail."""
+        """The error of `kcat -L`, which must fail."""
         reported = self._kcat(["-b", bootstrap, "-L", "-m", "5"])
         assert reported.returncode != 0, reported.stdout
         return reported.stderr
@@ -47,7 +47,7 @@ class Client:
         return reported.stdout.splitlines()
 
     def failure(self, bootstrap: str, topic: str) -> str:
-        """What kcat says when a record that it is to write cannot be delivered."""
+        """The error of kcat for a record that cannot be delivered."""
         reported = self._produce(bootstrap, topic, "lost", 5)
         assert reported.returncode != 0 and "Delivery failed" in reported.stderr, reported.stderr
         return reported.stderr
@@ -72,13 +72,13 @@ class Client:
 
 
 HERE = Client()
-"""On this machine, whose kcat a test asks for with the mark ``requires("kcat")``."""
+"""The clients of this machine. A test requires its kcat with the mark ``requires("kcat")``."""
 
 
 def client_on(
     engine: Engine, network: str, image: str, validator: str, dns: Sequence[str] = ()
 ) -> Client:
-    """Containers on ``network``, one for each command, gone when it ends.
+    """Clients in containers on ``network``, one container for each command.
 
     ``image`` has kcat, ``validator`` is the image of `earshot.remote`.
     """

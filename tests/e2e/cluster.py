@@ -1,4 +1,4 @@
-"""Real Kafka brokers for tests: started from a plan, stopped by pid, their directory removed."""
+"""Real Kafka brokers for tests: started from a plan, stopped by pid, and then removed."""
 
 import contextlib
 import shutil
@@ -46,7 +46,8 @@ TWO_LISTENERS: tuple[Mapping[str, Any], ...] = (
 
 
 def own_topics(contract: Contract, expected: Collection[str] = ()) -> set[str]:
-    """Topics of earshot, once they are ``expected`` or 10 s passed: brokers learn of it late."""
+    """The topics of earshot, once they equal ``expected`` or after 10 s, because brokers learn of
+    them late."""
     admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
     end = time.monotonic() + 10
     while True:
@@ -152,14 +153,14 @@ class Cluster:
         stop(self.node_directory(id))
 
     def kill(self, id: int) -> None:
-        """SIGKILL, as by the kernel when memory runs out."""
+        """Kills a node with SIGKILL, like the kernel without memory."""
         process = process_of(self.node_directory(id))
         assert process is not None, f"node {id} runs no more"
         process.send_signal(signal.SIGKILL)
         process.wait(10)
 
     def reset(self) -> None:
-        """Every node runs as planned again, whatever a test did; those that do are not touched."""
+        """Restores the planned nodes after a test. Unchanged running nodes are not touched."""
         directories = {node.id: self.node_directory(node.id) for node in self.plan.nodes}
         changed = [
             id for id, folder in directories.items() if id in self.extra or running(folder) is None
@@ -174,7 +175,8 @@ class Cluster:
         return self._record(id).pid
 
     def advertise(self, id: int, **listeners: str) -> None:
-        """Changes what a node advertises (`EXTERNAL="host:port"`) behind the plan; restarts it."""
+        """Changes the advertised addresses of a node (`EXTERNAL="host:port"`) in contradiction to
+        the plan, and restarts it."""
         node = self.plan.node(id)
         values = [
             f"{listener.name}://{listeners.get(listener.name, listener.advertised)}"
@@ -224,7 +226,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running_cluster(planned: ClusterPlan, **settings: Any) -> Iterator[Cluster]:
-    """The brokers of ``planned``, serving; stopped and their data removed at the end.
+    """The running brokers of ``planned``. They are stopped and their data removed at the end.
 
     ``settings`` are fields of Cluster (`heap`, `name`, `extra`).
     """

@@ -1,4 +1,4 @@
-"""What tests with real parts share."""
+"""The common fixtures of tests with real parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
 def box(
     docker_engine: Engine, client_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[CloudBox]:
-    """A cloud in a box with nothing in it, of which the engine has nothing at the end."""
+    """An empty cloud in a box. The engine must have no part of it at the end."""
     from tests.e2e.box.cloud_box import cloud_box
 
     with cloud_box(docker_engine, tmp_path_factory.mktemp("box")) as new_box:

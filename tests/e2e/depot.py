@@ -1,4 +1,4 @@
-"""What instances need of a network without a cloud: a place to fetch from and to report to."""
+"""The server of instances without a cloud: it serves files and receives reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from earshot.user_data.boot import NodeReport, NodeState
 
 
 class Depot:
-    """Serves files by name, and keeps what nodes report (POST to `/report`), in order."""
+    """Serves files by name, and stores the reports of nodes (POST to `/report`), in order."""
 
     def __init__(self, address: str, files: Mapping[str, Path]) -> None:
         self.reports: list[NodeReport] = []
@@ -52,15 +52,15 @@ class Depot:
 
     @property
     def report_command(self) -> tuple[str, ...]:
-        """In the place of the command that writes an SSM parameter."""
+        """The command that replaces the one that writes an SSM parameter."""
         return ("curl", "--silent", "--show-error", "--fail", f"{self.url}/report", "--data")
 
     def await_report(
         self, node: int, *states: NodeState, seconds: float, describe: Callable[[], object] = bool
     ) -> NodeReport:
-        """The next report of ``node`` with one of ``states``; those before it are forgotten.
+        """The next report of ``node`` with one of ``states``. Earlier reports are dropped.
 
-        Fails after ``seconds``, with what ``describe`` returns.
+        Fails after ``seconds``, with the text of ``describe``.
         """
         end = time.monotonic() + seconds
         with self._arrived:
@@ -75,7 +75,7 @@ class Depot:
                 self._arrived.wait(remaining_seconds)
 
     def _oldest_of(self, node: int) -> NodeReport | None:
-        """Taken out of what was kept."""
+        """The oldest stored report of ``node``, which is removed."""
         for index, report in enumerate(self.reports):
             if report.node == node:
                 return self.reports.pop(index)

@@ -28,19 +28,19 @@ from tests.e2e.steady_producer import (
 from toolchain.paths import ROOT
 
 WRITES = "writes"
-"""What it says when its first record was acknowledged."""
+"""The output after the first acknowledged record."""
 
 
 class DistantProducer:
-    """From entering to leaving the context it writes; what it did is known after that."""
+    """Writes while its context is open. Its results are known after that."""
 
     acknowledged: list[Acknowledged]
     failed: list[str]
     sent: int
     known_brokers: dict[int, str]
-    """Where it believed the brokers to be at the end, by id."""
+    """The addresses of brokers that it had at the end, by id."""
     records: dict[tuple[int, int], bytes]
-    """What a consumer there read at the end, by partition and offset."""
+    """The records that a consumer read in its place at the end, by partition and offset."""
 
     def __init__(self, wrap: Callable[..., Sequence[str]], client: Path, topic: str) -> None:
         """``wrap`` makes of a command one that runs in the place of the producer. ``client`` is a

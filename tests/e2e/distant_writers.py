@@ -1,7 +1,7 @@
-"""Writes a record each as several clients: `python -m tests.e2e.distant_writers FILE`, elsewhere.
+"""Writes a record as each of several clients: `python -m tests.e2e.distant_writers FILE`.
 
-FILE holds, as JSON, a list of librdkafka's settings, each with a topic. What became of each goes to
-stdout, as a list too: `written`, or the word for why not.
+FILE has a list of librdkafka's settings, each with a topic, as JSON. The output is a list with the
+result of each: `written`, or the word for the error.
 """
 
 import json
@@ -19,7 +19,7 @@ SECONDS = 20
 
 
 def written(settings: Mapping[str, Any], topic: str) -> str:
-    """`written`, or the word for why not."""
+    """`written`, or the word for the error."""
     errors, ended = Errors(), ["timeout"]
 
     def end(error: KafkaError | None, _message: object) -> None:

@@ -37,14 +37,14 @@ from tests.skips import lacking
 WANTED = "EARSHOT_TEST_DOCKER"
 READY_SECONDS = 60.0
 STOP_SECONDS = 90.0
-"""A container may ask for a minute; it would outlive an engine that was killed before that."""
+"""Seconds to stop an engine. A container may need a minute, and would outlive a killed engine."""
 CLIENT_SECONDS = 120
 RECORD = Path("/run/lock/earshot-test-docker.json")
-"""Held (flock) by the session whose engine runs in the machine's own network namespace."""
+"""The file locked (flock) by the session with the engine in the machine's network namespace."""
 
 
 def named_address(environment: Mapping[str, str] = os.environ) -> str:
-    """Where Docker's own tools would look for an engine."""
+    """The address that Docker's own tools use."""
     return environment.get(VARIABLE) or DEFAULT
 
 
@@ -67,11 +67,11 @@ class Engine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For Docker's tools and SDKs."""
+        """The environment for Docker's tools and SDKs."""
         return {VARIABLE: self.address}
 
     def client(self) -> docker.DockerClient:
-        """To be closed by the caller (`with contextlib.closing(engine.client())`)."""
+        """A client that the caller closes (`with contextlib.closing(engine.client())`)."""
         return docker.DockerClient(base_url=self.address, timeout=CLIENT_SECONDS)
 
     def run(self, *arguments: str) -> str:
@@ -122,7 +122,7 @@ class Daemon:
         return self.run / "docker.pid"
 
     def start(self, prefix: Sequence[str] = (), options: Sequence[str] = ()) -> None:
-        """Start it, by way of the command ``prefix``, and wait until it answers."""
+        """Starts it with the command ``prefix``, and waits until it answers."""
         command = [
             *prefix, "dockerd", "--host", self.address, "--data-root", str(self.data),
             "--exec-root", str(self.run / "exec"), "--pidfile", str(self.pid_file),

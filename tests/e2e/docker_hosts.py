@@ -45,16 +45,15 @@ class Host:
 
     @property
     def url(self) -> str:
-        """Where a stack finds the engine: on the network where it speaks TLS, else its socket."""
+        """The address of the engine for a stack: on the network with TLS, else its socket."""
         return f"tcp://{self.address}:{TLS_PORT}" if self.certificates else self.engine.address
 
     def inside(self, *command: str) -> list[str]:
-        """``command`` as seen from this host's network. Not `ip netns exec`, which hides cgroups
-        from an engine."""
+        """``command`` in this host's network. `ip netns exec` would hide cgroups from an engine."""
         return inside(self.namespace, *command)
 
     def stop_engine(self) -> None:
-        """As when the machine stops: containers end, data stays."""
+        """Stops the engine like its machine: containers end, data is kept."""
         self.daemon.halt()
 
     def start_engine(self) -> None:
@@ -68,7 +67,7 @@ class Host:
 
 @dataclass
 class Network:
-    """The switch and what is plugged into it. `gateway` is this machine's address on it."""
+    """The switch and its machines. `gateway` is this machine's address on it."""
 
     name: str
     subnet: IPv4Network
@@ -77,9 +76,9 @@ class Network:
     _count: Iterator[int] = field(default_factory=lambda: itertools.count(11))
 
     def host(self, certificates: Path | None = None) -> Host:
-        """One more Docker host, ready to use; gone with the network.
+        """Adds a running Docker host, which is removed with the network.
 
-        With ``certificates``, a folder that is made, its engine also speaks TLS on the network.
+        With ``certificates``, a new folder, its engine also speaks TLS on the network.
         """
         namespace, address = self.machine()
         if certificates is not None:
@@ -94,7 +93,7 @@ class Network:
         return new_host
 
     def machine(self, *, routed: bool = True) -> tuple[str, str]:
-        """The namespace and the address of one more machine; without ``routed`` it meets no other
+        """Adds a machine. Returns its namespace and address. Without ``routed`` it reaches no other
         network."""
         number = next(self._count)
         address = str(self.subnet[number])
@@ -106,7 +105,7 @@ class Network:
     def plug(
         self, namespace: str | None, device: str, address: str, *, routed: bool = True
     ) -> None:
-        """Give ``namespace`` (None: this machine's own) a device on the switch."""
+        """Gives ``namespace`` (None: this machine's own) a device on the switch."""
         end = f"p{address.rpartition('.')[2]}"
         owner = str(os.getpid()) if namespace is None else namespace
         _ip("-n", self.name, "link", "add", end, "type", "veth", "peer", device, "netns", owner)
@@ -120,9 +119,9 @@ class Network:
 
 @contextlib.contextmanager
 def docker_network() -> Iterator[Network]:
-    """A network for Docker hosts. Skips as `docker_engine` does where none may be started.
+    """A network for Docker hosts. Skips like `docker_engine` if no engine may be started.
 
-    Removing a namespace ends every process in it, the engines having been stopped before.
+    Engines are stopped first; removing a namespace ends its other processes.
     """
     if (reason := refusal()) is not None:
         lacking(reason)
@@ -148,14 +147,14 @@ def switch() -> Iterator[Network]:
 
 
 def copy_images(source: Engine, targets: Sequence[Engine], *names: str) -> None:
-    """Copies images of ``source`` to ``targets``, which can have them from nowhere else."""
+    """Copies images of ``source`` to ``targets``, which have no other source of them."""
     save = ["docker", "--host", source.address, "save", *names]
     # a file without a name, of which a killed session leaves nothing
     with tempfile.TemporaryFile(dir=cache.root() / "docker") as file:
         subprocess.run(save, stdout=file, check=True)
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         with ThreadPoolExecutor(len(targets)) as pool:
-            list(pool.map(lambda it: it.run("load", "--quiet", "--input", path), targets))
+            list(pool.map(lambda engine: engine.run("load", "--quiet", "--input", path), targets))
 
 
 def inside(namespace: str, *command: str) -> list[str]:
@@ -185,7 +184,7 @@ def _end_processes(namespace: str) -> None:
 def _free_subnet(
     choose: Callable[[Sequence[IPv4Network]], IPv4Network] = random.choice,
 ) -> IPv4Network:
-    """A /24 of the pool that no device of this machine is in."""
+    """A /24 of the pool without an address of this machine."""
     addresses = _ip("-4", "-o", "address")
     subnets = list(POOL.subnets(new_prefix=24))
     return choose(

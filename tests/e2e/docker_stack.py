@@ -1,6 +1,6 @@
 """A stack of placement docker: the real program and CLI, the provider double, a real engine.
 
-Names of containers, networks and volumes are the test's own, for engines are shared.
+Containers, networks and volumes have names of their own, because engines are shared.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ TEMPLATE = ROOT / "stacks" / "Pulumi.docker.yaml"
 
 @dataclass(frozen=True)
 class Doing:
-    """Of an engine with the container of node ``id``: it has seen it "die" or "start"."""
+    """An event of the container of node ``id``: "die" or "start"."""
 
     when: float
     """Seconds since the epoch, by the engine's clock."""
@@ -43,12 +43,12 @@ class Doing:
 
 @dataclass
 class DockerStack(Deployment):
-    """One stack and the engine that its containers are on."""
+    """One stack and the engine of its containers."""
 
     engine: Engine = field(kw_only=True)
 
     def up(self, *flags: str, repair: bool = True, refresh: bool = True) -> str:
-        """What `make up` does, or less of it; what it prints."""
+        """Runs the steps of `make up`, or some of them. Returns their output."""
         repaired = self.repair() if repair else ""
         flags = (*flags, "--refresh") if refresh else flags
         completed = self.pulumi("up", "--yes", "--skip-preview", *flags, timeout=600)
@@ -56,7 +56,7 @@ class DockerStack(Deployment):
         return repaired + completed.stdout
 
     def repair(self) -> str:
-        """What `make up` does before Pulumi refreshes; what it prints."""
+        """Runs the step of `make up` before Pulumi's refresh. Returns its output."""
         spec = read_spec(self.cluster, "the cluster")
         assert isinstance(spec, DockerSpec)
         lines: list[str] = []
@@ -66,17 +66,17 @@ class DockerStack(Deployment):
         return "".join(f"{line}\n" for line in lines)
 
     def reported(self, output: str) -> str:
-        """``output`` and what the double has logged last."""
+        """``output`` and the end of the double's log."""
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
 
     @property
     def names(self) -> dict[int, str]:
-        """Of the containers, by node id."""
+        """The names of containers, by node id."""
         return {int(id): name for id, name in self.cluster["names"].items()}
 
     def containers(self) -> dict[int, str]:
-        """Ids of the containers that there are, by node id."""
+        """The ids of existing containers, by node id."""
         with contextlib.closing(self.engine.client()) as client:
             # the list alone: one of them may be gone before it is looked at
             containers = client.api.containers(all=True, filters=self._own())
@@ -86,22 +86,22 @@ class DockerStack(Deployment):
             }
 
     def volumes(self) -> dict[int, str]:
-        """Names of the volumes that there are, by node id."""
+        """The names of existing volumes, by node id."""
         with contextlib.closing(self.engine.client()) as client:
             volumes = client.volumes.list(filters=self._own())
             by_node = {volume.attrs["Labels"].get(labels.NODE): volume.name for volume in volumes}
         return {int(node): name for node, name in by_node.items() if node is not None}
 
     def inspect(self, id: int) -> dict[str, Any]:
-        """What the engine knows of the container of node ``id``."""
+        """The engine's description of the container of node ``id``."""
         container: dict[str, Any] = json.loads(self.engine.run("inspect", self.names[id]))[0]
         return container
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[list[Doing]]:
-        """What the engine does with the stack's containers meanwhile; filled at the end.
+        """The events of the stack's containers within the block; the list is filled at the end.
 
-        Listened to while it happens: an engine remembers no more than its last 256 events.
+        Events are read as they happen, because an engine keeps only its last 256.
         """
         events: list[Doing] = []
         node = f'{{{{index .Actor.Attributes "{labels.NODE}"}}}}'
@@ -122,12 +122,12 @@ class DockerStack(Deployment):
             events.append(Doing(int(when) / 1e9, action, int(id)))
 
     def kafka(self, id: int, script: str, *arguments: str) -> str:
-        """One of Kafka's own scripts in the container of node ``id``, on its INTERNAL listener."""
+        """Runs one of Kafka's scripts in the container of node ``id``, on its INTERNAL listener."""
         words = [f"/opt/kafka/bin/{script}.sh", "--bootstrap-server", self.inside]
         return self.engine.run("exec", self.names[id], *words, *arguments)
 
     def produce(self, topic: str, record: str) -> None:
-        """One record from within the first container, acknowledged by all; makes the topic."""
+        """Writes a record from the first container with acks=all; the topic is created."""
         command = f"printf %s '{record}' | kcat -b {self.inside} -P -t {topic} -X acks=all"
         self.engine.run("exec", self.names[1], "bash", "-c", command)
 
@@ -138,7 +138,7 @@ class DockerStack(Deployment):
 
     @property
     def inside(self) -> str:
-        """The INTERNAL listener of a broker, for its own container."""
+        """The address of the INTERNAL listener within the broker's own container."""
         return f"localhost:{self.inside_port}"
 
     @property
@@ -149,13 +149,13 @@ class DockerStack(Deployment):
         )
 
     def report(self) -> dict[str, Any]:
-        """The last validation's."""
+        """The report of the last validation."""
         file = self.folder / ".earshot" / "stacks" / self.stack / "report.json"
         report: dict[str, Any] = json.loads(file.read_text())
         return report
 
     def remove_all(self) -> None:
-        """Whatever became of the test, nothing of its stack is left on the engine."""
+        """Removes all parts of the stack from the engine."""
         with contextlib.closing(self.engine.client()) as client:
             for container in client.containers.list(all=True, filters=self._own()):
                 with contextlib.suppress(docker.errors.NotFound):
@@ -176,9 +176,10 @@ def template() -> dict[str, Any]:
 
 
 def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, Any]:
-    """The template's cluster on the stand-in image, with names and ports of its own.
+    """The template's cluster on the substitute image, with its own names and ports.
 
-    ``settings`` replace the template's; there are names for nine brokers and for controllers.
+    ``settings`` replace those of the template. There are ports for nine brokers and for
+    controllers.
     """
     mark = secrets.token_hex(3)
     document = template()
@@ -199,7 +200,7 @@ def docker_cluster(image: str, brokers: int = 3, **settings: Any) -> dict[str, A
 
 
 def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> dict[str, Any]:
-    """``cluster`` with a name for clients beyond, which containers can look up."""
+    """``cluster`` with a name for outside clients, which containers can resolve."""
     name = outside.call(f"kafka-{secrets.token_hex(3)}.example.com")
     return cluster | {
         "hosts": [{"name": "local", "external": name}],
@@ -209,7 +210,7 @@ def seen_from_outside(cluster: dict[str, Any], outside: Outside, base: str) -> d
 
 
 def resolving_with(outside: Outside) -> dict[str, Any]:
-    """The gate's configuration for names that only ``outside`` knows."""
+    """The gate's configuration for names that only ``outside`` resolves."""
     return {"names": {"resolvers": {"external": [outside.address]}, "timeout": 5}}
 
 
@@ -221,7 +222,7 @@ def docker_deployment(
     policy: dict[str, Any],
     install: Callable[[Path], object] = install_docker_double,
 ) -> Iterator[DockerStack]:
-    """A stack that is not up yet; whatever it makes on ``engine`` is gone at the end.
+    """A stack without resources. All its parts on ``engine`` are removed at the end.
 
     ``install`` puts the plugin into a PULUMI_HOME.
     """

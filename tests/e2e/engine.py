@@ -27,12 +27,13 @@ from toolchain.paths import ROOT
 STACK = "test"
 PASSPHRASE = "test"
 FEW_PARTITIONS = {"offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3"}
-"""Of what Kafka keeps for itself; with 50 each, every start and stop of a broker moves them all."""
+"""Settings of Kafka's own topics; with 50 partitions each, every start and stop of a broker moves
+all."""
 
 
 @dataclass
 class Deployment:
-    """One stack in a folder of its own; `up` and the rest return what the CLI printed."""
+    """One stack in its own folder. `up` and other commands return the output of the CLI."""
 
     folder: Path
     environment: dict[str, str]
@@ -42,7 +43,7 @@ class Deployment:
 
     @property
     def root(self) -> Path:
-        """Where the nodes' directories are."""
+        """The folder of the nodes' directories."""
         return self.folder / ".earshot" / "stacks" / self.stack / "kafka"
 
     @property
@@ -50,7 +51,7 @@ class Deployment:
         return self.folder / "stacks" / f"Pulumi.{self.stack}.yaml"
 
     def pulumi(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
-        """Runs the CLI; output and errors come together, as a user sees them."""
+        """Runs the CLI. Its output has the errors too, as on a terminal."""
         self.write()
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
@@ -65,7 +66,7 @@ class Deployment:
         )
 
     def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
-        """`pulumi up` that goes on within; see `tests.e2e.project.updating`."""
+        """Runs `pulumi up` within a block; see `tests.e2e.project.updating`."""
         self.write()
         return updating(lambda *words: words, self.folder, self.environment)
 
@@ -93,13 +94,13 @@ class Deployment:
         return dict(json.loads(completed.stdout))
 
     def resources(self) -> list[dict[str, Any]]:
-        """The resources as the state has them."""
+        """The resources in the state."""
         completed = self.pulumi("stack", "export")
         assert completed.returncode == 0, completed.stdout
         return list(json.loads(completed.stdout)["deployment"]["resources"])
 
     def pids(self) -> dict[int, int]:
-        """The living node processes by node id."""
+        """The pids of running nodes, by node id."""
         pids = {}
         for directory in self.root.glob("node-*"):
             record = running(directory)
@@ -159,7 +160,7 @@ def local_cluster(brokers: int = 3, **settings: Any) -> dict[str, Any]:
 def deployment(
     folder: Path, cluster: Mapping[str, Any] | None = None, stack: str = STACK
 ) -> Iterator[Deployment]:
-    """A stack that is not up yet; whatever it runs in the end is stopped."""
+    """A stack without resources. Its processes are stopped at the end."""
     (folder / "stacks").mkdir(parents=True)
     (folder / "state").mkdir()
     (folder / "__main__.py").symlink_to(ROOT / "__main__.py")

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
 SEED = int(os.environ.get("SEED") or random.randrange(10**6))
 LONGEST_PAUSE = 3.0
-"""Seconds from a broker's restart to the interrupt, at most."""
+"""Maximum seconds from a broker's restart to the interrupt."""
 PORTS = kept_ports(3, 9)
 QUORUM = PORTS.pop()
 Settings = dict[str, Any]
@@ -109,7 +109,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[dict[str, str]]:
-    """By what the listeners are, the host of EXTERNAL."""
+    """The host of EXTERNAL for each set of listeners."""
     with outside() as first_address, outside() as second_address:
         yield dict.fromkeys(LISTENERS, first_address.address) | {"moved": second_address.address}
 
@@ -143,10 +143,10 @@ def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
 
 
 def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> str:
-    """An update that is interrupted in the middle, where a client with old addresses comes in.
+    """Interrupts an update, during which a client with old addresses connects.
 
-    What it said where it made its step all the same, as with a broker that it starts anyway later;
-    else empty.
+    Returns the output of an update that completed its step in spite of the interrupt; else an empty
+    text.
     """
     servers, restarts = bootstrap(stack, "EXTERNAL"), draw.choice((1, 2))
     with until_restarted(stack, lambda ids: len(ids) >= restarts) as child:
@@ -158,7 +158,7 @@ def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> str:
 
 
 def up(stack: Deployment) -> str:
-    """An update that must succeed: every broker runs and is proved, and nothing is left over."""
+    """An update that must succeed: every broker runs and is proved, and no step is pending."""
     output = stack.up()
     assert stack.pids().keys() == {1, 2, 3} and recall(stack.root.parent).begun == ()
     assert proved(stack) == seen(stack).keys()

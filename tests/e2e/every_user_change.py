@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
-    """Three brokers with two users; each test leaves them up."""
+    """Three running brokers with two users."""
     cluster = secure_cluster()
     cluster["validation"]["records"] = 0
     cluster["security"]["users"] = [named("app"), named("other")]
@@ -30,7 +30,7 @@ def named(name: str) -> dict[str, Any]:
 
 
 Change = Callable[[dict[str, Any], dict[str, Any]], Any]
-"""Of `security`, and of the listener for clients."""
+"""A change of `security`, and of the listener for clients."""
 CHANGES: Mapping[str, Change] = {
     "a user renamed": lambda security, _: security.update(users=[named("app3"), named("other")]),
     "a user removed": lambda security, _: security.update(users=[named("app3")]),
@@ -73,7 +73,7 @@ def names(security: Mapping[str, Any]) -> list[str]:
 
 
 def check(stack: LocalSecured, old_clients: Mapping[str, Mapping[str, Any]]) -> None:
-    """That users log in at each broker, and those who have left at none."""
+    """Checks that current users log in at each broker, and removed ones at none."""
     new_names = names(stack.deployment.cluster["security"])
     for user in new_names:
         assert accepted_by_each(stack.client(user)), user

@@ -22,26 +22,26 @@ PROVIDER_TEXT = re.compile(
     r"|(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?:ip|ec2)-[0-9-]+\..+|[0-9a-f:]{17}"
     r"|[A-Za-z0-9_-]{22}|[a-z0-9-]+-[0-9a-f]{7}"
 )
-"""Texts that a provider gives to what it makes: ids, addresses, names of addresses, cluster ids."""
+"""Texts that a provider assigns: ids, addresses, names of addresses, cluster ids."""
 
 
 @dataclass(frozen=True)
 class FormerState:
-    """One placement's state of 0.1.0, and the cluster that it had in the stack file."""
+    """The state of one placement by 0.1.0, and its cluster in the stack file."""
 
     cluster: dict[str, Any]
     state: dict[str, Any]
 
     @classmethod
     def of(cls, placement: str, **texts: str) -> FormerState:
-        """``texts`` take the places of the file's own: its folder, its ports."""
+        """``texts`` replace the file's own texts: its folder, its ports."""
         document = json.loads((FOLDER / f"0.1.0-{placement}.json").read_text())
         own_texts = document.pop("texts")
         places = {own_texts[name]: text for name, text in texts.items()}
         return cls(**_replaced(document, places))
 
     def carried(self, live: Mapping[str, Any]) -> dict[str, Any]:
-        """The state with the ids and addresses of ``live``, a state of today."""
+        """The state with the ids and addresses of ``live``, a current state."""
         live_resources = {_key(resource): resource for resource in live["deployment"]["resources"]}
         places: dict[str, str] = {}
         for resource in self.state["deployment"]["resources"]:
@@ -56,7 +56,7 @@ class FormerState:
 
 
 def _key(resource: Mapping[str, Any]) -> tuple[str, str]:
-    """The same for a resource of 0.1.0 and for what it is called now."""
+    """A key that is equal for a resource of 0.1.0 and its current form."""
     kind = re.split("[:/]", resource["type"])[-1]
     return former.KINDS.get(kind, kind), resource["urn"].rpartition("::")[2]
 

@@ -1,4 +1,4 @@
-"""A git repository over HTTPS on this machine: `pulumi package add` clones from nothing else."""
+"""A git repository over HTTPS on this machine, as `pulumi package add` needs it."""
 
 import os
 import ssl
@@ -12,14 +12,14 @@ from pathlib import Path
 from toolchain.paths import ROOT
 
 HTTPS = 443
-"""A folder that is named after another port has a colon, and `venv` makes none in such a one."""
+"""The port. Another one would put a colon into the folder's name, in which `venv` fails."""
 
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Path]:
-    """Serves the bare repositories below ``folder`` as https://localhost; the file of its CA.
+    """Serves the bare repositories in ``folder`` as https://localhost. Yields the file of its CA.
 
-    PermissionError where only root may bind the port.
+    Raises PermissionError if only root may bind the port.
     """
     certificate = folder / "server.pem"
     subprocess.run(
@@ -45,7 +45,8 @@ def serving(folder: Path) -> Iterator[Path]:
 
 
 def publish(bare: Path, tag: str) -> None:
-    """Makes ``bare`` a repository whose ``tag`` has this checkout's files, uncommitted ones too."""
+    """Creates a repository at ``bare`` whose ``tag`` has this checkout's files, uncommitted ones
+    too."""
     subprocess.run(["git", "init", "--quiet", "--bare", bare], check=True)
     identity = {f"GIT_{role}_{field}": "test@example.com"
            for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}  # fmt: skip

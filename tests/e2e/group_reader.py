@@ -1,4 +1,4 @@
-"""A consumer group that reads while a test changes what is below it; what it read is remembered."""
+"""A consumer group that reads and remembers records while a test changes the cluster."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -11,14 +11,14 @@ from tests.e2e.background import Background
 
 MEMBERS = 2
 PATIENCE = 90.0
-"""Seconds until it has read what is there: more than a session of the group's lasts."""
+"""Maximum seconds until it has read all records: longer than a session of the group."""
 
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
 
 class GroupReader(Background):
-    """Reads committed records of some topics from entering to leaving the context."""
+    """Reads committed records of some topics while its context is open."""
 
     def __init__(self, bootstrap: str, group: str, topics: Collection[str]) -> None:
         self.records: dict[Place, bytes] = {}
@@ -37,14 +37,14 @@ class GroupReader(Background):
         return self.records.copy()
 
     def has_read(self, records: Mapping[Place, bytes]) -> None:
-        """Waits for ``records``; fails for one that is missing after that, or read otherwise."""
+        """Waits for ``records``. Fails if one is missing or different."""
         self._waits(lambda: records.keys() - self.by_now().keys())
         assert {place: self.records[place] for place in records} == records
 
     def has_read_once(self, topic: str, values: Collection[str]) -> list[str]:
-        """All of a topic with one partition that is read by now, once ``values`` are among it.
+        """All values read from a topic with one partition, once they include ``values``.
 
-        Fails for one that was read at two offsets.
+        Fails for a value at two offsets.
         """
         self._waits(lambda: set(values) - set(self.values(topic)))
         values_read = self.values(topic)
@@ -52,7 +52,7 @@ class GroupReader(Background):
         return values_read
 
     def values(self, topic: str) -> list[str]:
-        """What is read by now of a topic with one partition, by offset."""
+        """The values read from a topic with one partition, by offset."""
         records = sorted(record for record in self.by_now().items() if record[0][0] == topic)
         return [value.decode() for _, value in records]
 

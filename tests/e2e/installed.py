@@ -1,4 +1,4 @@
-"""Environments as users have them: without a checkout, with or without earshot's wheel."""
+"""Environments like those of users: without a checkout, with or without earshot's wheel."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests import release
 
 
 def bare_environment(folder: Path) -> Path:
-    """An environment with the packages that earshot depends on, and without earshot."""
+    """An environment with the dependencies of earshot, and without earshot."""
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
     # Python reads no `.pth` in a folder that a `.pth` names: the checkout's own earshot stays out

@@ -35,7 +35,7 @@ STOP_SECONDS = 60
 
 @dataclass(frozen=True)
 class Volume:
-    """A block device of this machine in the place of an EBS volume."""
+    """A block device of this machine in place of an EBS volume."""
 
     id: str
     device: Path
@@ -44,7 +44,7 @@ class Volume:
         return BY_ID + self.id.replace("-", "")
 
     def grow(self, mebibytes: int) -> None:
-        """Enlarge the device, also while it is in use, where it is smaller."""
+        """Enlarges the device if it is smaller, also while it is in use."""
         if int(_output("blockdev", "--getsize64", str(self.device))) < mebibytes << 20:
             file = _output(
                 "losetup", "--list", "--noheadings", "--output=BACK-FILE", str(self.device)
@@ -55,7 +55,7 @@ class Volume:
 
 @contextlib.contextmanager
 def volume(mebibytes: int = VOLUME_MIB, id: str = "") -> Iterator[Volume]:
-    """A blank volume, gone at the end with all that is on it."""
+    """An empty volume, which is removed at the end."""
     if os.geteuid() != 0 or shutil.which("losetup") is None:
         lacking("a data volume is a loop device, which needs root and losetup")
     parent = cache.root() / "docker"
@@ -82,39 +82,39 @@ class PrivateNetwork:
 
 @dataclass(frozen=True)
 class Instance:
-    """One that was made."""
+    """A created instance."""
 
     engine: Engine
     container: str
     id: str
-    """As cloud-init knows it."""
+    """The instance id in cloud-init."""
 
     def run(self, *command: str) -> str:
-        """Its output; fails with what it said."""
+        """Runs a command in it and returns the output. A failure has its error output."""
         return self.engine.run("exec", self.container, *command)
 
     def journal(self, *units: str) -> str:
-        """What was logged since it was made, all of it or by ``units``."""
+        """Its log since its creation, of all or of these ``units``."""
         arguments = [f"--unit={unit}" for unit in units]
         return self.run("journalctl", "--no-pager", "--output=cat", *arguments)
 
     def show(self, unit: str, property: str) -> str:
-        """What systemd says of ``unit``."""
+        """A property of ``unit``, from systemd."""
         return self.run("systemctl", "show", f"--property={property}", "--value", unit).strip()
 
     def reboot(self) -> None:
-        """Shut down in order and boot again: the same disk and interface, an empty memory."""
+        """Shuts down in order and boots with the same disk and interface and an empty memory."""
         self.engine.run("restart", f"--time={STOP_SECONDS}", self.container)
 
     def remove(self) -> None:
-        """Also where it never was."""
+        """Removes the instance, if it exists."""
         with contextlib.suppress(AssertionError):
             self.engine.run("rm", "--force", "--volumes", self.container)
 
 
 @dataclass(frozen=True)
 class Seed:
-    """A folder with all that an instance is told when it boots, kept for as long as it exists."""
+    """The folder with the boot settings of an instance, which is kept as long as the instance."""
 
     folder: Path
     user_data: bytes
@@ -122,7 +122,7 @@ class Seed:
     hostname: str
 
     def written(self) -> Sequence[str]:
-        """Docker's options for it."""
+        """Writes the files. Returns Docker's options for them."""
         (self.folder / "user-data").write_bytes(self.user_data)
         meta_data = f"instance-id: {self.id}\nlocal-hostname: {self.hostname}\n"
         (self.folder / "meta-data").write_text(meta_data)
@@ -173,7 +173,7 @@ def private_network(engine: Engine, subnet: IPv4Network) -> Iterator[PrivateNetw
 
 
 def free_subnet() -> IPv4Network:
-    """256 addresses that hardly anyone else on this machine uses."""
+    """256 addresses that are unlikely to be used on this machine."""
     return IPv4Network((f"10.{64 + secrets.randbelow(64)}.{secrets.randbelow(256)}.0", 24))
 
 

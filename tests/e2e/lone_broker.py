@@ -24,7 +24,7 @@ READY_SECONDS = 60
 
 @dataclass(frozen=True)
 class LoneBroker:
-    """A broker, its network, and what its clients should see."""
+    """A broker, its network, and the contract of its clients."""
 
     network: str
     gateway: str
@@ -35,7 +35,7 @@ class LoneBroker:
 
 @contextlib.contextmanager
 def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
-    """A broker that answers on this machine; gone at the end."""
+    """A running broker, which is removed at the end."""
     name = f"lone-{secrets.token_hex(4)}"
     host, external = free_ports(2)
     advertised = {
@@ -65,7 +65,7 @@ def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
 
 @contextlib.contextmanager
 def known_by_name(broker: LoneBroker) -> Iterator[str]:
-    """A DNS server for containers, by its address, that knows the host's name."""
+    """A DNS server for containers that resolves the host's name. Yields its address."""
     with dns_server({NAME: (broker.gateway,)}, broker.gateway, 53):
         yield broker.gateway
 

@@ -1,4 +1,4 @@
-"""The sockets at which processes listen, and which of them SECURITY.md lists."""
+"""The listening sockets of processes, and the table of SECURITY.md."""
 
 import contextlib
 import ipaddress
@@ -31,7 +31,8 @@ PROCESSES: dict[str, str] = {
     "language host": r"\bpulumi_python_host\b",
     "Pulumi engine": r"(^|/)pulumi ",
 }
-"""By its name in SECURITY.md, what the command line of a process contains; the first one counts."""
+"""A pattern for the command line of each process, by its name in SECURITY.md. The first match
+counts."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class OpenSocket:
     """An address at which a process listens."""
 
     process: str
-    """Its name in SECURITY.md; its command line where it has none."""
+    """Its name in SECURITY.md, or its command line without one."""
     address: str
     port: int
 
@@ -51,7 +52,7 @@ class OpenSocket:
 def open_sockets(
     root: psutil.Process, *other_processes: psutil.Process, network: int = 0
 ) -> list[OpenSocket]:
-    """All at which ``root``, its descendants and ``other_processes`` listen by TCP now.
+    """The TCP sockets at which ``root``, its descendants and ``other_processes`` listen now.
 
     Only processes in the network namespace of the process ``network`` count; 0: this one.
     """
@@ -81,9 +82,9 @@ def _descriptors(pid: int) -> set[str]:
 
 
 def _listening(pid: int) -> Iterator[tuple[str, tuple[str, int]]]:
-    """By descriptor's target, the addresses that listen in the network namespace of a process.
+    """The listening addresses in the network namespace of a process, by the target of a descriptor.
 
-    psutil sees those of its own namespace only.
+    psutil reads only its own namespace.
     https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
     """
     for table in ("tcp", "tcp6"):
@@ -108,6 +109,6 @@ def _name(command: Sequence[str]) -> str:
 
 
 def listed() -> dict[str, str]:
-    """The table of SECURITY.md: by process, where it listens."""
+    """The table of SECURITY.md: the address of each process."""
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (ROOT / "SECURITY.md").read_text(), re.M)
     return {process: address for process, address in rows if process != "Process"}

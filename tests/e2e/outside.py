@@ -17,12 +17,12 @@ from tests.skips import lacking
 
 @dataclass(frozen=True)
 class Outside:
-    """What `dns` of a container and `resolvers` of the gate are set to in a test."""
+    """An address and a table of names, for `dns` of a container and `resolvers` of the gate."""
 
     address: str
-    """Of this machine, and of the DNS server (port 53)."""
+    """The address of this machine, and of the DNS server (port 53)."""
     table: dict[str, tuple[str, ...] | str] = field(default_factory=dict)
-    """By name its addresses, or a DNS error such as SERVFAIL; tests change it."""
+    """The addresses of each name, or a DNS error such as SERVFAIL. Tests change it."""
 
     def call(self, name: str) -> str:
         """Make ``name`` resolve to this machine. Returns the same name."""
@@ -32,7 +32,7 @@ class Outside:
 
 @contextmanager
 def outside() -> Iterator[Outside]:
-    """The address and its server, gone at the end. Skips where only root may have them."""
+    """The address and its server, removed at the end. Skips if only root may create them."""
     if os.geteuid() != 0:
         lacking("only root can give this machine an address and serve port 53")
     address = _free_address()

@@ -1,4 +1,4 @@
-"""What a Docker engine changes in the kernel of its network namespace, put back at the end."""
+"""Restores the kernel settings that a Docker engine changes in its network namespace."""
 
 import contextlib
 import subprocess
@@ -16,7 +16,7 @@ UNTOUCHED = {
 
 @contextlib.contextmanager
 def restored() -> Iterator[None]:
-    """Give forwarding, packet rules and the default bridge back as they were found."""
+    """Restores forwarding, packet rules and the default bridge at the end."""
     forwarding = FORWARDING.read_text()
     tables = {name: saved(name) for name in UNTOUCHED}
     had_bridge = _has_bridge()
@@ -31,7 +31,7 @@ def restored() -> Iterator[None]:
 
 
 def saved(table: str) -> str:
-    """The rules of ``table`` as ``iptables-restore`` reads them; never empty."""
+    """The rules of ``table`` in the form of ``iptables-restore``; never empty."""
     completed = subprocess.run(
         ["iptables-save", "--table", table], check=True, capture_output=True, text=True
     )

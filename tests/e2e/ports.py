@@ -1,7 +1,7 @@
-"""Ports for the brokers of a test: each process that runs tests draws from a range of its own.
+"""Ports for the brokers of a test: each process that runs tests has its own range.
 
-All are below the range from which Linux takes a port for whoever asks for any (32768 and up), and
-none is one that the files of the seeds publish (29092 and more).
+All are below the range from which Linux assigns free ports (32768 and up), and none is published by
+a file of the seeds (29092 and more).
 """
 
 import contextlib
@@ -11,24 +11,24 @@ import socket
 
 FIRST, EACH = 20_000, 1_500
 MOST_WORKERS = 6
-"""As many ranges as there are; the last one ends at 29,000."""
+"""The number of ranges; the last one ends at 29,000."""
 
 
 def own_range() -> range:
-    """Of this process: another one cannot take a port between its choice and a broker's start."""
+    """The ports of this process: another one cannot take one before a broker's start."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     start = FIRST + EACH * (int(worker) % MOST_WORKERS)
     return range(start, start + EACH)
 
 
 _kept: set[int] = set()
-"""No longer given out in this process."""
+"""Ports that are not assigned again in this process."""
 _next = random.randrange(EACH)
-"""Where in `own_range` the next search begins."""
+"""The position in `own_range` at which the next search begins."""
 
 
 def kept_ports(length: int, blocks: int) -> list[int]:
-    """As `consecutive_ports`, for tests that name their ports as a module is read."""
+    """Like `consecutive_ports`, for tests that name their ports when their module is imported."""
     starts = consecutive_ports(length, blocks)
     _kept.update(start + offset for start in starts for offset in range(length + 1))
     return starts
@@ -45,10 +45,10 @@ def consecutive_ports(length: int, blocks: int) -> list[int]:
 
 
 def _run(length: int) -> range:
-    """Free ports in a row, of those whose last use is longest ago.
+    """Consecutive free ports, those that were not used for the longest time.
 
-    A client that an earlier test has left behind tries its brokers' ports again and again, and
-    would be one of whoever listens there next.
+    A client that an earlier test left running retries the ports of its brokers, and would connect
+    to a new process there.
     """
     global _next
     ports = own_range()
@@ -62,7 +62,7 @@ def _run(length: int) -> range:
 
 
 def is_free(port: int) -> bool:
-    """Whether a broker could listen there at this moment."""
+    """True if a broker could listen at this port now."""
     with socket.socket() as probe, contextlib.suppress(OSError):
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a broker binds
         probe.bind(("0.0.0.0", port))

@@ -1,4 +1,4 @@
-"""A stack of a program that a test writes and rewrites: real CLI, own home and backend, no pack."""
+"""A stack of a program that a test writes: real CLI, own home and backend, no policy pack."""
 
 import json
 import os
@@ -18,9 +18,10 @@ from toolchain.paths import ROOT
 
 STACK = "test"
 SHORT_LIVED = {"GOGC": "400"}
-"""For a CLI that is over in seconds: it collects garbage less often.
+"""A variable for a CLI that ends in seconds: it collects garbage less often.
 
-Not for users: an official plugin would inherit it, and take as much more memory."""
+Not for users: an official plugin would inherit it, and need as much more memory.
+"""
 
 
 @dataclass
@@ -31,11 +32,11 @@ class Project:
     environment: dict[str, str] = field(repr=False)
 
     def write(self, program: str) -> None:
-        """The program's text, after the imports."""
+        """Writes the program's text after the imports."""
         (self.folder / "__main__.py").write_text(f"{self.header}\n\n{dedent(program)}")
 
     def pulumi(self, *arguments: str, timeout: float = 180) -> subprocess.CompletedProcess[str]:
-        """Runs the CLI; output and errors come together, as a user sees them."""
+        """Runs the CLI. Its output has the errors too, as on a terminal."""
         return subprocess.run(
             self.command("pulumi", *arguments, "--non-interactive", "--color", "never"),
             cwd=self.folder,
@@ -48,7 +49,7 @@ class Project:
         )
 
     def command(self, *words: str) -> Sequence[str]:
-        """What is run for ``words``."""
+        """The command that is run for ``words``."""
         return words
 
     def up(self, *flags: str) -> str:
@@ -56,13 +57,13 @@ class Project:
         return self.runs("up", "--yes", "--skip-preview", *flags)
 
     def runs(self, *arguments: str) -> str:
-        """A command that must succeed; its output."""
+        """Runs a command that must succeed, and returns its output."""
         completed = self.pulumi(*arguments)
         assert completed.returncode == 0, self._reported(completed.stdout)
         return completed.stdout
 
     def printed(self, *words: str, status: int = 0) -> str:
-        """The output, errors included, of another command; it must end with ``status``."""
+        """The output, with errors, of another command, which must end with ``status``."""
         completed = subprocess.run(
             words,
             cwd=self.folder,
@@ -77,7 +78,7 @@ class Project:
         return completed.stdout
 
     def fails(self, *flags: str, command: str = "up") -> str:
-        """A command that must fail, with a message and no stack trace; its output."""
+        """Runs a command that must fail without a stack trace, and returns its output."""
         yes = ("--yes", "--skip-preview") if command == "up" else ()
         completed = self.pulumi(command, *yes, *flags)
         assert completed.returncode != 0, completed.stdout
@@ -85,7 +86,7 @@ class Project:
         return completed.stdout
 
     def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
-        """`pulumi up` that goes on within; see `updating`."""
+        """Runs `pulumi up` within a block; see `updating`."""
         return updating(self.command, self.folder, self.environment)
 
     def destroy(self) -> None:
@@ -103,9 +104,9 @@ class Project:
 def updating(
     command: Callable[..., Sequence[str]], folder: Path, environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
-    """`pulumi up` in a process group of its own, as a terminal starts it; it ends within.
+    """Runs `pulumi up` in its own process group, like a terminal; it ends within the block.
 
-    ``command`` makes of words what is run.
+    ``command`` makes the command from words.
     """
     with subprocess.Popen(
         command("pulumi", "up", "--yes", "--skip-preview", "--non-interactive"),
@@ -122,7 +123,7 @@ def updating(
 def prepared(
     folder: Path, extra_variables: Mapping[str, str], name: str = "project"
 ) -> dict[str, str]:
-    """Makes ``folder`` the home of a project called ``name``; the environment of its commands."""
+    """Makes ``folder`` the home of a project ``name``. Returns the environment of its commands."""
     for inner in ("home", "state"):
         (folder / inner).mkdir(parents=True)
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}

@@ -1,4 +1,4 @@
-"""A secured stack in a test: its keys and passwords, its clients, and where secrets must not be."""
+"""A secured stack in a test: its keys, passwords and clients, and the places without secrets."""
 
 import contextlib
 import os
@@ -26,9 +26,9 @@ from tests.e2e.attack import Attack
 from tests.e2e.engine import Deployment
 
 SILENT_SECONDS = 4.0
-"""After which a client that heard nothing gets nothing."""
+"""Seconds after which a client without an answer is considered refused."""
 PATIENCE = 60.0
-"""Seconds in which every broker has heard of a change."""
+"""Maximum seconds until every broker knows a change."""
 Stack = TypeVar("Stack", bound=Deployment)
 
 
@@ -40,7 +40,7 @@ class Secured(Generic[Stack]):
     process_texts: set[str] = field(default_factory=set)
     """Command lines and environments of every process of this machine."""
     attack: Attack = field(default_factory=Attack)
-    """What another user of the machine got meanwhile."""
+    """The answers and files that another user of the machine got meanwhile."""
 
     @property
     def store(self) -> Store:
@@ -48,11 +48,11 @@ class Secured(Generic[Stack]):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """By file, what nothing else may hold."""
+        """The secrets by file."""
         return secrets_in(self.store.folder)
 
     def secrets_by_now(self) -> dict[str, str]:
-        """The same while the stack comes up for the first time."""
+        """The secrets, also during the first update."""
         with contextlib.suppress(FileNotFoundError):
             return self.secrets
         return {}
@@ -87,7 +87,7 @@ class Secured(Generic[Stack]):
 
 
 def secrets_in(folder: Path) -> dict[str, str]:
-    """By file of a store's ``folder``, a password or the first line of a key."""
+    """A password or the first line of a key, for each file of a store's ``folder``."""
     secrets = {}
     for path in folder.iterdir():
         text = path.read_text()
@@ -123,7 +123,7 @@ def watched(
 
 
 def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
-    """The files below ``folder`` that hold one of ``secrets``; brokers may remove some."""
+    """The files in ``folder`` with one of ``secrets``. Brokers may remove files meanwhile."""
     files = set()
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
@@ -137,7 +137,7 @@ def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
 
 
 def refused(settings: Mapping[str, Any]) -> str:
-    """The word for why a client gets no metadata; its connections have ended then."""
+    """The word for the error of a client without metadata, whose connections have ended."""
     errors, end = Errors(), time.monotonic() + SILENT_SECONDS
     client_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
     admin = AdminClient(client_settings)
@@ -153,9 +153,9 @@ def refused(settings: Mapping[str, Any]) -> str:
 
 
 def await_refusal(settings: Mapping[str, Any]) -> None:
-    """Returns once each of the brokers in `bootstrap.servers` refuses this client.
+    """Returns once each broker in `bootstrap.servers` refuses this client.
 
-    A broker hears of a change of users some time after the one that was asked for it.
+    Brokers learn of a change of users some time after the broker that made it.
     """
     addresses, end = str(settings["bootstrap.servers"]).split(","), time.monotonic() + PATIENCE
     for address in addresses:
@@ -164,7 +164,7 @@ def await_refusal(settings: Mapping[str, Any]) -> None:
 
 
 def accepted_by_each(settings: Mapping[str, Any]) -> bool:
-    """Whether each of the brokers in `bootstrap.servers` lets this client log in."""
+    """True if each broker in `bootstrap.servers` accepts this client's login."""
     addresses = str(settings["bootstrap.servers"]).split(",")
     failures = [login_failure({**settings, "bootstrap.servers": address}) for address in addresses]
     print([failure for failure in failures if failure is not None])
@@ -172,10 +172,10 @@ def accepted_by_each(settings: Mapping[str, Any]) -> bool:
 
 
 def denied(future: Future[Any]) -> str:
-    """The word for why a request of an admin client fails.
+    """The word for the error of an admin client's request.
 
-    An error that is raised holds whatever its callers hold, clients too, until Python looks for
-    cycles: meanwhile they connect again and again.
+    A raised error would keep the clients of its callers alive until Python collects cycles, and
+    they would connect again in a loop.
     """
     error = future.exception(20)
     assert isinstance(error, KafkaException), "it is done"

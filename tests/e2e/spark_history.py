@@ -1,4 +1,4 @@
-"""The web pages of Spark jobs that are over, as Spark's history server makes them of event logs."""
+"""The web pages of ended Spark jobs, which Spark's history server makes from event logs."""
 
 import json
 import time
@@ -11,14 +11,14 @@ from tests.e2e.ports import free_ports
 from tests.e2e.spark_standalone import spark_process
 
 SECONDS = 90.0
-"""That the server may take on a busy machine until it knows all logs."""
+"""Maximum seconds until the server has read all logs on a busy machine."""
 PAGES = ("jobs", "stages", "storage", "environment", "executors", "SQL")
 ANSWERS = ("environment", "jobs", "stages", "executors", "sql?details=true&planDescription=true")
-"""Of the interface for programs."""
+"""The paths of the interface for programs."""
 
 
 def planted(events: Path, secret: str) -> Path:
-    """A copy of the one log in ``events``, beside it, of another job that shows ``secret``."""
+    """Copies the one log in ``events`` as that of another job, which shows ``secret``."""
     (log,) = events.iterdir()
     name = log.name.removesuffix(".inprogress")
     copy = events / f"planted-{name}"
@@ -29,7 +29,7 @@ def planted(events: Path, secret: str) -> Path:
 
 
 def web_pages(events: Path, folder: Path) -> dict[str, str]:
-    """By path, each page and answer about every log in ``events``; ``folder`` is for files."""
+    """Each page and answer about every log in ``events``, by path. ``folder`` is for files."""
     (port,) = free_ports(1)
     settings = {
         "spark.history.fs.logDirectory": events.as_uri(),

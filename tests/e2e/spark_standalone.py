@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of this machine, each process in a mount namespace where asked for."""
+"""A standalone Spark cluster of this machine, whose processes may have mount namespaces."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from tests.e2e.ports import free_ports
 
 HOME = Path(pyspark.__file__).parent
 READY = 90.0
-"""Seconds that master and workers may take on a busy machine."""
+"""Maximum seconds for the start of master and workers on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Standalone:
     def submit(
         self, script: Path, arguments: Sequence[str], jars: Sequence[Path], *prefix: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs `spark-submit` to its end, behind ``prefix`` (a command that runs a command)."""
+        """Runs `spark-submit` to its end, with the command ``prefix`` before it."""
         return subprocess.run(
             [
                 *prefix,
@@ -49,9 +49,9 @@ class Standalone:
 
 @contextlib.contextmanager
 def standalone(directory: Path, workers: Mapping[str, Sequence[str]]) -> Iterator[Standalone]:
-    """A master and a worker with one core per entry of ``workers``, stopped at the end.
+    """A master and a worker with one core for each entry of ``workers``, stopped at the end.
 
-    The value of an entry is the command to run the worker behind, empty for none.
+    The value of an entry is a command that runs the worker, or empty.
     """
     (port,) = free_ports(1)
     master = f"spark://127.0.0.1:{port}"
@@ -79,7 +79,8 @@ def spark_process(
     log: int,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """Within, the class ``name`` of Spark's runs, behind ``prefix``; all it says is in ``log``."""
+    """Within, Spark's class ``name`` runs, with the command ``prefix`` before it. Its output is in
+    ``log``."""
     command = [*prefix, str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
     with subprocess.Popen(
         [*command, *arguments],
@@ -114,7 +115,7 @@ def _environment() -> dict[str, str]:
 
 
 def with_resolver(directory: Path, name: str, hosts: Mapping[str, str]) -> list[str]:
-    """A command that runs a command with ``hosts`` (address by name) as all that resolves.
+    """The beginning of a command whose processes resolve only ``hosts`` (address by name).
 
     It needs root, and Linux's mount namespaces.
     """

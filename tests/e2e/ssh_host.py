@@ -1,7 +1,7 @@
-"""A machine behind ssh: sshd on this machine's loopback or in a network of its own, with a file of
-hosts of its own.
+"""A machine behind ssh: sshd on this machine's loopback or in another network, with its own hosts
+file.
 
-What is resolved there is not resolved here. Needs root, as a mount and a login of root do.
+Names of that file do not resolve on this machine. It needs root for a mount and a login of root.
 """
 
 import contextlib

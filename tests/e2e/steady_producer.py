@@ -1,7 +1,7 @@
-"""A producer that writes at a steady rate while a test changes what is below it.
+"""A producer that writes at a steady rate while a test changes the cluster.
 
-It is a client as there are many: idempotent, acks=all, everything else by default. It is given a
-bootstrap once and told nothing later. What was acknowledged is remembered, to be looked for.
+It is a common client: idempotent, acks=all, defaults otherwise. It gets its bootstrap once and no
+later address. Its acknowledged records are remembered and checked.
 """
 
 import time
@@ -18,9 +18,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.e2e.background import Background
 
 REPLICAS = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
-"""By partition; the first leads."""
+"""The replicas of each partition; the first one leads."""
 PER_SECOND = 20
-"""Enough to have some on their way whenever a broker goes; more would slow the brokers down."""
+"""A rate at which records are on their way whenever a broker stops; more would slow brokers down.
+"""
 MOST_RECORDS = 60_000
 PAYLOAD = 200
 """Bytes."""
@@ -31,21 +32,21 @@ READ_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """One record, and when (s, monotonic clock) the producer was told that it is safe."""
+    """An acknowledged record, and the time of its acknowledgement (s, monotonic clock)."""
 
     sequence: int
     checksum: int
     partition: int
     offset: int | None
-    """None: the broker had it already when it was sent once more, and did not say where."""
+    """None if the broker had the record already when it was sent again, and returned no offset."""
     when: float
 
 
 def led_by_every_broker(servers: str, name: str, client: Mapping[str, Any] = {}) -> None:
-    """Make a topic whose n-th partition is led by the n-th broker; two must have a record.
+    """Creates a topic whose n-th partition is led by the n-th broker; two must have a record.
 
-    ``client`` are librdkafka's settings of how to come in. Returns once every broker knows the
-    topic: a client of one that does not is told that there is none.
+    ``client`` has librdkafka's settings for the login. Returns once every broker knows the topic,
+    because a client of another broker would get an error.
     """
     admin = AdminClient({**client, "bootstrap.servers": servers})
     config = {"min.insync.replicas": "2"}
@@ -60,14 +61,14 @@ def led_by_every_broker(servers: str, name: str, client: Mapping[str, Any] = {})
 
 
 def record(sequence: int) -> tuple[int, bytes]:
-    """The record of this number, with its checksum: different bytes for every number."""
+    """The record of this number, with its checksum. Every number has different bytes."""
     text = f"{sequence} ".encode()
     body = text + bytes(33 + (sequence * 31 + at * 7) % 90 for at in range(PAYLOAD - len(text)))
     return zlib.crc32(body), body
 
 
 class SteadyProducer(Background):
-    """Writes to the partitions of a topic in turn from entering to leaving the context.
+    """Writes to the partitions of a topic in turn while its context is open.
 
     ``acknowledged`` and ``failed`` are complete after that.
     """
@@ -89,7 +90,7 @@ class SteadyProducer(Background):
         del self._producer
 
     def known_brokers(self) -> dict[int, str]:
-        """Where the running client believes the brokers to be, by id."""
+        """The addresses of brokers that the running client has, by id."""
         brokers = self._producer.list_topics(timeout=30).brokers
         return {id: f"{broker.host}:{broker.port}" for id, broker in brokers.items()}
 
@@ -121,7 +122,7 @@ class SteadyProducer(Background):
 
 
 def _place(message: Message) -> tuple[int, int]:
-    """Partition and offset of a message that a broker has."""
+    """Partition and offset of a stored message."""
     partition, offset = message.partition(), message.offset()
     assert partition is not None and offset is not None
     return partition, offset
@@ -150,7 +151,7 @@ def longest_wait(acknowledged: Iterable[Acknowledged]) -> float:
 
 
 def longest_wait_of_a_partition(acknowledged: Iterable[Acknowledged]) -> float:
-    """The same within each partition, of which the worst counts."""
+    """The longest time between two acknowledgements of one partition, in seconds."""
     by_partition = defaultdict(list)
     for acknowledgement in acknowledged:
         by_partition[acknowledgement.partition].append(acknowledgement)

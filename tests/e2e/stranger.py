@@ -22,9 +22,9 @@ from typing import Any
 NOBODY = 65534
 SECONDS = 2.0
 MOST = 1 << 20
-"""Bytes of an answer that are looked at."""
+"""Maximum bytes of an answer that are read."""
 BLOCKS = 40
-"""Broadcast blocks of Spark that are asked for; a short job has fewer."""
+"""The number of requested broadcast blocks of Spark; a short job has fewer."""
 SPARK_RPC = (
     b"\0"  # no address of a sender
     b"\1\0\x09localhost\0\0\0\1"
@@ -32,16 +32,16 @@ SPARK_RPC = (
     b"\xac\xed\0\5t\0\2hi"  # a string, serialized by Java
 )
 OBJECT_READ = b"Could not find nothing"
-"""What a driver says of `SPARK_RPC` once it has read the object in it."""
+"""The answer of a driver that has read the object in `SPARK_RPC`."""
 PY4J = b"r\nu\njava.lang.System\nrj\ne\n"
 HTTP = b"GET / HTTP/1.0\r\n\r\n"
 
 
 class Stranger:
-    """The process of another user, which a test asks; use it as a context manager."""
+    """The process of another user, to which a test sends questions; a context manager."""
 
     def __init__(self, network: int = 0) -> None:
-        """It is in the network namespace of the process ``network``; 0: in that of the test."""
+        """Starts it in the network namespace of the process ``network``; 0: that of the test."""
         in_namespace = ("nsenter", "--net", f"--target={network}") if network else ()
         self._process = subprocess.Popen(
             [*in_namespace, sys.executable, "-I", "-S", __file__],
@@ -60,7 +60,7 @@ class Stranger:
         self._process.wait(10)
 
     def answers(self, ports: Iterable[int], jar: str = "") -> list[tuple[int, str, bytes]]:
-        """Port, question and answer, of ports of the loopback; ``jar`` is one of Spark's."""
+        """Port, question and answer of ports on the loopback; ``jar`` is a jar of Spark."""
         answers = self._ask({"ports": list(ports), "jar": jar})
         return [(port, question, bytes.fromhex(answer)) for port, question, answer in answers]
 
@@ -157,7 +157,7 @@ def _connected(port: int) -> Iterator[socket.socket]:
 
 
 def _said(port: int, question: bytes) -> bytes:
-    """What arrives until nothing more does for a moment."""
+    """The answer, up to a pause of 0.3 s."""
     content = b""
     with contextlib.suppress(OSError), _connected(port) as connection:
         connection.sendall(question)
@@ -168,7 +168,7 @@ def _said(port: int, question: bytes) -> bytes:
 
 
 def _block(port: int, number: int) -> bytes:
-    """The content of a broadcast block of Spark's, or the answer in place of it."""
+    """The content of a broadcast block of Spark, or the answer instead of it."""
     name = f"broadcast_{number}_piece0"
     stream_request = b"\0" + _text("app") + _text("driver") + struct.pack(">i", 1) + _text(name)
     with contextlib.suppress(OSError, struct.error), _connected(port) as connection:

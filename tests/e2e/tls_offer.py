@@ -1,4 +1,4 @@
-"""What a TLS listener offers: each version and cipher is asked for alone, as OpenSSL knows them."""
+"""The versions and ciphers of a TLS listener: each is requested alone, by its name in OpenSSL."""
 
 import contextlib
 import socket
@@ -15,9 +15,9 @@ _VERSIONS = (
 
 
 def offered(host: str, port: int, client: Path) -> dict[str, list[str]]:
-    """The ciphers that the listener takes, by version (`TLSv1.2`), where it takes any.
+    """The accepted ciphers by version (`TLSv1.2`), without versions that are refused.
 
-    ``client`` is a PEM file with key and certificate, shown where the listener asks for one.
+    ``client`` is a PEM file with key and certificate, for listeners that require one.
     """
     ciphers_by_version = {}
     for version in _VERSIONS:
@@ -59,7 +59,7 @@ def _context(client: Path, version: ssl.TLSVersion, ciphers: str = "") -> ssl.SS
 
 
 def _chosen(host: str, port: int, context: ssl.SSLContext) -> str:
-    """The cipher of a connection; empty where the listener ends the handshake."""
+    """The cipher of a connection; empty if the listener ends the handshake."""
     with (
         contextlib.suppress(ssl.SSLError, ConnectionError),
         socket.create_connection((host, port), 10) as plain,

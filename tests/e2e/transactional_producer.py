@@ -1,6 +1,6 @@
-"""A transactional producer that writes while a test changes what is below it.
+"""A transactional producer that writes while a test changes the cluster.
 
-What it committed is remembered: a reader of committed records must find each once.
+Its committed records are remembered: a reader of committed records must find each once.
 """
 
 from typing import Self
@@ -18,7 +18,7 @@ PATIENCE = 60.0
 
 
 class TransactionalProducer(Background):
-    """Writes to the first partition of a topic from entering to leaving the context.
+    """Writes to the first partition of a topic while its context is open.
 
     ``committed`` and ``failed`` are complete after that.
     """
@@ -59,7 +59,7 @@ class TransactionalProducer(Background):
                 self._producer.abort_transaction(PATIENCE)
 
     def _commit(self) -> None:
-        """Until it is known whether it was committed: a retry commits no second transaction."""
+        """Waits until the commit is certain; a retry commits no second transaction."""
         while True:
             try:
                 self._producer.commit_transaction(PATIENCE)

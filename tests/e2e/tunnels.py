@@ -1,4 +1,4 @@
-"""`earshot tunnel` as tests run it, and clients of three libraries that go through one."""
+"""`earshot tunnel` in tests, and clients of three libraries in a tunnel."""
 
 import contextlib
 import subprocess
@@ -52,15 +52,15 @@ def _unwrapped(*command: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Laptop:
-    """A machine with a contract, and an ssh that knows `bastion`; ``wrap`` makes of a command one
-    that runs there."""
+    """A machine with a contract and an ssh to `bastion`; ``wrap`` makes of a command one that runs
+    there."""
 
     contract: Path
     environment: Mapping[str, str]
     wrap: Callable[..., Sequence[str]] = _unwrapped
 
     def tunnelled(self, listener: str, *command: str, via: str = "ssh://bastion") -> Sequence[str]:
-        """``command`` of that machine in a tunnel to ``listener``."""
+        """``command`` of this machine in a tunnel to ``listener``."""
         words = ["--via", via, "--contract", str(self.contract), "--listener", listener]
         return self.earshot("tunnel", *words, "--", *command)
 
@@ -72,7 +72,7 @@ class Laptop:
 
     @contextlib.contextmanager
     def tunnel(self, *options: str, via: str = "ssh://bastion") -> Iterator[str]:
-        """A tunnel that is ready: what it has printed. SIGTERM ends it, and its commands."""
+        """A tunnel that is ready. Yields its output. SIGTERM ends it and its commands."""
         command = self.earshot("tunnel", "--via", via, *options)
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, env=self.environment, **pipes) as process:
@@ -104,28 +104,28 @@ def output_of(command: Sequence[str], environment: Mapping[str, str] | None = No
 
 
 def java(*arguments: str, hosts: str = "") -> list[str]:
-    """The command of one of Kafka's tools, with a file of hosts of its own where one is named."""
+    """The command of one of Kafka's tools, with its own hosts file if one is named."""
     jars = ":".join(map(str, kafka_jars()))
     hosts_option = [f"-Djdk.net.hosts.file={hosts}"] if hosts else []
     return [str(find_java().executable), "-Xmx128m", *hosts_option, "-cp", jars, *arguments]
 
 
 def java_writes(topic: str, count: int, properties: Sequence[str]) -> list[str]:
-    """The command that writes ``count`` records; it prints `COUNT records sent`."""
+    """The command that writes ``count`` records and prints `COUNT records sent`."""
     counts = ["--num-records", str(count), "--record-size", "100", "--throughput", "-1"]
     tool = "org.apache.kafka.tools.ProducerPerformance"
     return java(tool, "--topic", topic, *counts, "--producer-props", *properties)
 
 
 def java_reads(topic: str, count: int, bootstrap: str, *words: str) -> list[str]:
-    """The command that reads ``count`` records from the beginning, each a line."""
+    """The command that reads ``count`` records from the beginning, one a line."""
     counts = ["--from-beginning", "--max-messages", str(count), "--timeout-ms", "60000"]
     tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     return java(tool, *counts, "--topic", topic, "--bootstrap-server", bootstrap, *words)
 
 
 def kafkajs(folder: Path) -> Path:
-    """The script KAFKAJS in ``folder``, with its library."""
+    """Writes the script KAFKAJS into ``folder``, with its library."""
     output_of(
         ["npm", "install", "--prefer-offline", "--prefix", str(folder), "--silent", "kafkajs@2.2.4"]
     )

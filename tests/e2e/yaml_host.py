@@ -14,7 +14,7 @@ NAME = "pulumi-language-yaml"
 
 
 def ensure_yaml_host() -> Path:
-    """The folder of the executable, which a build of two minutes makes at first."""
+    """The folder of the executable, which is built at first in two minutes."""
 
     def make(fresh: Path) -> None:
         compiler = go.ensure(Path(sys.executable))

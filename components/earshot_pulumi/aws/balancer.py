@@ -53,7 +53,7 @@ class Balancer(TaggedComponent):
         self.targets = {id: [] for id in spec.ids}
         self.shared_targets = {id: [] for id in spec.ids}
         self._balancer = aws.lb.LoadBalancer(
-            **self._named(protect=spec.deletion_protection or None),
+            **self._common_args(protect=spec.deletion_protection or None),
             name_prefix="kafka-",
             load_balancer_type="network",
             internal=not expose.public,
@@ -92,7 +92,7 @@ class Balancer(TaggedComponent):
     def _listener(self, suffix: str, port: int, bind_port: int, ids: list[int]) -> None:
         """Forwards ``port`` of the balancer to ``bind_port`` of the brokers ``ids``."""
         group = aws.lb.TargetGroup(
-            **self._named(suffix),
+            **self._common_args(suffix),
             name_prefix="kafka-",
             vpc_id=self._vpc_id,
             protocol="TCP",
@@ -123,7 +123,7 @@ class Balancer(TaggedComponent):
             if len(ids) > 1:
                 self.shared_targets[id].append(target)
         aws.lb.Listener(
-            **self._named(suffix),
+            **self._common_args(suffix),
             load_balancer_arn=self._balancer.arn,
             protocol="TCP",
             port=port,

@@ -120,7 +120,7 @@ class AwsBrokers(Brokers):
         self.certificates = self.secured.certificates if self.secured else None
         self.nodes: dict[int, InstanceNode] = {}
         nodes = sorted(draft.plan.nodes, key=lambda node: node.id not in down)
-        self.in_turn(draft.plan, nodes, self.shared.preflight)
+        self.create_nodes(draft.plan, nodes, self.shared.preflight)
 
     def _balancer(self, draft: AwsPlan) -> Balancer | None:
         spec = self.spec
@@ -160,9 +160,9 @@ class AwsBrokers(Brokers):
                 "properties": pulumi.Output.secret(properties),
                 **self._settings,
             },
-            self.below(*self.gate.before),
+            self.gated_options(*self.gate.before),
         )
-        return self.begun(preflight)
+        return self.first_predecessor(preflight)
 
     def _secured(self, shared: SharedInputs) -> Secured | None:
         if self.spec.security is None:
@@ -236,7 +236,7 @@ class AwsBrokers(Brokers):
                 **self._settings,
             },
             # a target group without a listener has no health
-            self.below(predecessor, *([balancer] if balancer else [])),
+            self.gated_options(predecessor, *([balancer] if balancer else [])),
         )
 
 

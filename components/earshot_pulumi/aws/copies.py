@@ -28,9 +28,9 @@ class AwsCertificatesKind(AwsKind, CertificatesKind):
             self._restore_copies(operation, news)
         return super().differs(operation, olds, news)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         self._restore_copies(operation, news)
-        return super().made(operation, olds, news)
+        return super().apply(operation, olds, news)
 
     def _restore_copies(self, operation: Operation, props: Properties) -> None:
         stack, store = props["stack"], store_of(props)

@@ -68,7 +68,7 @@ class HostInputs:
     """The resource names of hosts whose engine has answered an earlier update."""
     settings: StackSettings = field(default_factory=StackSettings)
 
-    def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
+    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
         opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.name, name), "opts": opts}
 
@@ -125,7 +125,7 @@ class DockerHostGroup:
         shared, full_name = self._shared, self._full_name(host)
         return aws.ec2.NetworkInterface(
             # so the instance waits, too: at its boot it needs routes
-            **shared.named(
+            **shared.common_args(
                 full_name,
                 *shared.network.routes,
                 protect=shared.spec.deletion_protection or None,
@@ -164,7 +164,7 @@ class DockerHostGroup:
         if not shared.spec.images:
             return None
         return aws.ssm.Parameter(
-            **shared.named(f"{shared.name}-images"),
+            **shared.common_args(f"{shared.name}-images"),
             name=self._images_parameter,
             type="String",
             insecure_value=" ".join(shared.spec.images),
@@ -180,7 +180,9 @@ class DockerHostGroup:
         spec, zone = shared.spec, shared.spec.host_zones[host]
         report = aws.ssm.Parameter(
             # a change of any other input would reset the value
-            **shared.named(full_name, ignore_changes=["insecureValue", "value", "description"]),
+            **shared.common_args(
+                full_name, ignore_changes=["insecureValue", "value", "description"]
+            ),
             name=parameter(shared.name, f"{host}/report"),
             type="String",
             insecure_value=SILENT,
@@ -293,7 +295,7 @@ class DockerHostGroup:
     def _volume(self, host: str) -> aws.ebs.Volume:
         shared, settings = self._shared, self._shared.spec.volume
         return aws.ebs.Volume(
-            **shared.named(
+            **shared.common_args(
                 self._full_name(host),
                 protect=shared.spec.deletion_protection or None,
                 retain_on_delete=shared.spec.data == "keep" or None,

@@ -90,7 +90,7 @@ class DockerHosts(ShapedComponent):
     """The engine's version by host."""
 
     _module = "aws.docker_host"
-    _late = ("vpc_id", "subnets")
+    _late_inputs = ("vpc_id", "subnets")
     _partly_known = ("hosts",)
 
     def __init__(
@@ -103,7 +103,7 @@ class DockerHosts(ShapedComponent):
     def _read(self, name: str, args: Inputs) -> DockerHostsSpec:
         return read_hosts(name, args)
 
-    def _made(self, module: Any, name: str, args: Inputs) -> Outputs:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         from earshot_pulumi.aws.instances import newest_images
         from earshot_pulumi.aws.network import check_region
 

@@ -64,7 +64,7 @@ class AwsEndpoint(ShapedComponent):
     """The contract of the listeners behind the endpoint, for a `Proof` in this VPC."""
 
     _module = "aws.endpoint_parts"
-    _late = ("service_name", "vpc_id", "subnets", "zone_ids")
+    _late_inputs = ("service_name", "vpc_id", "subnets", "zone_ids")
 
     def __init__(
         self, name: str, args: AwsEndpointArgs, opts: pulumi.ResourceOptions | None = None
@@ -74,12 +74,12 @@ class AwsEndpoint(ShapedComponent):
         super().__init__(name, args, opts)
 
     def _read(self, name: str, args: Inputs) -> tuple[EndpointSpec, EndpointPlan]:
-        known_args = {key: value for key, value in args.items() if key not in self._late}
+        known_args = {key: value for key, value in args.items() if key not in self._late_inputs}
         return read_endpoint(name, known_args)
 
-    def _made(self, module: Any, name: str, args: Inputs) -> Outputs:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Outputs:
         spec, plan = self._read(name, args)
-        network = {key: args[key] for key in self._late if key in args}
+        network = {key: args[key] for key in self._late_inputs if key in args}
         opts = pulumi.ResourceOptions(parent=self)
         endpoint = module.Endpoint(full_name_of(name), spec, plan, network, opts)
         outputs: Outputs = endpoint.outputs

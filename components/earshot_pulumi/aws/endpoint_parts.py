@@ -42,7 +42,7 @@ class Endpoint(TaggedComponent):
         # all other resources are made after the group, which is not made for an invalid network
         self._vpc_id = group.vpc_id
         self._endpoint = aws.ec2.VpcEndpoint(
-            **self._named(),
+            **self._common_args(),
             vpc_id=self._vpc_id,
             service_name=network["service_name"],
             vpc_endpoint_type="Interface",
@@ -72,7 +72,7 @@ class Endpoint(TaggedComponent):
 
     def _group(self, spec: EndpointSpec) -> aws.ec2.SecurityGroup:
         group = aws.ec2.SecurityGroup(
-            **self._named(),
+            **self._common_args(),
             description=f"Kafka clients of {self._plan.contract.cluster}",
             vpc_id=self._checked_vpc_id(),
         )

@@ -35,7 +35,7 @@ class EndpointService(TaggedComponent):
         self._name = name
         consumers_name = expose.consumers_name(spec.zone)
         service = aws.ec2.VpcEndpointService(
-            **self._named(protect=spec.deletion_protection or None),
+            **self._common_args(protect=spec.deletion_protection or None),
             acceptance_required=expose.acceptance == "required",
             allowed_principals=[*expose.principals.values()] or [self._own_account()],
             network_load_balancer_arns=[balancer.arn],

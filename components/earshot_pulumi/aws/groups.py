@@ -29,7 +29,7 @@ class SecurityGroups(TaggedComponent):
         child = pulumi.ResourceOptions(parent=self)
         self.ids = {
             group.name: aws.ec2.SecurityGroup(
-                **self._named(group.name),
+                **self._common_args(group.name),
                 description=f"Kafka {group.name} of {name}",
                 vpc_id=vpc_id,
             ).id

@@ -52,7 +52,7 @@ class DockerHostKeysKind(AwsKind):
                 ssm.get_parameters(Names=batch)["InvalidParameters"] for batch in name_batches
             )
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         name, parameters, store = news["name"], news["parameters"], _store(news)
         read = reader(self.settings(operation), news["region"])
         parameter_values = read([news["authority"], *parameters.values()])

@@ -40,7 +40,7 @@ class SharedInputs:
     leaving: frozenset[str] = frozenset()
     """Listeners that a later step removes. Nodes report their clients."""
 
-    def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
+    def common_args(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties:
         """The name, tags and options of a resource."""
         opts = self.opts(*dependencies, **options)
         return {"resource_name": name, "tags": tags(self.stack, name), "opts": opts}
@@ -61,7 +61,9 @@ class ResourceInputs(Protocol):
     @property
     def images(self) -> Mapping[Architecture, str]: ...
 
-    def named(self, name: str, *dependencies: pulumi.Resource, **options: Any) -> Properties: ...
+    def common_args(
+        self, name: str, *dependencies: pulumi.Resource, **options: Any
+    ) -> Properties: ...
 
     def opts(self, *dependencies: pulumi.Resource, **options: Any) -> pulumi.ResourceOptions: ...
 
@@ -70,9 +72,9 @@ class Profile:
     """The instance profile and role of one instance, with ``policy``."""
 
     def __init__(self, shared: ResourceInputs, name: str, policy: pulumi.Input[str]) -> None:
-        role = aws.iam.Role(**shared.named(name), assume_role_policy=trust_policy())
+        role = aws.iam.Role(**shared.common_args(name), assume_role_policy=trust_policy())
         self.policy = aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=shared.opts())
-        self.name = aws.iam.InstanceProfile(**shared.named(name), role=role.name).name
+        self.name = aws.iam.InstanceProfile(**shared.common_args(name), role=role.name).name
 
 
 def instance(
@@ -88,7 +90,7 @@ def instance(
     protected: bool,
 ) -> aws.ec2.Instance:
     """An instance with the network interface ``interface`` (an id), created after ``after``."""
-    common_args = shared.named(
+    common_args = shared.common_args(
         name,
         profile.policy,
         *after,

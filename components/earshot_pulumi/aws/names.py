@@ -39,7 +39,7 @@ class Names(TaggedComponent):
         self.interfaces = {id: self._interface(id) for id in spec.node_ids}
         self.addresses = {
             id: aws.ec2.Eip(
-                **self._named(spec.name_of(id), protect=spec.deletion_protection or None),
+                **self._common_args(spec.name_of(id), protect=spec.deletion_protection or None),
                 domain="vpc",
             )
             for id in spec.node_ids
@@ -69,7 +69,7 @@ class Names(TaggedComponent):
         roles += [CONTROLLERS] if id in spec.controller_ids else []
         return aws.ec2.NetworkInterface(
             # so the instance waits, too: at its boot it needs routes
-            **self._named(
+            **self._common_args(
                 name, protect=spec.deletion_protection or None, depends_on=[*self._network.routes]
             ),
             subnet_id=self._network.subnets[spec.zone_of[id], spec.is_public(id)],

@@ -68,18 +68,18 @@ class Network(TaggedComponent):
         super().__init__("earshot:aws:Network", name, {}, opts)
         self._name, self._args = name, args
         self.vpc = aws.ec2.Vpc(
-            **self._named(protect=args.deletion_protection or None),
+            **self._common_args(protect=args.deletion_protection or None),
             cidr_block=args.cidr,
             # without both, EC2 gives no public names, and private zones do not resolve
             enable_dns_support=True,
             enable_dns_hostnames=True,
         )
-        self._gateway = aws.ec2.InternetGateway(**self._named(), vpc_id=self.vpc.id)
+        self._gateway = aws.ec2.InternetGateway(**self._common_args(), vpc_id=self.vpc.id)
         self._routes: list[pulumi.Resource] = []
         self._subnets = {layout: self._subnet(layout) for layout in args.subnets}
         tables = self._route()
         aws.ec2.VpcEndpoint(
-            **self._named("s3"),  # Amazon Linux has its packages in S3
+            **self._common_args("s3"),  # Amazon Linux has its packages in S3
             vpc_id=self.vpc.id,
             service_name=f"com.amazonaws.{args.region}.s3",
             vpc_endpoint_type="Gateway",
@@ -99,7 +99,7 @@ class Network(TaggedComponent):
 
     def _subnet(self, subnet: Subnet) -> aws.ec2.Subnet:
         return aws.ec2.Subnet(
-            **self._named(subnet.name),
+            **self._common_args(subnet.name),
             vpc_id=self.vpc.id,
             cidr_block=str(subnet.cidr),
             availability_zone=subnet.zone,
@@ -108,7 +108,7 @@ class Network(TaggedComponent):
 
     def _route(self) -> list[aws.ec2.RouteTable]:
         """One table for the public subnets, and one per zone for the private ones."""
-        public_table = aws.ec2.RouteTable(**self._named("public"), vpc_id=self.vpc.id)
+        public_table = aws.ec2.RouteTable(**self._common_args("public"), vpc_id=self.vpc.id)
         self._add_route("public", public_table, gateway_id=self._gateway.id)
         self._connect("public", public_table)
         tables = [public_table]
@@ -116,7 +116,7 @@ class Network(TaggedComponent):
         for subnet, resource in self._subnets.items():
             table = public_table
             if not subnet.public:
-                table = aws.ec2.RouteTable(**self._named(subnet.name), vpc_id=self.vpc.id)
+                table = aws.ec2.RouteTable(**self._common_args(subnet.name), vpc_id=self.vpc.id)
                 tables.append(table)
                 self._connect(subnet.name, table)
                 if self._args.nat_gateways == "per-zone" or (
@@ -166,9 +166,9 @@ class Network(TaggedComponent):
             for subnet, resource in self._subnets.items()
             if subnet.public and subnet.zone == zone
         )
-        address = aws.ec2.Eip(**self._named(suffix), domain="vpc")
+        address = aws.ec2.Eip(**self._common_args(suffix), domain="vpc")
         return aws.ec2.NatGateway(
-            **self._named(suffix, depends_on=[self._gateway]),
+            **self._common_args(suffix, depends_on=[self._gateway]),
             allocation_id=address.allocation_id,
             subnet_id=public_subnet.id,
         )
@@ -176,12 +176,12 @@ class Network(TaggedComponent):
     def _log(self) -> None:
         suffix = "flow-logs"
         bucket = aws.s3.Bucket(
-            **self._named(suffix), force_destroy=not self._args.deletion_protection
+            **self._common_args(suffix), force_destroy=not self._args.deletion_protection
         )
         child = pulumi.ResourceOptions(parent=self)
         access_block = without_public_access(f"{self._name}-{suffix}", bucket, child)
         aws.ec2.FlowLog(
-            **self._named(suffix, depends_on=[access_block]),
+            **self._common_args(suffix, depends_on=[access_block]),
             vpc_id=self.vpc.id,
             traffic_type="ALL",
             log_destination_type="s3",

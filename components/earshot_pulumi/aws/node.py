@@ -44,7 +44,7 @@ class InstanceNode:
         self._full_name = f"{shared.stack}-{self.name}"
         self.parameter = aws.ssm.Parameter(
             # a change of any other input would reset the value
-            **shared.named(
+            **shared.common_args(
                 self._full_name, ignore_changes=["insecureValue", "value", "description"]
             ),
             name=report_parameter(shared.stack, self.name),

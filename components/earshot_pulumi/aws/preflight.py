@@ -41,12 +41,12 @@ class ChangePreflightKind(AwsKind, CheckedKind):
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         if olds:
-            news["written"] = olds.get("written") or self._written(operation, olds)
+            news["written"] = olds.get("written") or self._served_version(operation, olds)
             yield from changes.problems(HeldStack.from_props(olds), HeldStack.from_props(news))
         yield from _archive_problems(olds, news, operation.log)
         yield from _settings_problems(olds, news, operation.log)
 
-    def _written(self, operation: Operation, olds: Properties) -> str:
+    def _served_version(self, operation: Operation, olds: Properties) -> str:
         """The Kafka version of the last run, if a node has served with it and so has formatted the
         data; empty if none has, or if that is unknown."""
         try:

@@ -42,7 +42,7 @@ class AwsReadinessKind(AwsKind):
             return any(machine.is_stopped for machine in machines.values())
         return False
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         # all voters of a new cluster start together, then one wait covers the whole cluster
         if news["whole"] or (olds and news["in_turn"]):
             settings, region = self.settings(operation), news["region"]

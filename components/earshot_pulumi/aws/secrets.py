@@ -68,7 +68,7 @@ class AwsSecretKind(AwsKind):
     def _ssm(self, operation: Operation, props: Properties) -> AwsClient:
         return client(self.settings(operation), props["region"])
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         known = _known_users(olds, news)
         text = _content(store_of(news), {**news, "known": known})
         if (size := len(text.encode())) > LIMIT:

@@ -17,7 +17,7 @@ def tags(stack: str, name: str) -> dict[str, str]:
 class TaggedComponent(pulumi.ComponentResource):
     """A component with the stack's name, which prefixes the names of its resources."""
 
-    def _named(self, suffix: str = "", **options: Any) -> Properties:
+    def _common_args(self, suffix: str = "", **options: Any) -> Properties:
         """The name, tags and options of the resource with this ``suffix``."""
         name = f"{self._name}-{suffix}" if suffix else self._name
         opts = pulumi.ResourceOptions(parent=self, **options)

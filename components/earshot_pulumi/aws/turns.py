@@ -61,11 +61,13 @@ class AwsTurnKind(AwsKind, CheckedKind):
         settings, region = self.settings(operation), news["region"]
         machines_by_name = machines(settings, region, news["stack"])
         values = reader(settings, region)([other["parameter"] for other in others])
-        reasons = dict(_down([OtherNode(**other) for other in others], machines_by_name, values))
+        reasons = dict(
+            _down_reasons([OtherNode(**other) for other in others], machines_by_name, values)
+        )
         if reasons:
             yield _refusal(int(news["node"]), reasons)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds and news["others"]:
             targets = [read(Target, target) for target in news.get("shared_targets", ())]
             deregister(self.settings(operation), news["region"], targets)
@@ -109,10 +111,10 @@ def nodes_down(
     parameter by its id. Raises EarshotError."""
     nodes = [OtherNode(id, f"{stack}-{name}", parameter) for id, (name, parameter) in names.items()]
     values = reader(settings, region)([node.parameter for node in nodes])
-    return dict(_down(nodes, machines(settings, region, stack), values))
+    return dict(_down_reasons(nodes, machines(settings, region, stack), values))
 
 
-def _down(
+def _down_reasons(
     nodes: Iterable[OtherNode], machines: Mapping[str, Machine], values: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
     """The id of each node that does not serve, with the reason."""

@@ -50,7 +50,7 @@ class Validator:
         self._full_name = f"{shared.stack}-{VALIDATOR}"
         self._zone = shared.spec.vpc.zones[0]
         # reports can be created again at any time
-        bucket = aws.s3.Bucket(**shared.named(self._full_name), force_destroy=True)
+        bucket = aws.s3.Bucket(**shared.common_args(self._full_name), force_destroy=True)
         self.bucket = bucket.bucket
         bucket_settings = self._close(bucket)
         bundle_ref = BundleRef(key=f"bundles/{bundle.sha256}.tar", sha256=bundle.sha256)
@@ -109,7 +109,7 @@ class Validator:
         shared = self._shared
         return aws.ec2.NetworkInterface(
             # so the instance waits, too: at its boot it needs routes
-            **shared.named(self._full_name, *self._network.routes),
+            **shared.common_args(self._full_name, *self._network.routes),
             subnet_id=self._network.subnets[self._zone, False],
             security_groups=[group],
             description=f"{VALIDATOR} of {shared.stack}",

@@ -62,7 +62,7 @@ class AwsNetwork(ShapedComponent):
         region, and without the extra `aws`."""
         super().__init__(name, args, opts)
 
-    def _made(self, module: Any, name: str, args: Inputs) -> Properties:
+    def _create_resources(self, module: Any, name: str, args: Inputs) -> Properties:
         spec = self._read(name, args)
         network_args = module.NetworkArgs(
             region=check_zones(spec.zones),

@@ -109,7 +109,7 @@ class DockerBrokers(Brokers):
         self.certificates = self._issued_certificates()
         self._containers: dict[int, docker.Container] = {}
         nodes = sorted(self.plan.nodes, key=lambda node: node.id not in unsettled)
-        self.in_turn(self.plan, nodes, self.begun(self.preflight))
+        self.create_nodes(self.plan, nodes, self.first_predecessor(self.preflight))
 
     def _issued_certificates(self) -> Certificates | None:
         if self.spec.security is None:
@@ -175,7 +175,7 @@ class DockerBrokers(Brokers):
                 "deployment": None,
                 "remove": self.spec.remove,
             },
-            self.below(),
+            self.gated_options(),
         )
 
     def _opts(self, **options: Any) -> pulumi.ResourceOptions:
@@ -331,7 +331,7 @@ class DockerBrokers(Brokers):
                 "state_dir": str(self.at.folder),
                 **users_input,
             },
-            self.below(after),
+            self.gated_options(after),
         )
         if not whole:
             self.incarnations[str(nodes[0].id)] = readiness.incarnation

@@ -41,7 +41,7 @@ class DockerEngineReadyKind(AwsKind):
         # another checkout has no certificate yet, and the update issues one
         return not (here(news["cert_path"]) / "key.pem").is_file()
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
         begin = last_log = time.monotonic()
         while True:
@@ -59,13 +59,13 @@ class DockerEngineReadyKind(AwsKind):
             now = time.monotonic()
             report = report_of(self.settings(operation), news)
             if now - begin >= news["seconds"] or (report and report.is_final):
-                raise self._late(news, int(now - begin), error, report)
+                raise self._deadline_error(news, int(now - begin), error, report)
             if now - last_log >= LOG_SECONDS:
                 operation.log(f"waiting for {news['engine']}: {error.observed}")
                 last_log = now
             operation.wait(POLL_SECONDS)
 
-    def _late(
+    def _deadline_error(
         self, props: Properties, seconds: int, error: EarshotError, report: HostReport | None
     ) -> EarshotError:
         detail = f"; the host itself reports: {report}" if report else "; the host sent no report"

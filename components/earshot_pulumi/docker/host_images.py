@@ -30,7 +30,7 @@ class DockerHostImagesKind(AwsKind):
     DECISIVE = ("images", "instance", "parameter")
     interrupted = "interrupted while a host pulled images; the next `pulumi up` waits again"
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         host = HostEngine(news["name"], news["engine"], str(here(news["cert_path"])))
         begin = last_log = time.monotonic()
         problem, since = "", begin
@@ -44,7 +44,7 @@ class DockerHostImagesKind(AwsKind):
                     problem, since = new_problem, time_now
                 elapsed = time_now - begin
                 if elapsed >= news["seconds"] or (problem and time_now - since >= PATIENCE):
-                    raise _late(news, missing_images, problem, int(elapsed))
+                    raise _deadline_error(news, missing_images, problem, int(elapsed))
                 if time_now - last_log >= LOG_SECONDS:
                     text = f"Docker host {host.name} pulls {', '.join(missing_images)}"
                     operation.log(f"{text}: {problem}" if problem else text)
@@ -57,7 +57,9 @@ class DockerHostImages(InternalResource):
     """Images that are on a host."""
 
 
-def _late(props: Properties, images: list[str], problem: str, seconds: int) -> EarshotError:
+def _deadline_error(
+    props: Properties, images: list[str], problem: str, seconds: int
+) -> EarshotError:
     report = f"; the host reports: {problem}" if problem else "; the host reports no problem"
     return EarshotError(
         f"image {', '.join(images)} on Docker host {props['name']}",

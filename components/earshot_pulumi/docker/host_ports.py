@@ -77,7 +77,7 @@ def _holder(
     address = _bound(port)
     for taken_address, process_text in listening:
         if sockets.clash(address, taken_address) and not any(
-            _same(docker_address, taken_address) for docker_address in docker_addresses
+            _is_same_address(docker_address, taken_address) for docker_address in docker_addresses
         ):
             return process_text
     return None
@@ -88,7 +88,7 @@ def _bound(port: PublishedPort) -> Bound:
     return Bound(port.host_ip or ANY_IPV4, port.host_port or 0, ipv6_only=True)
 
 
-def _same(address: Bound, other: Bound) -> bool:
+def _is_same_address(address: Bound, other: Bound) -> bool:
     wildcards = {ANY_IPV4, ANY_IPV6}
     return address.port == other.port and (
         address.host == other.host or {address.host, other.host} <= wildcards

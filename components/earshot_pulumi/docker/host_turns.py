@@ -49,7 +49,7 @@ class DockerHostTurnKind(CheckedKind):
             if note := _note(host.name, cluster):
                 operation.log(note)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if news["hosts"]:
             host, other_hosts = _hosts(news)
             with Engines() as engines:

@@ -52,7 +52,7 @@ class DockerKeysKind(InternalKind):
         has_files = versioned(news["certificate"], AUTHORITY) in (olds.get("files") or ())
         return not has_files or _created_at(olds) != olds.get("made")
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         props = news
         store, name, folder = store_of(props), props["store"], props["folder"]
         with Engines() as engines:

@@ -40,7 +40,7 @@ class DockerStopPreflightKind(InternalKind):
     interrupted = "interrupted before the container was stopped: nothing was changed"
     DECISIVE = ("settings",)  # the other inputs only locate the container
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         address = ContainerAddress.from_props(news["place"])
         with Engines() as engines:
             container = engines.inspect(str(address), address, address.name)
@@ -78,7 +78,7 @@ class DockerReadinessKind(InternalKind):
         is_changed = super().differs(operation, olds, news)
         return is_changed or (not news["whole"] and not _is_unchanged(olds))
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         if olds:
             return change_or_restore(
                 lambda: self._run(operation, news, wait=True),
@@ -109,7 +109,9 @@ class DockerReadinessKind(InternalKind):
         None if the former definition is unknown or the node is new.
         """
         ((_, failed_id),), ((address, _),) = _nodes(news), _nodes(olds)
-        definition = put_back.kept(here(news["state_dir"]), address.name, but=failed_id)
+        definition = put_back.saved_definition(
+            here(news["state_dir"]), address.name, except_id=failed_id
+        )
         if definition is None:
             return None
         operation.log(f"{address} did not come up: making it again with its former settings")

@@ -121,7 +121,7 @@ class EnginePreflightKind(CheckedKind):
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
         return bool(news.get("absent")) or super().differs(operation, olds, news)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         target, absent = TargetStack.from_props(news), news.get("absent") or ()
         with Engines() as engines:
             on_engines.check_network(engines, target)
@@ -374,10 +374,10 @@ def refusals(
     """
     environment = {f"{_VARIABLE}{id}": text for id, text in properties.items()}
     output = throwaway.ask(client, image, ["bash", "-c", _SCRIPT], environment=environment)
-    return dict(_refused(output))
+    return dict(_refusals_by_node(output))
 
 
-def _refused(output: str) -> Iterator[tuple[int, str]]:
+def _refusals_by_node(output: str) -> Iterator[tuple[int, str]]:
     _, *ids_and_answers = _NODE.split(output)
     for id, answer in zip(ids_and_answers[::2], ids_and_answers[1::2], strict=True):
         if (refusal := _REFUSAL.search(answer)) is not None:

@@ -53,9 +53,9 @@ def keep(state: Path, container: DockerObject) -> None:
         cache.write(path, json.dumps(definition), mode=0o600)
 
 
-def kept(state: Path, name: str, but: str) -> Definition | None:
+def saved_definition(state: Path, name: str, except_id: str) -> Definition | None:
     """The saved definition of the container ``name``; None if there is none, or if it is of the
-    container with the id ``but``."""
+    container with the id ``except_id``."""
     try:
         definition: Definition = json.loads(_path(state, name).read_bytes())
     except (OSError, ValueError):
@@ -66,7 +66,7 @@ def kept(state: Path, name: str, but: str) -> Definition | None:
         "HostConfig",
         "Networks",
     }
-    return definition if is_complete and definition["Id"] != but else None
+    return definition if is_complete and definition["Id"] != except_id else None
 
 
 def kept_texts(state: Path) -> Iterator[str]:

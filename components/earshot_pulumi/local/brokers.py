@@ -76,7 +76,7 @@ class LocalBrokers(Brokers):
                 "cluster_id": None,
                 **self._access,
             },
-            self.below(),
+            self.gated_options(),
         )
         self.cluster_id = preflight.cluster_id
         last_resource: pulumi.Resource = preflight
@@ -84,10 +84,10 @@ class LocalBrokers(Brokers):
             from earshot_pulumi.local.secured import LocalCertificates  # slow to import
 
             last_resource = self.certificates = LocalCertificates(
-                self.stack, spec.security, self.plan, local.root, self.below(last_resource)
+                self.stack, spec.security, self.plan, local.root, self.gated_options(last_resource)
             )
         nodes = quorum.ended_first(local.root, self.plan.nodes)
-        self.in_turn(self.plan, nodes, self.begun(last_resource))
+        self.create_nodes(self.plan, nodes, self.first_predecessor(last_resource))
 
     def node(self, name: str, node: Node, after: pulumi.Resource) -> LocalNode:
         certificate_input = {}
@@ -109,7 +109,7 @@ class LocalBrokers(Brokers):
                 **certificate_input,
                 **self._access,
             },
-            self.below(after),
+            self.gated_options(after),
         )
         self.incarnations[str(node.id)] = resource.incarnation
         return resource
@@ -128,7 +128,7 @@ class LocalBrokers(Brokers):
                 "whole": whole,
                 **self._access,
             },
-            self.below(after),
+            self.gated_options(after),
         )
 
     def users(self) -> tuple[type[LocalUsers], Inputs]:

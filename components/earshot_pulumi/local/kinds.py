@@ -47,7 +47,7 @@ class LocalPreflightKind(CheckedKind):
         _check_folder(_root(news), olds.get("cluster_id"))
         return super().differs(operation, olds, news)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _decide_cluster_id(operation, news)}
 
     def delete(self, operation: Operation, id: str, olds: Properties) -> None:
@@ -75,7 +75,7 @@ class LocalNodeKind(InternalKind):
         _, outputs = super().create(operation, news)
         return f"node-{int(news['node_id'])}", outputs
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         launch = _launch(news)  # fetches missing files before the node is stopped
         client = access.client_properties(news)
         # after a lost state, the node may run although there are no olds
@@ -108,7 +108,7 @@ class LocalReadinessKind(InternalKind):
         "interrupted while waiting for brokers, which continue to run; nothing was changed"
     )
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         root, whole = _root(news), bool(news["whole"])
         nodes = [int(id) for id in news["nodes"]]
         if not whole and not quorum.serves(root):

@@ -119,21 +119,21 @@ def majority_runs(root: Path) -> bool:
     return running_count * 2 > len(memory.voters)
 
 
-def ended(root: Path, but: int) -> list[int]:
-    """Ids of the nodes under ``root``, except ``but``, that have data and do not run."""
-    return [id for id in _others(root, but) if _has_ended(root, id)]
+def ended(root: Path, except_id: int) -> list[int]:
+    """Ids of the nodes under ``root``, except ``except_id``, that have data and do not run."""
+    return [id for id in _other_ids(root, except_id) if _has_ended(root, id)]
 
 
-def suspended(root: Path, but: int) -> list[int]:
-    """Pids of the nodes under ``root``, except ``but``, that are suspended until a SIGCONT."""
-    processes = (process_of(node_directory(root, id)) for id in _others(root, but))
+def suspended(root: Path, except_id: int) -> list[int]:
+    """Pids of the suspended nodes under ``root``, except ``except_id``; SIGCONT continues them."""
+    processes = (process_of(node_directory(root, id)) for id in _other_ids(root, except_id))
     return [process.pid for process in processes if process is not None and is_suspended(process)]
 
 
-def _others(root: Path, but: int) -> list[int]:
+def _other_ids(root: Path, except_id: int) -> list[int]:
     memory = recall(root)
     ids = {*map(int, memory.voters), *memory.brokers} if memory is not None else set()
-    return sorted(ids - {but})
+    return sorted(ids - {except_id})
 
 
 def ended_first(root: Path, nodes: Sequence[Node]) -> list[Node]:

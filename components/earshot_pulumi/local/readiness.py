@@ -283,5 +283,5 @@ def _broker_lacks(root: Path, id: int, admin: AdminClient, address: str, cluster
     if not lagging_isrs:
         return ""
     # data that only stopped nodes have cannot be replicated before they run
-    ended_ids = set(quorum.ended(root, but=id))
+    ended_ids = set(quorum.ended(root, except_id=id))
     return "" if ended_ids and all(ended_ids >= set(isrs) for isrs in lagging_isrs) else BEHIND

@@ -147,11 +147,11 @@ def _check_others(
 ) -> None:
     """Returns once all other nodes are in sync. Raises EarshotError if one has ended, is suspended
     or does not catch up in time."""
-    if ended := quorum.ended(root, but=id):
+    if ended := quorum.ended(root, except_id=id):
         nodes = f"node {listed(ended)}"
         again = f"run the same command again: it starts {nodes} first"
         raise not_stopped(f"node {id}", "down already", nodes, again)
-    if pids := " ".join(map(str, quorum.suspended(root, but=id))):
+    if pids := " ".join(map(str, quorum.suspended(root, except_id=id))):
         again = f"continue it (`kill -CONT {pids}`), then run the same command again"
         raise not_stopped(f"node {id}", "suspended by a signal", f"process {pids}", again)
     try:

@@ -15,7 +15,7 @@ class LocalCertificates(Certificates):
 class LocalCertificatesKind(CertificatesKind):
     """Copies each node's files before it rewrites them."""
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         for directory in sorted(here(news["root"]).glob("node-*")):
             node_files.keep(directory)
-        return super().made(operation, olds, news)
+        return super().apply(operation, olds, news)

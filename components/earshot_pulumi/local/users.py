@@ -40,9 +40,9 @@ class LocalUsersKind(UsersKind):
         carry_out(order)
 
     def refused(self, props: Properties) -> list[str]:
-        return list(self._refused(props))
+        return list(self._refusing_brokers(props))
 
-    def _refused(self, props: Properties) -> Iterator[str]:
+    def _refusing_brokers(self, props: Properties) -> Iterator[str]:
         mechanisms, store = read_mechanisms(props["mechanism"]), store_of(props)
         node_logins = map(Login.model_validate, props["logins"])
         reachable_logins = [

@@ -60,7 +60,7 @@ class InternalKind(Kind):
     IDLE: tuple[str, ...] = ()
     """The inputs whose change does not update the resource."""
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         """Creates or updates the resource and returns its outputs; ``olds`` are empty at first."""
         return news
 
@@ -74,13 +74,13 @@ class InternalKind(Kind):
     def create(self, operation: Operation, news: Properties) -> tuple[str, Properties]:
         if operation.preview:
             return "", news  # to the SDK, missing outputs are unknown in a preview
-        outputs = self.made(operation, {}, news)
+        outputs = self.apply(operation, {}, news)
         return outputs[self.ID_IN] if self.ID_IN else self.ID, outputs
 
     def update(
         self, operation: Operation, id: str, olds: Properties, news: Properties
     ) -> Properties:
-        return news if operation.preview else self.made(operation, olds, news)
+        return news if operation.preview else self.apply(operation, olds, news)
 
 
 class CheckedKind(InternalKind):

@@ -145,7 +145,7 @@ def test_only_an_undisturbed_replaced_container_is_put_back(
 def test_a_first_start_forgets_the_definition_of_another_stack(engine: ContainerEngine) -> None:
     put_back.keep(STATE, engine.inspect("id-1"))
     READINESS.create(ready_props("id-1"))
-    assert put_back.kept(STATE, "kafka-1", but="new-1") is None
+    assert put_back.saved_definition(STATE, "kafka-1", except_id="new-1") is None
 
 
 def test_a_restarted_container_does_not_replace_the_definition_of_one_that_served(
@@ -189,7 +189,7 @@ def test_only_other_settings_are_a_reason_to_look() -> None:
 def test_no_container_is_made_by_a_definition_that_was_cut_short(text: str) -> None:
     DEFINITION.parent.mkdir(parents=True)
     DEFINITION.write_text(text)
-    assert put_back.kept(STATE, "kafka-1", but="new-1") is None
+    assert put_back.saved_definition(STATE, "kafka-1", except_id="new-1") is None
 
 
 def test_a_container_that_was_put_back_is_removed_with_its_node(engine: ContainerEngine) -> None:

@@ -333,7 +333,7 @@ def test_a_cluster_serves_if_it_has_served_and_a_majority_of_its_voters_runs(
 def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: Path) -> None:
     plan = planned(brokers=5)
     quorum.settle(tmp_path, plan)
-    assert quorum.ended(tmp_path, but=1) == []
+    assert quorum.ended(tmp_path, except_id=1) == []
     with contextlib.ExitStack() as stack:
         for id in (1, 2, 3, 4):  # broker 5 is new
             log = quorum.node_directory(tmp_path, id) / "log"
@@ -342,8 +342,8 @@ def test_nodes_that_have_ended_come_first_and_new_ones_in_their_order(tmp_path: 
             if id in (1, 3):
                 child = stack.enter_context(nodes.node(log.parent))
                 nodes.recorded(log.parent, Record.of(child.pid, "d"))
-        assert quorum.ended(tmp_path, but=1) == [2, 4]
-        assert quorum.ended(tmp_path, but=2) == [4]
+        assert quorum.ended(tmp_path, except_id=1) == [2, 4]
+        assert quorum.ended(tmp_path, except_id=2) == [4]
         order = [node.id for node in quorum.ended_first(tmp_path, plan.nodes)]
         assert order == [2, 4, 1, 3, 5]
 
@@ -367,12 +367,12 @@ def test_a_process_that_a_signal_holds_runs_and_is_suspended(tmp_path: Path) -> 
     quorum.settle(tmp_path, planned())
     directory = quorum.node_directory(tmp_path, 2)
     with nodes.recorded_node(directory) as child:
-        assert quorum.suspended(tmp_path, but=1) == []
+        assert quorum.suspended(tmp_path, except_id=1) == []
         child.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
-        assert quorum.suspended(tmp_path, but=1) == [child.pid]
-        assert quorum.suspended(tmp_path, but=2) == []
-        assert quorum.ended(tmp_path, but=1) == []
+        assert quorum.suspended(tmp_path, except_id=1) == [child.pid]
+        assert quorum.suspended(tmp_path, except_id=2) == []
+        assert quorum.ended(tmp_path, except_id=1) == []
 
 
 WHOLE = {"cluster_id": "x", "voters": {"1": "h:1"}, "kafka_version": "4.1.1", "brokers": [1]}

@@ -87,7 +87,7 @@ def test_what_only_nodes_have_that_ended_keeps_no_other_one_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isrs: list[int], ended: list[int], state: Any
 ) -> None:
     monkeypatch.setattr(
-        quorum, "ended", lambda root, but: ended if (root, but) == (tmp_path, 1) else []
+        quorum, "ended", lambda root, except_id: ended if (root, except_id) == (tmp_path, 1) else []
     )
     admin: Any = AdminDouble([1, 2], [1, 2, 3], isrs)
     assert readiness._broker_lacks(tmp_path, 1, admin, "localhost:1", CLUSTER) == state

@@ -115,8 +115,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeDouble:
     monkeypatch.setattr(restart, "serve_clients", lambda *_: double.answers)
     monkeypatch.setattr(quorum, "serves", lambda _: double.serving)
     monkeypatch.setattr(quorum, "majority_runs", lambda _: double.serving or double.answers)
-    monkeypatch.setattr(quorum, "ended", lambda _, but: double.ended)
-    monkeypatch.setattr(quorum, "suspended", lambda _, but: double.suspended)
+    monkeypatch.setattr(quorum, "ended", lambda _, except_id: double.ended)
+    monkeypatch.setattr(quorum, "suspended", lambda _, except_id: double.suspended)
     return double
 
 
@@ -264,7 +264,9 @@ def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
     def change() -> None:
         restart.restart(tmp_path, wanted, former, "id", {}, lambda _: None)
 
-    assert "it was started again as it was and serves" in str(raised(EarshotError, change))
+    assert "it was started again with its former settings and serves" in str(
+        raised(EarshotError, change)
+    )
     assert node.calls == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
     assert node.texts == ["", runs.properties]
     assert node.runs.digest == runs.digest, "the next update finds what runs"

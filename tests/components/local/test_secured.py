@@ -22,11 +22,11 @@ def test_nodes_keep_their_files_before_they_are_written_anew(
     store.write_text("old")
     settings.write_text(f"ssl.keystore.location={store}\n")
 
-    def made(_self: object, _operation: object, _olds: object, news: dict[str, str]) -> Any:
+    def apply(_self: object, _operation: object, _olds: object, news: dict[str, str]) -> Any:
         store.write_text("new")
         return news
 
-    monkeypatch.setattr(CertificatesKind, "made", made)
+    monkeypatch.setattr(CertificatesKind, "apply", apply)
     props = {"root": str(root)}
     assert Called(LocalCertificatesKind()).update({}, props).outs == props
     own = read_properties(settings.read_text()).values["ssl.keystore.location"]

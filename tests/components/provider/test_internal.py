@@ -45,7 +45,7 @@ class Counted(InternalKind):
     ID_IN = "id"
     IDLE = ("idle",)
 
-    def made(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+    def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "id": f"after {olds.get('a')}"}
 
 

@@ -204,7 +204,7 @@ def main(address: str, health: str) -> None:
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # no line for each request
     backends: Any = import_module("moto.backends")
     modules = tuple(backends.list_of_moto_modules())
-    backends.list_of_moto_modules = lambda: modules  # which every request would list anew
+    backends.list_of_moto_modules = lambda: modules  # which every request would list again
     make_lean()
     start_as_ec2_does()
     tell_health(Path(health))

@@ -1,4 +1,4 @@
-"""What a moto server knows of Network Load Balancers: addresses, ports, targets; plain data."""
+"""The Network Load Balancers of a moto server: addresses, ports, targets; plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Target = tuple[str, int]
 _IDLE = "tcp.idle_timeout.seconds"
 _CROSS_ZONE = "load_balancing.cross_zone.enabled"
 _PLACES = 16
-"""Of addresses, so that two balancers of a test have different ones."""
+"""The number of addresses among which a balancer's is chosen, so that two balancers differ."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TargetGroup:
 class Balancer:
     arn: str
     name: str
-    """That AWS gives it."""
+    """The DNS name that AWS assigns."""
     public: bool
     subnets: tuple[IPv4Network, ...]
     """One in each zone."""
@@ -58,7 +58,7 @@ class Balancer:
         return tuple(str(elastic[-first_number - number]) for number in range(len(self.subnets)))
 
     def addresses(self, elastic: IPv4Network) -> tuple[str, ...]:
-        """To which its name leads, wherever it is asked for."""
+        """The addresses to which its name resolves, inside and outside."""
         return self.outside(elastic) or self.private
 
     @property
@@ -68,12 +68,12 @@ class Balancer:
 
 @dataclass(frozen=True)
 class Forwarding:
-    """What a balancer does with connections."""
+    """The forwarding rules of a balancer."""
 
     balancer: Balancer
     ports: Mapping[int, TargetGroup]
     idle_seconds: int
-    """The shortest of its ports."""
+    """The shortest idle time-out of its ports."""
 
 
 def balancers(server: Moto) -> tuple[Balancer, ...]:
@@ -147,10 +147,10 @@ def _group(elb: Any, description: Any) -> TargetGroup:
 def address_rules(
     forwarding: Forwarding, elastic: IPv4Network, healthy: Callable[[TargetGroup, Target], bool]
 ) -> str:
-    """What `iptables-restore` is given: each address and port leads to targets in turn.
+    """The input of `iptables-restore`: each address and port is forwarded to targets in turn.
 
-    As with a Network Load Balancer, a group without a healthy target has all of them; brokers see
-    the balancer's address.
+    As with a Network Load Balancer, a group without a healthy target uses all of them, and brokers
+    see the balancer's address.
     """
     lines = ["*nat"]
     balancer = forwarding.balancer

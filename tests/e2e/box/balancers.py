@@ -29,7 +29,7 @@ from tests.e2e.docker_engine import Engine
 
 ROUND_SECONDS = 0.5
 CHECK_SECONDS = 5.0
-"""After which a check has failed."""
+"""Seconds after which a check has failed."""
 AT_ONCE = 8
 CLONE_NEWNET = 0x40000000
 INITIAL: Health = ("initial", "Elb.RegistrationInProgress", "Target registration is in progress")
@@ -54,14 +54,14 @@ class Checked:
 
     health: Health = INITIAL
     due: float = 0.0
-    """When it is checked next, as time.monotonic() has it."""
+    """The time of the next check, as time.monotonic() returns it."""
     answered: bool = False
-    """At the last check."""
+    """Whether the target answered the last check."""
     streak: int = 0
     """Checks in a row with that result."""
 
     def took(self, answered: bool, group: TargetGroup) -> bool:
-        """Whether it became healthy or unhealthy by this check."""
+        """Records a check. True if the target became healthy or unhealthy."""
         self.streak = self.streak + 1 if answered is self.answered else 1
         self.answered = answered
         new_health = HEALTHY if answered else FAILED
@@ -92,9 +92,9 @@ class Balancers:
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark = image, mark
         self.health_changes: list[HealthChange] = []
-        """In their order, by each group for itself."""
+        """The changes of health; those of one group are in order."""
         self.linked: set[str] = set()
-        """Addresses of endpoints, which no security group keeps out."""
+        """Addresses of endpoints, which the security groups always admit."""
         self._played: dict[str, Played] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -176,7 +176,7 @@ class Balancers:
             self._failed = error
 
     def _round(self, played: Played, pool: ThreadPoolExecutor) -> None:
-        """Check the targets whose turn it is, forward accordingly, and tell moto."""
+        """Checks the due targets, forwards accordingly, and reports their health to moto."""
         with self._lock:
             forwarding = played.forwarding
         groups = {group.arn: group for group in forwarding.ports.values()}
@@ -205,7 +205,7 @@ class Balancers:
             played.idle_seconds = forwarding.idle_seconds
 
     def _forward(self, played: Played) -> None:
-        """Lead connections to the targets that are healthy by now."""
+        """Forwards connections to the targets that are healthy now."""
         with self._lock:
 
             def is_healthy(group: TargetGroup, target: Target) -> bool:
@@ -227,14 +227,14 @@ def _answers(target: Target) -> bool:
 
 
 def _enter(pid: int) -> None:
-    """Let this thread alone have the network of process ``pid``."""
+    """Moves only this thread into the network namespace of process ``pid``."""
     with Path("/proc", str(pid), "ns", "net").open() as file:
         status = ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET)
     assert status == 0, os.strerror(ctypes.get_errno())
 
 
 def inside(pid: int, *commands: str) -> None:
-    """Commands of this machine with the network of process ``pid``."""
+    """Runs commands of this machine in the network namespace of process ``pid``."""
     for command in commands:
         words = ["nsenter", "--net", f"--target={pid}", *command.split()]
         completed = subprocess.run(words, capture_output=True, text=True)

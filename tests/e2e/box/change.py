@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 META = "/var/lib/kafka/data/meta.properties"
 PATIENCE = 300.0
 NEW = 9192
-"""EXTERNAL's port in the end."""
+"""EXTERNAL's port after the change."""
 REPL = "REPL"
 
 
@@ -56,7 +56,7 @@ def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @dataclass(frozen=True)
 class Identity:
-    """What a broker must have before and after."""
+    """Properties of a broker that must not change."""
 
     private: str
     elastic: str
@@ -64,7 +64,7 @@ class Identity:
     device: str
     """The disk below the volume."""
     meta: str
-    """What Kafka wrote when it formatted its storage, a random id of the folder included."""
+    """The file that Kafka wrote when it formatted its storage, with a random id of the folder."""
 
 
 def identities(box: CloudBox) -> dict[str, Identity]:
@@ -88,7 +88,7 @@ def ids(box: CloudBox) -> dict[str, str]:
 
 
 def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
-    """What was done with instances, and which said that they were in sync, in its order."""
+    """Instances that were switched on or off, and nodes that reported to be in sync, in order."""
     events: list[tuple[float, str, str]] = [
         (change.when, change.action, change.name)
         for change in box.fleet.power_changes
@@ -129,11 +129,11 @@ def until_replaced(secured: SecuredBox, id: int) -> Iterator[subprocess.Popen[st
 
 @dataclass
 class Traffic:
-    """A producer on each listener that stays to the end: EXTERNAL, and REPL once it is there."""
+    """A producer on each listener that is kept: EXTERNAL, and REPL once it exists."""
 
     producers: dict[str, DistantProducer]
     writing: contextlib.ExitStack
-    """Ends both."""
+    """Ends both producers."""
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def traffic() -> Iterator[Traffic]:
 
 
 def begins(traffic: Traffic, secured: SecuredBox, side: Any, listener: str, folder: Path) -> None:
-    """A producer of the user on ``listener``; it is told no other address later."""
+    """Starts a producer of the user on ``listener``, which gets no other address later."""
     file = folder / f"{listener}.json"
     file.write_text(json.dumps(secured.client("app", listener)))
     place = traffic.writing.enter_context(secured.box.place(side))

@@ -72,7 +72,7 @@ class CloudBox:
     archive: KafkaArchive
     folder: Path
     mark: str
-    """In the name of everything that the engine has of this box."""
+    """Part of the name of each container and network of this box."""
     fleet: Fleet
     images: dict[str, str]
     engines: dict[str, Sequence[str]]
@@ -80,7 +80,7 @@ class CloudBox:
     balancers: Balancers
 
     def moto_state(self) -> MotoState:
-        """What moto holds now."""
+        """moto's current state."""
         return look(self.server)
 
     def instances(self) -> dict[str, Instance]:
@@ -134,7 +134,7 @@ class CloudBox:
         return {"names": {"resolvers": resolvers, "timeout": 10}}
 
     def cluster(self, brokers: int = 1, **settings: Any) -> dict[str, Any]:
-        """The cluster of the template for trials, made small; ``settings`` replace its own."""
+        """The small cluster of the template for trials, with ``settings`` in place of its own."""
         return template() | {
             "brokers": brokers,
             "region": REGION,
@@ -153,7 +153,8 @@ class CloudBox:
         }
 
     def public_zone(self, name: str) -> str:
-        """The id of the public zone of that name, which is none of the stack's; made if need be."""
+        """The id of the public zone ``name``, which does not belong to a stack. It is created if
+        missing."""
         route53 = self.server.client("route53")
         for hosted_zone in route53.list_hosted_zones()["HostedZones"]:
             if hosted_zone["Name"] == f"{name}." and not hosted_zone["Config"].get("PrivateZone"):

@@ -1,4 +1,4 @@
-"""A stack of this checkout on three Docker hosts in a box, moved by the commands behind `make`."""
+"""A stack of this checkout on three Docker hosts in a box, changed by the commands of `make`."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ UNFENCED = "has been unfenced. Transitioning from RECOVERY to RUNNING"
 
 @dataclass
 class CommandStack:
-    """A stack of this checkout, moved by the commands behind `make`."""
+    """A stack of this checkout, changed by the commands of `make`."""
 
     name: str
     box: CloudBox
     home: aws_project.Project
-    """Whose Pulumi home and backend it has."""
+    """The project whose Pulumi home and backend the stack uses."""
     cluster: dict[str, Any]
     resolver: Path
-    """Of the VPC, which `make up` asks as through a VPN."""
+    """The VPC's resolver file, which `make up` uses as through a VPN."""
 
     @property
     def project(self) -> Project:
@@ -58,7 +58,7 @@ class CommandStack:
         self.project.stack_file(self.name).write_text(text)
 
     def run(self, command: str) -> tuple[int, str]:
-        """The exit status of `make COMMAND`, and what it prints."""
+        """The exit status and the output of `make COMMAND`."""
         words = [sys.executable, "-m", "toolchain.stack", command, "--stack", self.name]
         completed = subprocess.run(
             resolving(self.resolver, words),
@@ -80,7 +80,7 @@ class CommandStack:
         return output
 
     def refused(self) -> str:
-        """What `make up` prints, which must fail; without line ends."""
+        """The output of `make up`, which must fail, without line ends."""
         code, output = self.run("up")
         assert code != 0, output
         return " ".join(output.split())
@@ -95,7 +95,7 @@ class CommandStack:
         return self.box.instance(self.instance_name(name))
 
     def ids(self) -> dict[str, str]:
-        """Instances, by host."""
+        """Instance ids, by host."""
         return {host: self.host(host).id for host in HOSTS}
 
     def client_file(self, folder: Path) -> Path:
@@ -106,8 +106,8 @@ class CommandStack:
         return file
 
     def roll(self, instance: dict[str, Any]) -> None:
-        """Change the instances of all hosts, and check that each broker was back before the next
-        host was touched."""
+        """Changes the instances of all hosts, and checks that each broker was back before the next
+        host changed."""
         began = time.time()
         self.cluster["hosts"]["aws"]["instance"] = instance
         self.configure()

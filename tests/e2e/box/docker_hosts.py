@@ -1,4 +1,5 @@
-"""Instances of the box with a Docker engine each, and the images that no registry gives there."""
+"""Instances of the box with a Docker engine each, and images for them, because there is no
+registry."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.images.load import docker_host_image, validator_images
 
 WITH_ENGINE = ("--security-opt=systempaths=unconfined", "--cap-add=SYS_PTRACE")
-"""What an engine in a container needs besides what systemd does: it forwards packets, and enters
-containers of its own."""
+"""Docker's options for an engine in a container, in addition to systemd's: it forwards packets, and
+enters its own containers."""
 
 
 def give_engines(
     box: CloudBox, names: Iterable[str], kafka_image: str, folder: Path, *options: str
 ) -> str:
-    """Instances of these ``names`` will have an engine, and the images in a file of ``folder``;
-    returns the name of the base image. ``options`` are more of Docker's for them."""
+    """Gives the instances ``names`` an engine, and the images in a file of ``folder``. Returns the
+    name of the base image. ``options`` are more of Docker's options."""
     base, validator = validator_images(box.engine)
     images = folder / "images.tar"
     box.engine.run("save", "--output", str(images), kafka_image, validator, base)
@@ -29,7 +30,7 @@ def give_engines(
 
 
 def journals(box: CloudBox) -> str:
-    """The end of what each instance says of its set-up and its engine."""
+    """The end of each instance's log of its set-up and its engine."""
     units = ("docker-prepare", "docker")
     logs = {name: instance.journal(*units) for name, instance in box.instances().items()}
     return "\n".join(f"{name}:\n{text[-3000:]}" for name, text in logs.items())

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class Endpoint:
     id: str
     addresses: tuple[str, ...]
-    """Of its network interfaces."""
+    """The addresses of its network interfaces."""
     groups: frozenset[str]
     target: str
-    """An address of the balancer; empty while there is none."""
+    """An address of the balancer; empty without one."""
     ports: tuple[int, ...]
-    """The balancer's."""
+    """The ports of the balancer."""
 
 
 def endpoints(server: Moto, vpc: str, moto_state: MotoState) -> tuple[Endpoint, ...]:

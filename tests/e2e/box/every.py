@@ -65,7 +65,7 @@ def test_controllers_of_their_own_in_private_subnets(box: CloudBox, tmp_path: Pa
 def test_one_listener_for_both_sides_proved_by_the_update_too(
     box: CloudBox, tmp_path: Path
 ) -> None:
-    """The update itself is run from outside, as from a laptop: `prove: here`."""
+    """The update itself runs outside, as on a laptop: `prove: here`."""
     with box.place("outside") as laptop:
         stack = box.stack(tmp_path / "stack", laptop)
         stack.configure(box.cluster(**OPTION_1, prove="here"))
@@ -106,7 +106,7 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
 
 
 def test_an_internal_balancer_with_a_name_of_the_zone(box: CloudBox, tmp_path: Path) -> None:
-    """Its clients are in a range of the VPC that no broker is in, as behind a peering."""
+    """Its clients are in a range of the VPC without brokers, as behind a peering."""
     address = {"strategy": "port", "base_port": 9100}
     listeners = [
         {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},

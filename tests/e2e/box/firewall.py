@@ -25,7 +25,7 @@ _OPENING = """*filter
 
 
 def packet_rules(groups: list[Any], members: Members, resolver: str) -> str:
-    """What `iptables-restore` is given for an interface in ``groups`` (as EC2 describes them).
+    """The input of `iptables-restore` for an interface in ``groups`` (in EC2's description).
 
     ``members`` are the private addresses of the interfaces in each group.
     """
@@ -64,9 +64,9 @@ def before_docker(rules: str) -> str:
 
 
 def before_routing(rules: str, first_rules: Sequence[str] = ()) -> str:
-    """``rules`` for what forwards packets: they see one before its address is changed.
+    """``rules`` for a forwarding machine: they apply before the address of a packet is changed.
 
-    ``first_rules`` are applied before them.
+    ``first_rules`` come before them.
     """
     lines = ["*mangle", *first_rules]
     for line in rules.splitlines():
@@ -79,7 +79,7 @@ def before_routing(rules: str, first_rules: Sequence[str] = ()) -> str:
 
 
 def apply(rules: str, pid: int) -> None:
-    """Make ``rules`` the only ones where process ``pid`` has its network."""
+    """Replaces all rules in the network namespace of process ``pid`` by ``rules``."""
     command = ["nsenter", "--net", f"--target={pid}", "iptables-restore"]
     completed = subprocess.run(command, input=rules, text=True, capture_output=True)
     assert completed.returncode == 0, f"{' '.join(command)}: {completed.stderr.strip()}\n{rules}"

@@ -24,7 +24,7 @@ from tests.e2e.docker_engine import Engine
 from tests.e2e.instance import RUN_OPTIONS, Instance, Seed, Volume, volume
 
 STOP_SECONDS = 45
-"""After which a machine is switched off."""
+"""Seconds after which a machine is switched off."""
 AT_ONCE = 4
 LOOP_DEVICES = "b 7:* rwm"
 
@@ -37,7 +37,7 @@ class PowerChange:
     """Seconds since the epoch."""
     action: Literal["on", "off"]
     name: str
-    """Its tag."""
+    """Its tag Name."""
 
 
 @dataclass
@@ -48,9 +48,11 @@ class Booted:
     name: str
     running: bool = True
     launched: float = 0.0
-    """The start that was played last: moto may stop a machine and start it between two looks."""
+    """The start of the container's current boot: moto may stop and start a machine between two
+    checks."""
     pid: int = 0
-    """Of its first process when it was last made ready: a boot makes its devices and rules anew."""
+    """The pid of its first process at the last set-up: a boot creates new devices and rules.
+    """
     elastic: str = ""
     rules: str = ""
     volumes: set[str] = field(default_factory=set)
@@ -67,14 +69,14 @@ class Fleet:
         folder: Path,
         engines: Mapping[str, Sequence[str]],
     ) -> None:
-        """``image`` is for an instance of that name; ``mark`` is in the names of containers, and
-        in ``folder`` is what they are told. Instances whose names are in ``engines`` have a Docker
-        engine, and Docker's options for it."""
+        """``image`` returns the image of an instance's name. ``mark`` is in the names of
+        containers, and ``folder`` has their files. ``engines`` has Docker's options for instances
+        with a Docker engine, by name."""
         self._engines = engines
         self._engine, self._server, self._ground = engine, server, ground
         self._image, self._mark, self._folder = image, mark, folder
         self.power_changes: list[PowerChange] = []
-        """In their order."""
+        """The changes, in order."""
         self._booted: dict[str, Booted] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
@@ -207,7 +209,7 @@ class Fleet:
             booted.rules = rules
 
     def _attach(self, booted: Booted, disk: Volume) -> None:
-        """While it runs, as EC2 does."""
+        """Attaches a volume to a running container, as EC2 does."""
         number = disk.device.name.removeprefix("loop")
         node = disk.device_in_instance()
         script = 'mkdir -p "${1%/*}" && mknod "$1" b 7 "$2"'

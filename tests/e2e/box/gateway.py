@@ -17,16 +17,17 @@ START_SECONDS = 20.0
 
 @dataclass
 class Gateway:
-    """Within the VPC, where it resolves and reaches brokers, and outside, where clients are."""
+    """A container in the VPC, where it reaches brokers, and in the outside network of clients."""
 
     inside: Place
     outside: str
-    """Its address there."""
+    """Its address outside."""
     file: Path
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self, configuration: str, port: int) -> None:
-        """HAProxy with ``configuration``, in place of what ran; waits until it has ``port``."""
+        """Starts HAProxy with ``configuration`` in place of a running one. Waits until it listens
+        at ``port``."""
         self.stop()
         self.file.write_text(configuration)
         log = self.file.with_suffix(".log")
@@ -60,7 +61,7 @@ def on_both_sides(box: CloudBox, address: str = "") -> Iterator[tuple[Place, str
 
 @contextlib.contextmanager
 def gateway(box: CloudBox, folder: Path) -> Iterator[Gateway]:
-    """A gateway that does not run yet; gone at the end."""
+    """A stopped gateway, which is removed at the end."""
     with on_both_sides(box, gateway_address(box)) as (place, outside):
         new_gateway = Gateway(place, outside, folder / "haproxy.cfg")
         try:

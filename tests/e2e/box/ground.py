@@ -31,17 +31,17 @@ class Wire:
 @dataclass(frozen=True)
 class Ground:
     vpc: Wire
-    """A stack lays out its subnets in the first three quarters of a VPC."""
+    """A stack's subnets are in the first three quarters of a VPC."""
     outside: Wire
 
     @property
     def office(self) -> IPv4Network:
-        """The clients outside that a stack is told of, this machine among them."""
+        """The range of outside clients in the stack's settings, with this machine."""
         return IPv4Network((self.outside.range[0], 26))
 
     @property
     def strangers(self) -> IPv4Network:
-        """Clients outside that it is not told of."""
+        """Outside clients that are not in the stack's settings."""
         return IPv4Network((self.outside.range[64], 26))
 
     @property

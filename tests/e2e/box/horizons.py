@@ -35,7 +35,7 @@ class Zone:
     private: bool
     records: dict[str, Addresses] = field(default_factory=dict)
     other_names: dict[str, str] = field(default_factory=dict)
-    """By name, the one that a CNAME or an alias leads to."""
+    """Target names of CNAME and alias records, by name."""
 
     def has(self, name: str) -> bool:
         return name == self.name or name.endswith(f".{self.name}")
@@ -46,12 +46,13 @@ class DnsSnapshot:
     """The records of both sides at one moment."""
 
     names: Mapping[Side, Mapping[str, Addresses]]
-    """EC2's own, and the way back from addresses."""
+    """EC2's own names, and the reverse names of addresses."""
     zones: tuple[Zone, ...]
-    """Public ones, and the private ones that the VPC's resolver answers for; longest name first."""
+    """Public zones, and the private zones of the VPC's resolver; the longest name first."""
 
     def answer(self, side: Side, name: str) -> Addresses | None:
-        """None: there is no such name. The most specific zone answers, private before public."""
+        """The addresses of a name; None if it does not exist. The most specific zone answers,
+        private before public."""
         if name in self.names[side]:
             return self.names[side][name]
         visible_zones = [

@@ -45,9 +45,9 @@ class OtherVpc:
     """The id of its route table."""
 
     def peer(self) -> str:
-        """Connects it with the brokers' VPC, with a route from here; the connection's id.
+        """Connects it with the brokers' VPC, with a route to it. Returns the connection's id.
 
-        The brokers' VPC need not exist yet, and its routes are the stack's.
+        The brokers' VPC may not exist yet, and its routes are those of the stack.
         """
         ec2 = self.box.server.client("ec2")
         answer = ec2.create_vpc_peering_connection(VpcId=self.id, PeerVpcId=self.id)
@@ -60,7 +60,7 @@ class OtherVpc:
         self.box.server.client("ec2").delete_route(**self._route)
 
     def restore(self, peering: str) -> None:
-        """Adds it."""
+        """Adds the route again."""
         self.box.server.client("ec2").create_route(**self._route, VpcPeeringConnectionId=peering)
 
     def routes_back(self) -> list[str]:
@@ -149,7 +149,7 @@ class Routes:
     applied: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
 
     def follow(self, moto_state: MotoState) -> None:
-        """Let packets pass as the route tables of both VPCs have it."""
+        """Forwards packets according to the route tables of both VPCs."""
         ways = [(self.here, self.brokers), (self.brokers, self.here)]
         open_ways = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
         if open_ways == self.applied:
@@ -162,7 +162,7 @@ class Routes:
 
 @contextlib.contextmanager
 def routed(box: CloudBox, vpc: OtherVpc) -> Iterator[None]:
-    """Its packet rules, kept in step by the box."""
+    """Its packet rules, which the box keeps equal to the routes."""
     brokers, own_range = box.ground.vpc.range, vpc.wire.range
     chain = f"BOX-{secrets.token_hex(4)}"
     jump = ("DOCKER-USER", f"-j {chain}")

@@ -27,9 +27,9 @@ IDS = (1, 2, 3)
 ZONE, PUBLIC = "others.internal.test", "others.test"
 INTERNAL, EXTERNAL, PORT = "INTERNAL", "EXTERNAL", 9094
 PORTS = {1: 31001, 2: 30502, 3: 443}
-"""Of the NAT, by broker."""
+"""The ports of the NAT, by broker."""
 PATH = {"keeps_client_address": False, "idle_seconds": 700}
-"""What the NAT does with connections."""
+"""The NAT's handling of connections."""
 START_SECONDS = 120.0
 PROGRAM = """
 from earshot_pulumi import Listeners
@@ -50,16 +50,16 @@ class OtherBrokers:
     project: Project
     nat: Place
     addresses: dict[int, str]
-    """In the VPC."""
+    """The addresses in the VPC."""
     zone: str
     """The id of the private zone."""
     places: dict[str, tuple[Place, str]]
-    """By vantage, where its clients are and their listener."""
+    """The place of the clients and their listener, by vantage."""
     folder: Path
 
     def inputs(self, *, path: bool = True, **advertised: str) -> dict[str, Any]:
-        """Of `Listeners`; ``advertised`` replace addresses of EXTERNAL, as in b2="name:1", and
-        without ``path`` it does not say that something forwards them."""
+        """The inputs of `Listeners`. ``advertised`` replaces addresses of EXTERNAL, as in
+        b2="name:1". Without ``path`` the inputs have no description of the forwarding."""
         external = {str(id): f"kafka.{PUBLIC}:{port}" for id, port in PORTS.items()}
         external |= {key.removeprefix("b"): address for key, address in advertised.items()}
         return {
@@ -85,7 +85,7 @@ class OtherBrokers:
         (self.project.folder / "inputs.json").write_text(json.dumps(inputs))
 
     def refused(self, **changes: Any) -> str:
-        """What the preview says with those changes of `inputs`; it must fail."""
+        """The output of the preview with those changes of `inputs`, which must fail."""
         self.configure(self.inputs(**changes))
         try:
             return " ".join(self.project.fails(command="preview").split())
@@ -124,7 +124,7 @@ class OtherBrokers:
         inside(self.nat.pid, *(f"iptables --wait -t nat {rule}" for rule in rules))
 
     def record(self, id: int, address: str) -> None:
-        """The private name of broker ``id`` leads to ``address``."""
+        """Makes the private name of broker ``id`` resolve to ``address``."""
         _recorded(self.box, self.zone, name_of(id), address)
 
 
@@ -152,7 +152,7 @@ def _private_zone(box: CloudBox) -> str:
 
 @contextlib.contextmanager
 def others(box: CloudBox, image: str, folder: Path) -> Iterator[OtherBrokers]:
-    """Three brokers that serve, with the settings of `Listeners`; gone at the end."""
+    """Three running brokers with the settings of `Listeners`. They are removed at the end."""
     with contextlib.ExitStack() as cleanup:
         nat, outside = cleanup.enter_context(on_both_sides(box))
         inside(nat.pid, "sysctl -q -w net.ipv4.ip_forward=1")

@@ -17,7 +17,7 @@ _RESOLVING = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
 
 @dataclass(frozen=True)
 class Place:
-    """A container that waits, with the network and the name server of its side."""
+    """An idle container with the network and the name server of its side."""
 
     engine: Engine
     container: str
@@ -26,7 +26,7 @@ class Place:
     resolver: Path
 
     def run(self, *command: str, input_text: str = "", seconds: float = 120) -> str:
-        """What ``command`` says in the container; it must succeed."""
+        """The output of ``command`` in the container, which must succeed."""
         completed = self.tried(*command, input_text=input_text, seconds=seconds)
         assert completed.returncode == 0, (
             f"{' '.join(command)}: {completed.stdout}{completed.stderr}"
@@ -36,7 +36,7 @@ class Place:
     def tried(
         self, *command: str, input_text: str = "", seconds: float = 120
     ) -> subprocess.CompletedProcess[str]:
-        """The same, whatever comes of it."""
+        """The finished process of ``command``, with any exit status."""
         docker = ["docker", "--host", self.engine.address, "exec", "-i", self.container]
         return subprocess.run(
             [*docker, *command], input=input_text, capture_output=True, text=True, timeout=seconds
@@ -49,13 +49,13 @@ class Place:
         return Client(kcat, tuple(self.command(sys.executable, "-m", "earshot")))
 
     def opens(self, host: str, port: int) -> bool:
-        """Whether a connection to there is accepted, as `nc -vz` has it."""
+        """Whether `nc -vz` can connect."""
         completed = self.tried("nc", "-vz", "-w", "3", host, str(port))
         assert (completed.returncode == 0) == ("succeeded!" in completed.stderr), completed.stderr
         return completed.returncode == 0
 
     def lookup(self, name: str) -> list[str]:
-        """The addresses of ``name``, none where there is no such name."""
+        """The addresses of ``name``; empty if it does not exist."""
         return self.run("dig", "+short", name, "A").split()
 
     def command(self, *command: str) -> Sequence[str]:

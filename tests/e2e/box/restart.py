@@ -36,7 +36,7 @@ SAFE: dict[str, Any] = {"replication_factor": 3, "min_insync_replicas": 2}
 
 @dataclass
 class Brokers:
-    """A stack of three brokers, up."""
+    """A deployed stack of three brokers."""
 
     box: CloudBox
     stack: BoxStack
@@ -63,7 +63,7 @@ def brokers(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @contextlib.contextmanager
 def producers(brokers: Brokers, folder: Path) -> Iterator[dict[str, DistantProducer]]:
-    """One inside through INTERNAL and one outside through EXTERNAL, as long as the block lasts."""
+    """One producer inside on INTERNAL and one outside on EXTERNAL, until the block ends."""
     outputs, producers_by_listener = brokers.stack.project.outputs(), dict[str, DistantProducer]()
     with contextlib.ExitStack() as writing:
         for side, listener in (("inside", "INTERNAL"), ("outside", "EXTERNAL")):

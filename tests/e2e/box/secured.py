@@ -1,4 +1,4 @@
-"""A secured stack in a box: its secrets and where they may be, its users, and what they came to."""
+"""A secured stack in a box: its secrets and their places, its users, and their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BROKERS = {id: f"{STACK}-broker-{id}" for id in (1, 2, 3)}
 NODES = {**BROKERS, 10001: f"{STACK}-controller-10001"}
 INTERNAL, EXTERNAL = "INTERNAL", "EXTERNAL"
 PORT = 9092
-"""EXTERNAL's."""
+"""EXTERNAL's port."""
 SECURITY = {"users": [{"name": "app", "prefixes": ["app-"]}]}
 PARAMETERS = f"/earshot/{STACK}/security"
 STATE = Path(".earshot", "stacks", STACK)
@@ -39,13 +39,13 @@ STATE = Path(".earshot", "stacks", STACK)
 
 @dataclass
 class SecuredBox:
-    """The stack, up and proved once from beyond, and what could be seen of processes meanwhile."""
+    """The deployed stack, proved once from outside, and what was visible of processes meanwhile."""
 
     box: CloudBox
     stack: BoxStack
     laptop: Place
     before: set[str]
-    """What there was before the stack."""
+    """The resources before the stack."""
     process_texts: set[str] = field(default_factory=set)
     attack: Attack = field(default_factory=Attack)
     """What another user of the laptop got meanwhile."""
@@ -60,19 +60,19 @@ class SecuredBox:
 
     @property
     def validator(self) -> Path:
-        """The properties by which earshot itself comes in."""
+        """The client properties of earshot itself."""
         return self.store.folder / "validator.properties"
 
     @property
     def secrets(self) -> dict[str, str]:
-        """By file or parameter, what nothing else may hold."""
+        """The secrets, by file or parameter."""
         secrets = secrets_in(self.store.folder)
         lines = self.parameter("users").splitlines()
         # a user's password in base64, as the instance is told
         return secrets | {line: line.split()[2] for line in lines if line.startswith("password")}
 
     def secrets_by_now(self) -> dict[str, str]:
-        """Those in files, while the stack comes up for the first time."""
+        """The secrets in files, also during the first update."""
         with contextlib.suppress(FileNotFoundError):
             return secrets_in(self.store.folder)
         return {}
@@ -114,8 +114,8 @@ class SecuredBox:
         return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
 
     def became(self, place: Place, file: Path, clients: Mapping[str, Any]) -> dict[str, str]:
-        """What became of a record of each of ``clients``, settings and a topic each, at ``place``;
-        ``file`` is written."""
+        """The result of writing a record as each of ``clients`` (settings and a topic each) at
+        ``place``. The clients are written to ``file``."""
         file.write_text(json.dumps(list(clients.values())))
         command = place.command(sys.executable, "-m", "tests.e2e.distant_writers", str(file))
         process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
@@ -123,9 +123,9 @@ class SecuredBox:
         return dict(zip(clients, json.loads(process.stdout), strict=True))
 
     def searched(self, name: str, folder: Path) -> set[str]:
-        """The files of the instance called ``name`` that hold a secret.
+        """The files of the instance ``name`` that contain a secret.
 
-        A file with what is looked for is left in ``folder``.
+        A file with the search patterns stays in ``folder``.
         """
         patterns, broker = folder / "patterns", self.box.instance(name)
         patterns.write_text("\n".join(self.secrets.values()) + "\n")
@@ -135,7 +135,7 @@ class SecuredBox:
         return set(broker.run("sh", "-c", command).split())
 
     def fetched(self, name: str) -> dict[str, str]:
-        """By file of an instance's secrets, its mode and owner."""
+        """Mode and owner of each file of an instance's secrets."""
         output = self.box.instance(name).run("find", SECRETS, "-type", "f", "-printf", "%f %m %u\n")
         return {
             file: rights
@@ -154,7 +154,8 @@ def security_of(report: Report) -> set[tuple[str, str]]:
 
 
 def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
-    """With replication factor 3, two replicas in sync at least, and nothing written by a proof."""
+    """A cluster with replication factor 3, two replicas in sync at least, and proofs without
+    records."""
     return box.cluster(
         3,
         security=SECURITY,
@@ -171,7 +172,7 @@ def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
-    """The `cluster` as a stack of a project in ``folder``, up."""
+    """The `cluster` as a deployed stack of a project in ``folder``."""
     old_holdings = box.server.holdings()
     with box.place("outside") as laptop:
         stack = box.stack(folder, laptop)

@@ -72,7 +72,7 @@ def failures(report: Report) -> dict[int, tuple[Stage | None, str]]:
 
 @dataclass
 class BoxStack:
-    """What is not here is done on ``project`` (runs, fails, outputs)."""
+    """A stack in a box. Other commands are those of ``project`` (runs, fails, outputs)."""
 
     box: CloudBox
     project: Project
@@ -100,7 +100,7 @@ class BoxStack:
         path.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def up(self, *flags: str) -> str:
-        """`pulumi up`, which must succeed; else what the instances logged is told too."""
+        """`pulumi up`, which must succeed. Its error has the logs of the instances."""
         try:
             return self.project.up(*flags)
         except BaseException as error:
@@ -117,7 +117,7 @@ class BoxStack:
     def validate(self, folder: Path, *arguments: str) -> Report:
         """The report of `earshot validate` from every vantage of the box.
 
-        ``arguments`` stand in for those that make it short; its files are in ``folder``.
+        ``arguments`` replace those that make the validation short; its files are in ``folder``.
         """
         contract, vantages, report = (
             folder / f"{name}.json" for name in ("contract", "vantages", "report")

@@ -24,7 +24,7 @@ class Machine:
     """When EC2 last started it, in seconds since the epoch."""
     private: str
     elastic: str
-    """The Elastic IP that leads to it; empty without one."""
+    """Its Elastic IP; empty without one."""
     volumes: Mapping[str, int]
     """Its data volumes by id, in GiB."""
     groups: frozenset[str]
@@ -37,11 +37,11 @@ class MotoState:
     machines: Mapping[str, Machine]
     """By instance id."""
     volumes: Mapping[str, int]
-    """All that exist, attached or not, in GiB."""
+    """The size of every volume, attached or not, in GiB."""
     groups: Mapping[str, Any]
-    """By id, as EC2 describes them."""
+    """EC2's descriptions, by id."""
     members: Mapping[str, frozenset[str]]
-    """By group, the private addresses of the interfaces in it, those of balancers included."""
+    """The private addresses of the interfaces in each group, with those of balancers."""
     balancers: tuple[Forwarding, ...] = ()
 
 
@@ -101,7 +101,7 @@ def _instances(ec2: Any) -> Iterator[Any]:
 
 
 def addresses(ec2: Any) -> dict[str, str]:
-    """Every Elastic IP, with the private address that it leads to; empty where it leads nowhere."""
+    """Every Elastic IP with its private address, which is empty for an unused one."""
     private_addresses = {}
     for address in ec2.describe_addresses()["Addresses"]:
         private = address.get("PrivateIpAddress", "")
@@ -114,8 +114,8 @@ def addresses(ec2: Any) -> dict[str, str]:
 
 
 def endpoint_addresses(ec2: Any, endpoint: Any) -> tuple[str, ...]:
-    """An address of ``endpoint``, as EC2 describes it, in each of its subnets: one of the last,
-    for moto gives it addresses of other networks."""
+    """An address of ``endpoint`` (in EC2's description) in each of its subnets: one of the last
+    ones, because moto gives it addresses of other networks."""
     if not (ids := endpoint.get("SubnetIds")):
         return ()
     place = 2 + zlib.crc32(endpoint["VpcEndpointId"].encode()) % 16
@@ -124,7 +124,7 @@ def endpoint_addresses(ec2: Any, endpoint: Any) -> tuple[str, ...]:
 
 
 def user_data(server: Moto, id: str) -> bytes:
-    """What EC2 hands to the instance, byte for byte."""
+    """The exact user data of the instance."""
     ec2 = server.client("ec2")
     answer = ec2.describe_instance_attribute(InstanceId=id, Attribute="userData")
     return base64.b64decode(answer["UserData"].get("Value", ""))

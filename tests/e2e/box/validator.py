@@ -57,7 +57,7 @@ def validator_instance_image(engine: Engine) -> str:
 
 @pytest.fixture(scope="module")
 def prepared(box: CloudBox, docker_engine: Engine) -> CloudBox:
-    """Its validator boots an image with Python."""
+    """A box whose validator boots an image with Python."""
     box.images["test-validator"] = validator_instance_image(docker_engine)
     return box
 
@@ -120,7 +120,7 @@ def test_an_update_is_proved_from_inside_the_vpc_and_from_beyond(
 
 
 def _security(report: Report) -> set[tuple[str, str]]:
-    """How the doctor came in, by listener."""
+    """The security of the doctor's connections, by listener."""
     return {
         (cell.listener, stage.detail.partition(",")[0])
         for cell in report.cells

@@ -13,7 +13,8 @@ from tests.e2e.box.fleet import Fleet
 from tests.e2e.box.state import MotoState, look
 
 LOOK_SECONDS = 1.0
-"""A look is six questions to moto, which cost both processes 70 ms, and more with a balancer."""
+"""Seconds between two reads of moto's state: six requests, which cost both processes 70 ms, and
+more with a balancer."""
 
 
 class Follower(Protocol):

@@ -34,7 +34,7 @@ DOMAIN = "partners.test"
 PATTERN, BOOTSTRAP = f"broker-{{id}}.kafka.{DOMAIN}", f"bootstrap.kafka.{DOMAIN}"
 SNI_PORT, BASE = 443, 9100
 BELIEVED_SECONDS = 2.0
-"""After which a resolver of the box knows a change."""
+"""Seconds after which a resolver of the box knows a change."""
 ZONE = "kafka.internal.test"
 INTERNAL, LINKED, NAMED = "INTERNAL", "LINKED", "NAMED"
 CONSUMER = """
@@ -84,11 +84,11 @@ class Bastion:
     place: Place
     folder: Path
     path: Path
-    """The folder with an `ssh` that knows it."""
+    """The folder with an `ssh` that knows the bastion."""
 
     @contextlib.contextmanager
     def restricted(self, option: str) -> Iterator[None]:
-        """The user's key with an ``option`` of sshd."""
+        """Within, the user's key has an ``option`` of sshd."""
         keys = self.folder / "authorized"
         old_text = keys.read_text()
         keys.write_text(f"{option} {old_text}")
@@ -99,7 +99,7 @@ class Bastion:
 
     @contextlib.contextmanager
     def without(self, address: str, port: int) -> Iterator[None]:
-        """No rule of its security group allows connections to there."""
+        """Within, no rule of its security group allows connections to this address and port."""
         rule = f"OUTPUT -d {address} -p tcp --dport {port} -j DROP"
         inside(self.place.pid, f"iptables --wait -A {rule}")
         try:
@@ -110,7 +110,7 @@ class Bastion:
 
 @contextlib.contextmanager
 def bastion(box: CloudBox, folder: Path) -> Iterator[Bastion]:
-    """It serves until the end."""
+    """A bastion that runs until the end."""
     folder.mkdir()
     with (
         on_both_sides(box) as (place, outside),
@@ -130,21 +130,21 @@ class Ways:
     jobs: OtherVpc
     inside: Place
     laptop: Place
-    """Outside, where the gateway is."""
+    """The place outside, where the gateway is."""
     partner: Place
-    """In the VPC of the endpoint."""
+    """The place in the VPC of the endpoint."""
     job: Place
-    """In the VPC that is connected."""
+    """The place in the connected VPC."""
     folder: Path
 
     @property
     def validator(self) -> Path:
-        """The properties by which earshot itself logs in."""
+        """The client properties of earshot itself."""
         return self.stack.project.folder / STATE / "kafka" / "security" / "validator.properties"
 
     @property
     def configuration(self) -> str:
-        """HAProxy's, as a user gets it."""
+        """HAProxy's configuration, as a user gets it."""
         command = [sys.executable, "-m", "earshot", "gateway", "--stack", STACK]
         completed = subprocess.run(
             command, cwd=self.stack.project.folder, capture_output=True, text=True, timeout=60
@@ -153,13 +153,13 @@ class Ways:
         return completed.stdout
 
     def contract(self, listener: str) -> Contract:
-        """What clients of one way have."""
+        """The contract for clients of one way."""
         if listener == LINKED:
             return Contract.model_validate(self.consumer.outputs()["contract"])
         return self.stack.contract().with_listeners([listener])
 
     def laptop_with_ssh(self) -> Laptop:
-        """Outside, with the contract of INTERNAL."""
+        """A laptop outside, with the contract of INTERNAL."""
         contract = self.folder / "tunnel-contract.json"
         contract.write_text(self.contract(INTERNAL).to_json())
         path = f"PATH={self.bastion.path}:{os.environ['PATH']}"
@@ -173,7 +173,7 @@ class Ways:
         return self.run(command, place, "--contract", str(contract), *words)
 
     def run(self, command: str, place: Place, *words: str) -> Report:
-        """The same of what ``words`` name."""
+        """The same with the options in ``words``."""
         return self.reported(command, place.command, *words)
 
     def reported(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
@@ -192,11 +192,11 @@ class Ways:
         return file
 
     def failures(self, place: Place, listener: str, *words: str) -> dict[int, tuple[Any, str]]:
-        """By broker, the stage at which the doctor fails, and the cause."""
+        """The stage at which the doctor fails, and the cause, by broker."""
         return failures(self.asked("doctor", place, listener, *words))
 
     def refused(self, **settings: Any) -> str:
-        """What the preview of the stack with other ``settings`` says; it must fail."""
+        """The output of the stack's preview with other ``settings``, which must fail."""
         self.stack.configure({**self.settings, **settings})
         try:
             return " ".join(self.stack.project.fails(command="preview").split())
@@ -205,7 +205,7 @@ class Ways:
 
     @contextlib.contextmanager
     def misconfigured(self, configuration: str) -> Iterator[None]:
-        """The gateway with another ``configuration``."""
+        """Within, the gateway has another ``configuration``."""
         self.gateway.start(configuration, SNI_PORT)
         try:
             yield
@@ -214,7 +214,7 @@ class Ways:
 
 
 def public_names(box: CloudBox, address: str) -> None:
-    """A wildcard that leads to the gateway, as its owner makes it."""
+    """A wildcard record that resolves to the gateway."""
     record = {"Name": f"*.kafka.{DOMAIN}", "Type": "A", "TTL": 60}
     change = {**record, "ResourceRecords": [{"Value": address}]}
     box.server.client("route53").change_resource_record_sets(
@@ -243,7 +243,7 @@ def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: 
 
 @contextlib.contextmanager
 def made_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
-    """All of it, with the stack up and the gateway running; gone at the end."""
+    """The box with the deployed stack and the running gateway, removed at the end."""
     with contextlib.ExitStack() as cleanup:
         partner = cleanup.enter_context(other_vpc(box, "partner"))
         jobs = cleanup.enter_context(other_vpc(box, "jobs"))

@@ -34,7 +34,7 @@ DROPPED = (
 
 
 def digest(further: tuple[str, ...] = ()) -> str:
-    """Changes with all inputs of the file system with ``further`` packages."""
+    """A digest of all inputs of the file system with ``further`` packages."""
     contents = (SUITE, PACKAGES, DROPPED, *([further] if further else []))
     return hashlib.sha256(repr(contents).encode()).hexdigest()[:12]
 
@@ -45,7 +45,7 @@ def name(further: tuple[str, ...] = ()) -> str:
 
 
 def hindrance() -> str | None:
-    """Why the file system cannot be made here, or None."""
+    """The reason why the file system cannot be made here, or None."""
     if _folder(()).is_dir():
         return None
     if os.geteuid() != 0:
@@ -102,7 +102,7 @@ def _bootstrap(root: Path) -> None:
 
 
 def _extend(smaller: Path, further: tuple[str, ...], root: Path) -> None:
-    """Installs ``further`` packages in ``root``, beginning with the file system in ``smaller``."""
+    """Installs ``further`` packages in ``root``, on top of the file system in ``smaller``."""
     root.mkdir()
     subprocess.run(["tar", "--numeric-owner", "-C", root, "-xf", smaller], check=True)
     resolvers, policy = root / "etc" / "resolv.conf", root / "usr" / "sbin" / "policy-rc.d"

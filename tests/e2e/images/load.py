@@ -1,6 +1,6 @@
-"""The images for tests, loaded into an engine unless it has them: told by a digest in a label.
+"""Images for tests, loaded into an engine that lacks them; a label has the digest of the inputs.
 
-An image that takes long to build is kept in the user's cache for the next engine.
+An image with a long build is also kept in the user's cache for the next engine.
 """
 
 import contextlib
@@ -41,9 +41,10 @@ SCRIPTS = {
 
 
 def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
-    """The stand-in for ``apache/kafka:<version>`` (4.0 or newer); its name, never the official one.
+    """The substitute of ``apache/kafka:<version>`` (4.0 or newer). Returns its name, which is never
+    the official one.
 
-    A real broker with the image's start-up rules; its own additions are kcat and network tools.
+    It is a real broker with the image's start-up rules, and has kcat and network tools in addition.
     """
     if int(version.partition(".")[0]) < OLDEST:
         raise ValueError(f"a stand-in for Kafka {version}: only for {OLDEST}.0 and newer")
@@ -82,7 +83,7 @@ def instance_image(engine: Engine) -> str:
 
 
 def docker_host_image(engine: Engine) -> str:
-    """A machine like `instance_image` with a Docker engine, which nothing starts by itself."""
+    """A machine like `instance_image` with a Docker engine, which does not start by itself."""
     name = "earshot-test/docker-host:latest"
     folders = [CONTEXT.with_name(folder) for folder in ("instance", "docker-host")]
     files = {path.name: path.read_bytes() for folder in folders for path in folder.iterdir()}
@@ -99,7 +100,7 @@ def kafka_jars(version: str = jars.KAFKA_VERSION) -> tuple[Path, ...]:
 
 
 def client_image(engine: Engine) -> str:
-    """An image that does nothing by itself; with kcat, netcat, dig and curl for `docker exec`."""
+    """An idle image with kcat, netcat, dig and curl for `docker exec`."""
     name = "earshot-test/client:latest"
     text = 'ARG BASE\nFROM ${BASE}\nSTOPSIGNAL SIGKILL\nCMD ["sleep", "infinity"]\n'
     _build(engine, name, {"Dockerfile": text.encode()})
@@ -170,8 +171,8 @@ def _build(
     """
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
-        others = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
-    summed = hashlib.sha256("\0".join([parent, *others]).encode())
+        digests = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
+    summed = hashlib.sha256("\0".join([parent, *digests]).encode())
     for path in sorted(files):
         summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
     digest = summed.hexdigest()
@@ -240,12 +241,12 @@ def _keep(engine: Engine, folder: Path, *names: str) -> None:
 
 
 def _one_at_a_time() -> contextlib.AbstractContextManager[None]:
-    """Processes that share an engine make an image once."""
+    """Locks the images, so that processes with a common engine build each once."""
     return cache.exclusive(cache.root() / "docker" / "images.lock")
 
 
 def _archive(files: Mapping[str, bytes]) -> io.BytesIO:
-    """A build context; what starts with #! may be executed."""
+    """A build context. Files that begin with #! are executable."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, content in sorted(files.items()):
