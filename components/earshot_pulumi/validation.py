@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pulumi
 
@@ -27,7 +27,7 @@ from earshot.placement import standpoint
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import AwsKind, environment
-from earshot_pulumi.outputs import are_same
+from earshot_pulumi.outputs import are_same, without_dependencies
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
@@ -274,12 +274,14 @@ class Validation(InternalResource):
         """
 
         def verdict(values: Sequence[Any]) -> str:
-            last_verdict, *pairs = values
-            if all(are_same(*pair) for pair in pairs):
-                return str(last_verdict)
+            last_verdict, present, last = values
+            if are_same(present, last):
+                return cast("str", last_verdict)
             pulumi.log.warn("the validation was left out of this update: nothing is proved", self)
             return UNPROVED
 
-        return pulumi.Output.all(
-            self.verdict, (contract, self.contract), (dict(incarnations), self.incarnations)
-        ).apply(verdict)
+        # this resource waits for all that the inputs depend on
+        present = without_dependencies(pulumi.Output.all(contract, dict(incarnations)))
+        return pulumi.Output.all(self.verdict, present, [self.contract, self.incarnations]).apply(
+            verdict
+        )

@@ -1,0 +1,43 @@
+"""A proof in a program, over a real broker that stops in the meantime."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import project
+from tests.e2e.cluster import local_plan, running_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+HEADER = "import json\n\nimport pulumi\nfrom earshot_pulumi import Proof"
+PROGRAM = """
+args = json.loads({!r})
+pulumi.export("verdict", Proof("proof", args).verdict)
+"""
+
+
+@pytest.mark.combination
+def test_a_return_to_former_inputs_proves_again_after_a_failure(tmp_path: Path) -> None:
+    made = project.Project(tmp_path, HEADER, project.prepared(tmp_path, {}))
+    made.runs("stack", "init", project.STACK)
+    with running_cluster(local_plan(1)[1]) as cluster:
+        contract = cluster.contract.model_dump(mode="json")
+
+        def write(*after: str) -> None:
+            args: dict[str, Any] = {"contract": contract, "after": after, "ready_seconds": 1}
+            made.write(PROGRAM.format(json.dumps(args)))
+
+        write("1")
+        made.up()
+        cluster.kill(1)
+        write("2")
+        assert "FAIL, 0 of 2 cells passed" in made.fails()
+        write("1")
+        assert "FAIL, 0 of 2 cells passed" in made.fails()
+        made.runs("refresh", "--yes", "--skip-preview")
+        assert "FAIL, 0 of 2 cells passed" in made.fails()
+        cluster.start(1)
+        made.up()
+        assert made.outputs()["verdict"] == "pass"
+        assert "unchanged" in made.up("--expect-no-changes")
