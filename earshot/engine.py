@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, wait
 from ipaddress import ip_address
 from pathlib import Path
@@ -33,6 +34,8 @@ REQUEST_SECONDS: Final = 120
 """Time limit for later answers; for streams, until their headers."""
 MOST_BYTES: Final = 64 * 2**20
 """The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
+MOST_LINE: Final = 2**20
+"""The maximum size of one event of a stream."""
 MOST_SHOWN: Final = 1000
 """The maximum length of a cause in a message, as an engine may answer with megabytes."""
 UNREADABLE: Final = (
@@ -191,6 +194,11 @@ def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> d
                 return tuple(bytes(output) or None for output in outputs[1:])
             return bytes(outputs[0])
 
+        def _stream_helper(self, response: Any, decode: bool = False) -> Iterator[Any]:
+            """The events of a build or a pull, one per line. The SDK's own has no limit of size."""
+            with contextlib.closing(_lines(response)) as lines:
+                yield from map(_event if decode else bytes, lines)
+
         def _stream_raw_result(
             self, response: Any, chunk_size: int = 1, decode: bool = True
         ) -> Iterator[bytes]:
@@ -236,6 +244,29 @@ def _whole(response: Any) -> bytes:
             response.close()
             raise _too_long()
     return bytes(content)
+
+
+def _lines(response: Any) -> Generator[bytes, None, None]:
+    """The lines of a stream, when they arrive. Raises OSError for a line of `MOST_LINE` bytes."""
+    rest = bytearray()
+    try:
+        for part in response.iter_content(2**16):
+            rest += part
+            *lines, rest = rest.split(b"\n")
+            if len(rest) > MOST_LINE:
+                raise OSError(f"answers with a line of more than {MOST_LINE // 2**20} MiB")
+            yield from (bytes(line) for line in lines if line.strip())
+        if rest.strip():
+            yield bytes(rest)
+    finally:
+        _cut(response)
+
+
+def _event(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as reason:
+        raise OSError(f"answers with unreadable JSON ({reason})") from None
 
 
 def _too_long() -> OSError:

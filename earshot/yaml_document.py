@@ -14,7 +14,13 @@ import yaml
 from yaml.composer import Composer
 
 from earshot.errors import EarshotError
-from earshot.yaml_tags import Keys, compose_tag, compose_tag_or_unknown, unknown_value
+from earshot.yaml_tags import (
+    Keys,
+    compose_tag,
+    compose_tag_or_unknown,
+    key_text,
+    unknown_value,
+)
 
 MAX_CHARACTERS = 1 << 20
 """The maximum length of a document; a stack file of a thousand brokers has a tenth of it."""
@@ -98,7 +104,7 @@ def _repeated(node: yaml.Node, path: Keys, seen_nodes: set[int]) -> Iterator[Key
         return
     names: set[str] = set()
     for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE else None
+        name = key_text(key) if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE else None
         if name in names:
             yield (*path, str(name))
         names |= {name} if name is not None else set()

@@ -60,6 +60,11 @@ def unknown_value(_loader: object, tag: str, _node: yaml.Node) -> UnknownValue:
     return UnknownValue(f"${{{re.sub(_NOT_OF_WORDS, '_', name)}}}")
 
 
+def key_text(key: yaml.Node) -> str:
+    """The text of a map's ``key``, which a custom tag replaces."""
+    return unknown_value(None, key.tag, key) if key.tag.startswith("!") else str(key.value)
+
+
 def compose_tag_or_unknown(loader: Any, tag: str, node: yaml.Node) -> object:
     """The value of a node with a tag of Compose, or with any other custom tag."""
     if tag in ("!reset", "!override"):

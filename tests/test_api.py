@@ -80,3 +80,9 @@ def test_a_contract_of_the_plan_can_be_examined() -> None:
     contract = earshot.Contract.of(earshot.plan(CLUSTER), "mine", "local")
     report = earshot.examine(contract.model_copy(update={"brokers": ()}), deadline=1.0)
     assert report.verdict is not Verdict.PASS, "nothing was looked at"
+
+
+@pytest.mark.parametrize("target", ["kafka:9092", "", ["kafka:9092"], {"cluster": "c"}, None])
+def test_only_a_contract_or_addresses_are_examined(target: Any) -> None:
+    error = raised(earshot.EarshotError, earshot.examine, target)
+    assert error.line.startswith(f"examine: found a {type(target).__name__}; allowed: a Contract")

@@ -358,3 +358,32 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_the_engine(text: bytes) ->
     unreadable = pytest.raises(OSError, match="answers with unreadable JSON")
     with client_of({"GET /v1.41/info": document(text)}) as client, unreadable:
         client.api.info()
+
+
+PULL = "POST /v1.41/images/create"
+_EVENTS_HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
+
+
+def events(answer: Answer) -> list[Any]:
+    """The events of a pull that an engine answers with ``answer``."""
+    with client_of({PULL: answer}) as client:
+        return list(client.api.pull("image", tag="1", stream=True, decode=True))
+
+
+def test_events_are_read_line_by_line() -> None:
+    assert events(document(b'{"a": 1}\r\n\r\n{"b": 2}\n{"c": 3}')) == [{"a": 1}, {"b": 2}, {"c": 3}]
+    assert events(document(b"")) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (document(b'{"a": 1}\n{nope\n'), "answers with unreadable JSON"),
+        (document(b"[" * 100_000), "answers with unreadable JSON"),
+        (endless(_EVENTS_HEAD, b"x" * 65536), "answers with a line of more than 1 MiB"),
+    ],
+    ids=["no JSON", "deep", "endless"],
+)
+def test_events_have_limits(answer: Answer, error: str) -> None:
+    with pytest.raises(OSError, match=error):
+        events(answer)

@@ -128,7 +128,7 @@ class Brokers(pulumi.ComponentResource):
         self,
         security: SecurityPlan | None,
         contract: Contract | pulumi.Output[Contract],
-        remember: Callable[[pulumi.ResourceOptions], pulumi.Resource],
+        remember: Callable[[pulumi.Output[str], pulumi.ResourceOptions], pulumi.Resource],
         *,
         after: Sequence[pulumi.Resource] = (),
         standpoints: Sequence[Standpoint] | pulumi.Output[Sequence[Standpoint]] = (),
@@ -137,7 +137,8 @@ class Brokers(pulumi.ComponentResource):
         """Registers the validation of ``contract``, and returns the cluster's outputs.
 
         The validation runs from ``standpoints`` (default: this machine), after ``after``, and again
-        whenever an incarnation changes. ``remember`` creates the resource that follows it.
+        whenever an incarnation changes. ``remember`` creates the resource that follows it, from the
+        verdict.
         ``contract`` may lack the cluster's id. ``client_config`` is a file with credentials for
         listeners that require them.
 
@@ -168,7 +169,8 @@ class Brokers(pulumi.ComponentResource):
         if config := access.file or client_config:
             props["client_config"] = str(config)
         proof = Validation(self.stack, props, self.at.options(depends_on=[self.ready, *after]))
-        remember(self.at.options(depends_on=[proof]))
+        verdict = proof.verdict_on(identified, self.incarnations)
+        remember(verdict, self.at.options(depends_on=[proof]))
         return {
             "listeners": tuple(listener.name for listener in listeners_source.listeners),
             "cluster_id": self.cluster_id,
@@ -184,6 +186,6 @@ class Brokers(pulumi.ComponentResource):
             "contract": identified,
             "incarnations": self.incarnations,
             "approved": self.gate.approved,
-            "proof": proof.verdict,
+            "proof": verdict,
             **access.outputs,
         }

@@ -26,6 +26,7 @@ from earshot_pulumi.outputs import plan_input
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalKind, InternalResource, types_of
 from earshot_pulumi.provider.kind import Inputs, Operation, Outputs, Properties
+from earshot_pulumi.validation import UNPROVED
 
 _READ: Final = "pulumi:pulumi:readStackResourceOutputs"
 """A function of the engine: all resources in the last checkpoint of a stack."""
@@ -159,7 +160,7 @@ def resources() -> Mapping[str, Outputs]:
     return _outputs(name)
 
 
-def check_renamed(name: str, state_resources: Mapping[str, Mapping[str, Any]]) -> None:
+def check_renamed(name: str, state_resources: Mapping[str, Outputs]) -> None:
     """Raises EarshotError if the state has no cluster with the full ``name``, but one that was made
     when the stack had another name.
 
@@ -275,6 +276,8 @@ class ProvedChangeKind(InternalKind):
     DECISIVE = ("done", "begun")
 
     def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        if news.get("verdict") == UNPROVED:
+            return False
         # the state may be older than the files, and the files may be lost; after a rollback the
         # earlier plan is complete
         expected = ChangeMemory(complete=_last_plan(news), done=int(news["done"]))
@@ -282,6 +285,12 @@ class ProvedChangeKind(InternalKind):
         return super().differs(operation, olds, news) or is_other
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
+        if news.get("verdict") == UNPROVED:
+            raise EarshotError(
+                "the change",
+                observed="was not validated in this update",
+                remedy="update without `--exclude` of the validation",
+            )
         memory.complete(here(news["state_dir"]), _last_plan(news), int(news["done"]))
         return news
 
@@ -300,10 +309,15 @@ class ProvedChange(InternalResource):
         change: Change,
         begun: tuple[AppliedPlan, ...],
         state_dir: Path,
+        verdict: pulumi.Input[str],
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """``begun`` ends with the plan of ``change``; the proof completes all of them."""
+        """``begun`` ends with the plan of ``change``; the proof completes all of them.
+
+        Nothing is recorded with the ``verdict`` `UNPROVED`.
+        """
         props = {
+            "verdict": verdict,
             "done": change.done_after,
             "begun": [applied.to_props() for applied in begun],
             "state_dir": str(state_dir),

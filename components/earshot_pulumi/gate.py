@@ -17,7 +17,7 @@ import pulumi
 
 from earshot import __version__
 from earshot.listeners.model import ClusterPlan
-from earshot_pulumi.outputs import applied, plan_input, without_dependencies
+from earshot_pulumi.outputs import applied, are_same, plan_input, without_dependencies
 from earshot_pulumi.provider.kind import Inputs, Properties
 from earshot_pulumi.provider.resource import PACKAGE
 
@@ -58,7 +58,7 @@ class Gate(pulumi.ProviderResource):
         )
         # the plan has secret parts, and a digest is no secret
         is_own = pulumi.Output.unsecret(
-            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: _are_same(*plans))
+            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: are_same(*plans))
         )
         self.digest: pulumi.Output[str] = pulumi.Output.all(
             self.approved.apply(_checked_digest), is_own
@@ -145,17 +145,6 @@ def _checked_digest(approved: str | None) -> str:
             "gate\n  fix: name the folder of pulumi-resource-earshot in Pulumi.yaml, in `plugins`"
         )
     return approved
-
-
-def _are_same(plan: object, checked_plan: object) -> bool:
-    return bool(_without_nulls(plan) == _without_nulls(checked_plan))
-
-
-def _without_nulls(value: object) -> object:
-    """``value`` without the null values of maps, which Pulumi drops."""
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
-    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _of_own_plan(approved: str, is_own: bool) -> str:

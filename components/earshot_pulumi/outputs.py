@@ -188,6 +188,17 @@ def made_from(
     return {name: outputs.apply(itemgetter(name)) for name in names}
 
 
+def are_same(value: object, sent: object) -> bool:
+    """True if ``sent`` is ``value`` after it was an input: Pulumi drops null values of maps."""
+    return bool(_without_nulls(value) == _without_nulls(sent))
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 def plan_input(plan: ClusterPlan) -> Properties:
     """``plan`` as an input of a resource, with its extra properties as a secret.
 

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pulumi
 
@@ -27,6 +27,7 @@ from earshot.placement import standpoint
 from earshot.placement.standpoint import Kind, Standpoint
 from earshot.validation.contract import Contract
 from earshot_pulumi.aws_settings import AwsKind, environment
+from earshot_pulumi.outputs import are_same
 from earshot_pulumi.properties import here
 from earshot_pulumi.provider.internal import InternalResource
 from earshot_pulumi.provider.kind import (
@@ -38,6 +39,8 @@ from earshot_pulumi.provider.kind import (
 )
 
 CONTRACT, REPORT = "contract.json", "report.json"
+UNPROVED = "unproved"
+"""The verdict on a cluster that an update has changed without a validation."""
 FAILED = "fail"
 """`verdict`, in a state alone, of a resource whose last run did not pass."""
 GRACE = 30.0
@@ -259,3 +262,24 @@ class Validation(InternalResource):
 
     verdict: pulumi.Output[str]
     """`pass`, or `inconclusive` if a vantage leaves cells out."""
+    contract: pulumi.Output[Any]
+    incarnations: pulumi.Output[Any]
+
+    def verdict_on(
+        self, contract: pulumi.Output[Any], incarnations: Mapping[str, pulumi.Input[Any]]
+    ) -> pulumi.Output[str]:
+        """`verdict`, or `UNPROVED` if the last run was of another contract or of other nodes.
+
+        An update that leaves this resource out (`--exclude`) has the outputs of the former run.
+        """
+
+        def verdict(values: Sequence[Any]) -> str:
+            last_verdict, *pairs = values
+            if all(are_same(*pair) for pair in pairs):
+                return str(last_verdict)
+            pulumi.log.warn("the validation was left out of this update: nothing is proved", self)
+            return UNPROVED
+
+        return pulumi.Output.all(
+            self.verdict, (contract, self.contract), (dict(incarnations), self.incarnations)
+        ).apply(verdict)

@@ -37,6 +37,7 @@ from earshot.doctor.targets import (
     targets_of,
     targets_without_contract,
 )
+from earshot.errors import EarshotError
 from earshot.listeners.address import Address
 from earshot.listeners.listed import shortened
 from earshot.listeners.terms import Protocol
@@ -81,10 +82,12 @@ def examine(
     probe after a failure; a value above `USUAL_DEADLINE` raises the time limits of each address.
     ``on_cell`` is called with each decided cell, before that probe. ``draft`` is filled during the
     run, so that another thread can read a partial report. If ``produce`` is False, nothing is
-    written to the cluster. Raises EarshotError for client properties that cannot be used.
+    written to the cluster. Raises EarshotError for another target, and for client properties that
+    cannot be used.
 
     The topic is deleted at the end, also after KeyboardInterrupt and SIGTERM.
     """
+    _check_target(target)
     draft = draft or Draft()
     draft.vantage = vantage
     end = Deadline(deadline)
@@ -107,6 +110,21 @@ def examine(
         probe_limit = max(1.0, end.left(LIMIT))
     report = mark_broken_vantage(draft.report(draft.vantage_failure), vantage, probe_limit)
     return report.model_copy(update={"seconds": draft.seconds})
+
+
+def _check_target(target: object) -> None:
+    if isinstance(target, Contract) or (
+        isinstance(target, Sequence)
+        and not isinstance(target, str)
+        and all(isinstance(seed, Address) for seed in target)
+    ):
+        return
+    raise EarshotError(
+        "examine",
+        observed=f"found a {type(target).__name__}",
+        allowed="a Contract, or a list of Address objects",
+        remedy="for a document, Contract.model_validate(document)",
+    )
 
 
 def _broker_count(facts: Observation) -> int:

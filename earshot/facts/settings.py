@@ -290,6 +290,12 @@ class ForeignSettings(StrictSettings):
         self.complete = complete
         self.grammar = KafkaGrammar(version)
 
+    @property
+    def is_kraft(self) -> bool:
+        """A node that is told where ZooKeeper is, and of no roles, is taken to use it."""
+        uses_zookeeper = bool(self.values.get("zookeeper.connect"))
+        return not (uses_zookeeper and "process.roles" not in self.values) and super().is_kraft
+
     @cached_property
     def roles(self) -> tuple[str, ...]:
         """The roles; a node that uses ZooKeeper is a broker."""

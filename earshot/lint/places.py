@@ -12,6 +12,7 @@ from earshot.lint.model import Place
 from earshot.listeners.images import spellings
 from earshot.rules.registry import Finding
 from earshot.yaml_document import yaml_nodes, yaml_nodes_of_documents
+from earshot.yaml_tags import key_text
 
 if TYPE_CHECKING:
     from earshot.sources.pod_variables import Keys
@@ -182,7 +183,7 @@ def _pairs(node: yaml.Node | None) -> Iterator[tuple[str, tuple[yaml.Node, yaml.
             for merged_node in reversed(merged_nodes):  # of several the first counts
                 yield from _pairs(merged_node)
     for key, value in node.value:
-        yield str(key.value), (key, value)
+        yield key_text(key), (key, value)
 
 
 def _place_of_node(node: yaml.Node, file_name: str) -> Place:

@@ -32,12 +32,17 @@ BITNAMI_SCRIPT = (
     "https://github.com/bitnami/containers/blob/2ad5e8313494eec970c75ed33529aec249f6e8bc/"
     "bitnami/kafka/3.4/debian-11/rootfs/opt/bitnami/scripts/libkafka.sh"
 )
+BITNAMI_OF_4 = (
+    "https://github.com/bitnami/containers/blob/b34777087566971b20b70faea1f22b80a7bbc4a2/"
+    "bitnami/kafka/4.0/debian-12/rootfs/opt/bitnami/scripts/libkafka.sh"
+)
 BITNAMI_BEFORE = "https://github.com/bitnami/containers/tree/main/bitnami/kafka#notable-changes"
 STORAGE_TOOL = (
     "https://github.com/apache/kafka/blob/3.6.2/core/src/main/scala/kafka/tools/StorageTool.scala"
 )
 FORMAT_WITHOUT_VOTERS = "https://github.com/apache/kafka/pull/18844"
 WURSTMEISTER_SCRIPT = "https://github.com/wurstmeister/kafka-docker/blob/901c084/start-kafka.sh"
+_NO = re.compile(r"|0|no|false", re.IGNORECASE)
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?", re.ASCII)
 
 
@@ -71,6 +76,8 @@ class Of(Enum):
     WITHOUT_TLS_AND_SASL = auto()
     """As far as listeners and protocol map name any, and are known."""
     KRAFT = auto()
+    KRAFT_WITH_ZOOKEEPER = auto()
+    """… and with `zookeeper.connect`, of which it does not migrate."""
     KRAFT_BROKER = auto()
     """With the role broker, alone or not."""
     CONTROLLER_ALONE = auto()
@@ -127,6 +134,8 @@ def _is(of: Of, values: Mapping[str, str]) -> bool:
         Of.WITHOUT_A_MODE: not roles and "zookeeper.connect" not in values,
         Of.WITHOUT_TLS_AND_SASL: not any(re.search("SSL|SASL|[${]", text) for text in secured),
         Of.KRAFT: bool(roles),
+        Of.KRAFT_WITH_ZOOKEEPER: bool(roles and values.get("zookeeper.connect"))
+        and _NO.fullmatch(values.get("zookeeper.metadata.migration.enable", "")) is not None,
         Of.KRAFT_BROKER: "broker" in roles,
         Of.CONTROLLER_ALONE: roles == {"controller"},
         Of.NAMED_SSL: "SSL://" in advertised,
@@ -223,6 +232,21 @@ DEMANDS = (
         as_yes=True,
     ),
     _bitnami(Of.WITHOUT_A_MODE, since=(3, 5), before=(4, 0), needs=("KAFKA_CFG_PROCESS_ROLES",)),
+    Demand(  # it takes no mode for granted, although its README of 3.5 says so of later releases
+        Family.BITNAMI,
+        BITNAMI_OF_4,
+        Of.WITHOUT_A_MODE,
+        since=(4, 0),
+        needs=("KAFKA_CFG_PROCESS_ROLES", "KAFKA_CFG_NODE_ID"),
+    ),
+    _bitnami(
+        Of.KRAFT_WITH_ZOOKEEPER,
+        since=(3, 4),
+        before=(4, 0),
+        refuses=("KAFKA_CFG_ZOOKEEPER_CONNECT", "KAFKA_ZOOKEEPER_CONNECT"),
+        instead="one of KAFKA_CFG_PROCESS_ROLES and KAFKA_CFG_ZOOKEEPER_CONNECT, or "
+        "KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE with both",
+    ),
     _bitnami(
         Of.SASL_BETWEEN_BROKERS,
         since=(3, 4),
@@ -233,7 +257,20 @@ DEMANDS = (
         since=(3, 4),
         needs=("KAFKA_CFG_SASL_MECHANISM_CONTROLLER_PROTOCOL",),
     ),
-    _bitnami(Of.KRAFT, since=(3, 4), before=(4, 0), needs=("KAFKA_CFG_NODE_ID",)),
+    *(
+        Demand(
+            Family.BITNAMI,
+            script,
+            Of.KRAFT,
+            since=since,
+            before=before,
+            needs=("KAFKA_CFG_NODE_ID",),
+        )
+        for script, since, before in (
+            (BITNAMI_SCRIPT, (3, 4), (4, 0)),
+            (BITNAMI_OF_4, (4, 0), (99, 0)),
+        )
+    ),
 )
 
 

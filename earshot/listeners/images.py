@@ -5,7 +5,7 @@ Sources: the start scripts of each image (`docker/resources/common-scripts` of a
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
@@ -56,6 +56,10 @@ _OLD_OF_BITNAMI = re.compile(
     re.ASCII,
 )
 """Tags from before bitnami rewrote its script (3.2.3, 3.3.2, 3.4.1 and 3.5.1 hold the new one)."""
+_MOUNTED_BY_USER = re.compile(
+    r"(?:.*/server\.properties|/opt/bitnami/kafka(?:/conf(?:ig)?)?|/bitnami/kafka/conf(?:ig)?)/?"
+)
+"""Mount targets that are, or may contain, the `server.properties` of bitnami's image."""
 _APACHE_3 = re.compile(r"3(?!\d)", re.ASCII)
 """Tags of apache/kafka whose script takes every `KAFKA_` out of a name, and not the first alone."""
 OWN_VARIABLES = properties.UNMAPPED | {
@@ -143,6 +147,17 @@ def is_new_bitnami(image: str) -> bool:
     """
     is_whose = "$" not in image and family_of(image) is Family.BITNAMI
     return is_whose and not is_old_of_bitnami(image)
+
+
+def reads_a_mounted_file(image: str, env: Mapping[str, str], mounts: Iterable[str]) -> bool:
+    """Whether bitnami's script may find a `server.properties` of the user.
+
+    If so, it checks no variable, and passes none on.
+    """
+    return is_new_bitnami(image) and (
+        bool(env.get("KAFKA_MOUNTED_CONF_DIR"))
+        or any(_MOUNTED_BY_USER.fullmatch(path) for path in mounts)
+    )
 
 
 def release_of(image: str) -> tuple[int, int] | None:

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from earshot.engine import UNREADABLE, DockerObject, address_of, another_form, connect, root_cause
+from earshot.engine import (
+    ANSWER_SECONDS,
+    REQUEST_SECONDS,
+    UNREADABLE,
+    DockerObject,
+    address_of,
+    another_form,
+    connect,
+    root_cause,
+)
 from earshot.errors import EarshotError
 from earshot.listeners.address import MAX_NAME
 from earshot.listeners.listed import clipped
@@ -156,6 +165,7 @@ def ended(
     settings = {"command": list(command), "labels": labels_of(cluster)}
     settings |= {"entrypoint": list(program)} if program else {}
     name = f"earshot-{session.standpoint.name}-{secrets.token_hex(4)}"
+    _limit_requests(session, end)
     try:
         with (
             _network(session, name, labels_of(cluster)) as network,
@@ -164,7 +174,7 @@ def ended(
             container.start()
             lines = _Lines(container, say)
             try:
-                _await(container, end)
+                _await(session, container, end)
             finally:
                 lines.finish()
             yield container, lines.last_lines
@@ -284,9 +294,16 @@ class _Lines:
         self._stream.close()
 
 
-def _await(container: Container, end: Deadline) -> None:
+def _limit_requests(session: DockerHostSession, end: Deadline) -> None:
+    """Limits the next requests to the time until ``end``, or to that of a first answer."""
+    seconds = max(ANSWER_SECONDS, end.left(REQUEST_SECONDS))
+    session.client.api.timeout = seconds
+
+
+def _await(session: DockerHostSession, container: Container, end: Deadline) -> None:
     """Waits until the container has ended. Raises EarshotError at the deadline or on a stop."""
     while True:
+        _limit_requests(session, end)
         container.reload()
         if container.status in ("exited", "dead"):
             return

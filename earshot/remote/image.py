@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,9 +25,10 @@ from typing import TYPE_CHECKING, Final
 
 import earshot
 from earshot import cache
-from earshot.engine import DockerObject, root_cause
+from earshot.engine import MOST_SHOWN, DockerObject, root_cause
 from earshot.errors import EarshotError
 from earshot.jvm.jars import spark_connector_jars
+from earshot.listeners.listed import clipped
 from earshot.remote.archive import archive
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ PACKAGES_LABEL: Final = "earshot.validator.packages"
 """The label of the untagged image with the packages; its value is the digest of their inputs."""
 SILENT_SECONDS: Final = 900
 """Time limit for a step of the build without output."""
+BUILD_SECONDS: Final = 3600
+"""Time limit for a whole build; a slow machine needs some minutes."""
+MOST_LINES: Final = 100
+"""The maximum number of lines of a step that are kept for an error."""
 SAY_SECONDS: Final = 10.0
 """Seconds after which a running step prints progress."""
 PIP_SECONDS: Final = 20
@@ -239,30 +245,38 @@ def _build(
 def _follow(stream: Generator[DockerObject, None, None], say: Say) -> None:
     """Prints each step when it begins, and the last line of a long step. Raises EarshotError for a
     failed step."""
-    step, lines, last_progress = "the context", [""], time.monotonic()
+    step, lines = "the context", deque([""], MOST_LINES)
+    begin = last_progress = time.monotonic()
     for event in stream:
+        now = time.monotonic()
+        if now - begin > BUILD_SECONDS:
+            raise _build_error(step, f"took more than {BUILD_SECONDS} s", lines)
         text = str(event.get("stream") or event.get("status") or "").strip()
         if error := event.get("error"):
             raise _build_error(step, str(error), lines)
         if begun := _STEP.match(text):
-            step, lines = f"step {begun[1]}: {begun[2]} {begun[3]}"[:100].rstrip(), []
+            step = f"step {begun[1]}: {begun[2]} {begun[3]}"[:100].rstrip()
+            lines.clear()
             if begun[2] == "RUN":  # other steps are fast
                 say(f"validator image, {step}")
-                last_progress = time.monotonic()
+                last_progress = now
         elif text:
             lines.append(text)
-            if time.monotonic() - last_progress > SAY_SECONDS:
+            if now - last_progress > SAY_SECONDS:
                 say(f"  {text.splitlines()[-1][:100]}")
-                last_progress = time.monotonic()
+                last_progress = now
 
 
 def _build_error(step: str, error: str, lines: Iterable[str]) -> EarshotError:
-    last_lines = [line for text in lines for line in text.splitlines() if line.strip()][-8:]
+    last_lines = [
+        clipped(line, MOST_SHOWN) for text in lines for line in text.splitlines() if line.strip()
+    ][-8:]
     remedy = (
         "check that the engine can pull the base image (`validator.base` in the stack file), "
         "and that its machine can download Debian's and Python's packages; then run it again"
     )
-    observed = "\n    ".join([f"{step} failed: {' '.join(error.split())}", *last_lines])
+    reason = clipped(" ".join(error.split()), MOST_SHOWN)
+    observed = "\n    ".join([f"{step} failed: {reason}", *last_lines])
     return EarshotError("validator image", observed=observed, remedy=remedy)
 
 

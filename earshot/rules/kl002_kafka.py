@@ -58,8 +58,12 @@ ZOOKEEPER: tuple[Check, ...] = (
     kl002_kafka_controllers.early,
 )
 """Checks that also apply to a broker with ZooKeeper."""
+OF_BOTH_MODES: tuple[Check, ...] = tuple(check for check in ZOOKEEPER if check in CHECKS)
+"""Checks that apply to a node with or without ZooKeeper."""
 OLDEST = (3, 3)
 """The oldest release that the rules know. An unknown image must fail in it too."""
+LAST_OF_ZOOKEEPER = (3, 9)
+"""The newest release that an unknown image may have if it uses ZooKeeper."""
 FIRST_KRAFT = (3, 2)
 """The first release checked as KRaft; earlier previews each have other rules."""
 
@@ -71,7 +75,7 @@ def refusals(view: ForeignSettings) -> Iterator[Objection]:
             return
         checks = CHECKS if view.is_kraft or view.version >= (4, 0) else ZOOKEEPER
     except Unreadable:
-        return
+        checks = OF_BOTH_MODES
     for check in checks:
         for objection in known_objections(check, view):
             # Kafka accepts a voter at 0.0.0.0, and then stops during its start
@@ -93,7 +97,8 @@ def as_finding(
 
 def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     """Findings that prevent Kafka from starting with the known part of ``settings``."""
-    refused = tuple(_startup_refusals(settings.read()))
+    newest = LAST_OF_ZOOKEEPER if settings.is_zookeeper else None
+    refused = tuple(_startup_refusals(settings.read(newest)))
     if settings.release is None:  # an older Kafka may accept them
         older = {refusal.observed for refusal in _startup_refusals(settings.read(OLDEST))}
         refused = tuple(refusal for refusal in refused if refusal.observed in older)

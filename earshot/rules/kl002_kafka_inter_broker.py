@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import StrictSettings, Unreadable
 from earshot.listeners.terms import Protocol
 from earshot.rules.kl002_kafka_mechanisms import is_protocol
 from earshot.rules.objections import Objection
@@ -39,7 +39,11 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
 def advertised(view: StrictSettings) -> Iterator[Objection]:
     """I3, I4: this broker advertises the inter-broker listener; its default name is the
     protocol."""
-    if not view.is_broker or view.inter_broker in view.advertised_to_clients:
+    try:
+        names = list(view.advertised_to_clients)
+    except Unreadable:
+        names = list(view.listeners)  # Kafka allows it to advertise no other
+    if not view.is_broker or view.inter_broker in names:
         return
     by_default = not view.has(NAME)
     by_protocol = by_default and view.has(PROTOCOL)
@@ -50,7 +54,7 @@ def advertised(view: StrictSettings) -> Iterator[Objection]:
         PROTOCOL if by_protocol else NAME,
         f"{view.inter_broker}{' (by default)' if by_default and not by_protocol else ''} "
         "is not advertised",
-        f"one of {', '.join(view.advertised_to_clients) or 'the advertised listeners'}",
+        f"one of {', '.join(names) or 'the advertised listeners'}",
         remedy=f"name the listener by {NAME} in place of {PROTOCOL}" if by_protocol else "",
         listener=view.inter_broker,
     )

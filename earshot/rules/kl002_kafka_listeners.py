@@ -38,13 +38,18 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
     check = "M4" if by_default else "M5"
     expected = "an entry in listener.security.protocol.map for every listener"
     map_text = "is not set" if by_default else f"has {', '.join(view.protocols)}"
-    names_by_key = [("listeners", name) for name in view.listeners]
-    names_by_key += [(KEY, name) for name in (view.advertised if view.has(KEY) else ())]
-    for key, name in names_by_key:
+    for key, name in _names(view):
         if name not in view.protocols:
             observed = f"{name} has no protocol: listener.security.protocol.map {map_text}"
             remedy = f"add {name}:PROTOCOL to listener.security.protocol.map"
             yield Objection(check, key, observed, expected, remedy, name)
+
+
+def _names(view: StrictSettings) -> Iterator[tuple[str, str]]:
+    """The names of all listeners, each with its property; first those that are known."""
+    yield from (("listeners", name) for name in view.listeners)
+    if view.has(KEY):
+        yield from ((KEY, name) for name in view.advertised)
 
 
 def not_empty(view: StrictSettings) -> Iterator[Objection]:

@@ -78,7 +78,10 @@ def refusals(container: Container, settings: BrokerSettings, *, plain: bool) -> 
         return
     known_image = Image(family, release, images.is_old_of_bitnami(image))
     demands = [
-        demand for demand in image_demands.DEMANDS if demand.holds(known_image, settings.values)
+        demand
+        for demand in image_demands.DEMANDS
+        if demand.holds(known_image, settings.values)
+        and not images.reads_a_mounted_file(image, container.env, container.mounts)
     ]
     for demand in demands:
         yield from _refused(container, demand)

@@ -67,6 +67,10 @@ UNREAD = {"env_file", "extends", "variables", BASE_FILE, "envFrom", PLACEHOLDER,
 """Values of `Container.unknown` that may set further variables."""
 _INJECTED = ("/bitnami/kafka/config", "/opt/bitnami/kafka", "/docker-entrypoint-initdb.d")
 """Mount targets that may replace the configuration which bitnami's script generates."""
+_PASSED_BESIDE = {"KAFKA_EXTRA_FLAGS", "KAFKA_MOUNTED_CONF_DIR"}
+"""Variables by which bitnami's Kafka receives properties that no other variable contains."""
+_SERVERS_OF_BITNAMI = "localhost:9093"
+"""The default of `controller.quorum.bootstrap.servers` in bitnami's `kafka-env.sh` of 4.1 on."""
 
 
 def brokers_among(services: Sequence[Service]) -> tuple[Service, ...]:
@@ -106,6 +110,9 @@ def settings_of(service: Service) -> BrokerSettings:
         advertised = values.get("advertised.listeners", "")
         if re.fullmatch(r"PLAINTEXT://[^,]*", advertised, re.IGNORECASE):
             values.setdefault("listeners", "PLAINTEXT://:9092")
+        has_servers = (release or (0, 0)) >= (4, 1) and _starts_by_variables(service)
+        if has_servers and "controller.quorum.voters" not in values:
+            values.setdefault("controller.quorum.bootstrap.servers", _SERVERS_OF_BITNAMI)
     complete = (
         (family in _AS_GIVEN or _is_plain_bitnami(container, release))
         and not _is_confluent_local(container.image)
@@ -149,11 +156,13 @@ def _is_plain_bitnami(container: Container, release: tuple[int, int] | None) -> 
     """
     env = container.env.items()
     sets = any(
-        name.endswith(("_COMMAND", "_FILE")) or "SSL" in value or "SASL" in value
+        name.endswith(("_COMMAND", "_FILE"))
+        or name in _PASSED_BESIDE
+        or "SSL" in value
+        or "SASL" in value
         for name, value in env
     )
-    is_known_release = release is not None and release < (4, 0)
-    return is_known_release and is_new_bitnami(container.image) and not sets
+    return release is not None and is_new_bitnami(container.image) and not sets
 
 
 def _advertises_its_id(service: Service, values: Mapping[str, str]) -> bool:
@@ -180,7 +189,7 @@ def _leaves_unset_listeners_out(service: Service) -> bool:
     container = service.container
     return (
         is_new_bitnami(container.image)
-        and not {"KAFKA_EXTRA_FLAGS", "KAFKA_MOUNTED_CONF_DIR"} & set(container.env)
+        and not _PASSED_BESIDE & set(container.env)
         and _starts_by_variables(service)
     )
 

@@ -29,6 +29,8 @@ _WRITTEN = re.compile(
     r"(?<!--override )(?<!--override=)(?<!--override [\"'])(?<![\w.])(?:advertised\.)?listeners *="
 )
 """A listener property in the text of a command, and not an option of `kafka-server-start`."""
+_ASSIGNED = re.compile(r"(?<![\w$])(KAFKA_(?:\w+_)?ADVERTISED_LISTENERS)=")
+"""A variable that a command sets."""
 _COMPUTED = re.compile(r"_\{(?:HOSTNAME|PORT)_COMMAND\}")
 """A value that wurstmeister's image computes at its start."""
 
@@ -51,10 +53,15 @@ def open_listeners(
 
     ``at_run_time`` are the variables `$(NAME)` that only the running machine knows, by service.
     """
-    for service in brokers_among(services):
+    brokers, redpandas = brokers_among(services), redpanda_among(services)
+    for service in brokers:
         if why := _why_open(service, (at_run_time or {}).get(service.name, ())):
             yield service.name, why
-    for service in redpanda_among(services):
+    known = {service.name for service in (*brokers, *redpandas)}
+    for service in services:
+        if service.name not in known and (match := _ASSIGNED.search(" ".join(service.command))):
+            yield service.name, f"its command sets {match[1]}, which is not read"
+    for service in redpandas:
         broker = redpanda_broker(service, services)
         flags = [address for address in addresses_in_flags(service) if not is_known(address)]
         unread = sorted(_OF_FILE & {*service.container.unknown})

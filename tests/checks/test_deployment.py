@@ -393,13 +393,136 @@ def test_where_bitnamis_script_may_be_another(tag: str, keys: dict[str, object])
 @pytest.mark.parametrize(
     ("name", "asked"), [("OTHER", True), ("KAFKA_NODE_ID", False), ("KAFKA_NODE_ID_COMMAND", False)]
 )
-def test_the_id_that_bitnami_asks_for(name: str, asked: bool) -> None:
+@pytest.mark.parametrize("tag", ["3.9", "4.0", "4.1.0-debian-12-r0", "latest"])
+def test_the_id_that_bitnami_asks_for(name: str, asked: bool, tag: str) -> None:
     env = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
-    image = "bitnami/kafka:3.9"
+    image = f"bitnami/kafka:{tag}"
     assert reported(image, env) == []
     said = reported(image, env | {"KAFKA_CFG_NODE_ID": None, name: "1"})
     expected = ("KL014", f"does not set KAFKA_CFG_NODE_ID, and {image} refuses to start")
     assert said == ([expected] if asked else [])
+
+
+OF_BITNAMI = {name.replace("KAFKA_", "KAFKA_CFG_", 1): value for name, value in KRAFT.items()}
+NAMES, VOTERS = "controller.listener.names", "controller.quorum.voters"
+SERVERS = "controller.quorum.bootstrap.servers"
+
+
+@pytest.mark.parametrize(
+    ("image", "missing", "observed"),
+    [
+        # as https://github.com/newrelic/newrelic-ruby-agent/issues/3092 and
+        # https://github.com/bitnami/containers/issues/80579 have it
+        *(
+            (f"{name}/kafka{tag}", variable, observed)
+            for name, tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1"))
+            for variable, observed in (
+                ("PROCESS_ROLES", "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
+                ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"),
+            )
+        ),
+        (
+            "bitnami/kafka:4.0",
+            "CONTROLLER_QUORUM_VOTERS",
+            f"{VOTERS}: is not set, nor is {SERVERS}; Kafka does not start",
+        ),
+        # which have a default of controller.quorum.bootstrap.servers, or may have it
+        ("bitnami/kafka:4.1", "CONTROLLER_QUORUM_VOTERS", None),
+        ("bitnami/kafka", "CONTROLLER_QUORUM_VOTERS", None),
+    ],
+)
+def test_what_bitnami_4_asks_for(image: str, missing: str, observed: str | None) -> None:
+    env = {**OF_BITNAMI, f"KAFKA_CFG_{missing}": None}
+    assert [text for _, text in reported(image, OF_BITNAMI)] == []
+    said = [text for _, text in reported(image, env)]
+    assert said == ([] if observed is None else [observed.format(image)])
+    for path in ("/bitnami/kafka/config", "/opt/bitnami/kafka/config/server.properties"):
+        assert reported(image, env, volumes=[f"./mine:{path}"]) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "more", "is_refused"),
+    [
+        ("3.9", {}, True),
+        ("3.4", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "no"}, True),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "true"}, False),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_METADATA_MIGRATION_ENABLE": "${MIGRATES}"}, False),
+        ("3.9", {"KAFKA_CFG_ZOOKEEPER_CONNECT": ""}, False),
+        ("3.4.0", {"ALLOW_PLAINTEXT_LISTENER": "yes"}, False),
+        ("4.0", {}, False),
+    ],
+)
+def test_bitnami_3_refuses_zookeeper_beside_kraft(
+    tag: str, more: dict[str, str], is_refused: bool
+) -> None:
+    image, name = f"bitnami/kafka:{tag}", "KAFKA_CFG_ZOOKEEPER_CONNECT"
+    refusal = ("KL014", f"sets {name}, and {image} refuses to start")
+    said = reported(image, {**OF_BITNAMI, name: "zookeeper:2181", **more})
+    assert said == ([refusal] if is_refused else [])
+
+
+LATER: dict[str, str | None] = {  # what it advertises is decided when it starts
+    **KRAFT,
+    "KAFKA_ADVERTISED_LISTENERS": None,
+    "KAFKA_LISTENERS": "LAN://:9092,CONTROLLER://:9093",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "LAN:PLAINTEXT,CONTROLLER:PLAINTEXT,WAN:PLAINTEXT",
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "LAN",
+}
+EXPORTS = "sh -c 'export KAFKA_ADVERTISED_LISTENERS=LAN://$$(hostname):9092; /etc/kafka/docker/run'"
+THREE = "LAN://:9092,OTHER://:9094,CONTROLLER://:9093"
+UNMAPPED = (
+    "listeners: OTHER has no protocol: listener.security.protocol.map has LAN, CONTROLLER, WAN; "
+    "Kafka does not start"
+)
+UNBOUND = "inter.broker.listener.name: WAN is not advertised; Kafka does not start"
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        {},
+        {"KAFKA_PROCESS_ROLES": None},  # it may be a controller only
+        {name: None for name in KRAFT if "LISTENER" not in name} | ZOOKEEPER,
+    ],
+)
+@pytest.mark.parametrize(
+    ("image", "keys"),
+    [
+        ("apache/kafka:3.9.1", {"command": EXPORTS}),
+        (CP7, {"env_file": "gone.env"}),
+        ("example/kafka:1", {}),
+    ],
+)
+@pytest.mark.parametrize(
+    ("change", "observed"),
+    [
+        ({}, None),
+        ({"LISTENERS": THREE}, UNMAPPED),
+        ({"LISTENERS": THREE, "ADVERTISED_LISTENERS": "${ALL}"}, UNMAPPED),
+        ({"LISTENERS": THREE, "LISTENER_SECURITY_PROTOCOL_MAP": "${MAP}"}, None),
+        ({"LISTENERS": THREE, "LISTENER_SECURITY_PROTOCOL_MAP": None}, None),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN"}, UNBOUND),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN", "ADVERTISED_LISTENERS": "${ALL}"}, UNBOUND),
+        ({"INTER_BROKER_LISTENER_NAME": "WAN", "LISTENERS": "${ALL}"}, None),
+        ({"INTER_BROKER_LISTENER_NAME": "${NAME}"}, None),
+        ({"INTER_BROKER_LISTENER_NAME": None}, None),
+    ],
+)
+def test_listeners_are_compared_although_the_advertised_ones_are_not_known(
+    image: str,
+    keys: dict[str, object],
+    mode: dict[str, str | None],
+    change: dict[str, str | None],
+    observed: str | None,
+) -> None:
+    changed = {f"KAFKA_{name}": value for name, value in change.items()}
+    env = {**LATER, **mode, "KAFKA_ADVERTISED_LISTENERS": None, **changed}
+    of_brokers = observed == UNBOUND
+    is_open = of_brokers and not {"KAFKA_PROCESS_ROLES", "KAFKA_ZOOKEEPER_CONNECT"} & {
+        name for name, value in env.items() if value
+    }
+    said = [("KL002", observed)] if observed and not is_open else []
+    assert reported(image, env, **keys) == said
 
 
 def test_two_ranges_of_all_ports_are_checked_in_time() -> None:

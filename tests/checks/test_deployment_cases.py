@@ -253,9 +253,15 @@ CASES = (
             ),
             "since": variables_of("bitnami/kafka:3.3.2", "KAFKA_CFG_ZOOKEEPER_CONNECT=other:2181"),
             "neither": {"image": "bitnami/kafka:3.6"},
-            "default": {"image": "bitnami/kafka:4.0"},
+            "four": {"image": "bitnami/kafka:4.0"},
+            "newest": {"image": "bitnamisecure/kafka"},
         },
-        (("KL014", "before", "error"), ("KL014", "neither", "error")),
+        (
+            ("KL014", "before", "error"),
+            ("KL014", "neither", "error"),
+            ("KL014", "four", "error"),
+            ("KL014", "newest", "error"),
+        ),
     ),
     # https://github.com/tulios/kafkajs/issues/1042: whoever comes in by it is told of no address of
     # the other's (LISTENER_NOT_FOUND).

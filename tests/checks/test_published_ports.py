@@ -4,6 +4,8 @@ import pytest
 
 from tests.rules.deployment_examples import verdicts
 
+PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,INNER:PLAINTEXT"
+
 
 def old_bitnami(tag: str, listeners: str = "PLAINTEXT://:9092,CONTROLLER://:9093") -> str:
     return f"""
@@ -15,7 +17,7 @@ def old_bitnami(tag: str, listeners: str = "PLAINTEXT://:9092,CONTROLLER://:9093
       KAFKA_CFG_NODE_ID: 1
       KAFKA_CFG_PROCESS_ROLES: broker,controller
       KAFKA_CFG_LISTENERS: {listeners}
-      KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP: CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+      KAFKA_CFG_LISTENER_SECURITY_PROTOCOL_MAP: {PROTOCOLS}
       KAFKA_CFG_CONTROLLER_LISTENER_NAMES: CONTROLLER
       KAFKA_CFG_CONTROLLER_QUORUM_VOTERS: 1@kafka:9093
       KAFKA_KRAFT_CLUSTER_ID: q1Sh-9_ISia_zwGINzRvyQ

@@ -15,6 +15,7 @@ from earshot_pulumi.change_memory import (
     correct_memory,
     recorded_changes,
 )
+from earshot_pulumi.validation import UNPROVED
 
 from earshot.errors import EarshotError
 from earshot.listeners.model import ClusterPlan
@@ -228,3 +229,20 @@ def test_a_renamed_stack_is_refused_before_its_cluster_is_made_again(
     error = str(raised(EarshotError, module.check_renamed, name, state))
     assert error.startswith("nothing was touched: the stack was renamed: its state has the cluster")
     assert f"`pulumi stack rename {former_stack}`" in error
+
+
+def test_a_change_without_a_validation_is_not_recorded_as_proved(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = State(folder, monkeypatch)
+    state.update(BEFORE)
+    proved = state.resources[f"urn:earshot:index:ProvedChange::{NAME}"]["outputs"]
+    state.update(RENAMED, ends=False)
+    begun = state.resources[f"urn:earshot:index:BegunChange::{NAME}"]["outputs"]
+    changed = {**proved, "begun": begun["begun"]}
+    kind = Called(ProvedChangeKind())
+    assert kind.differs(proved, {**changed, "verdict": "pass"})
+    unproved = {**changed, "verdict": UNPROVED}
+    assert not kind.differs(proved, unproved)
+    assert "was not validated in this update" in str(raised(EarshotError, kind.create, unproved))
+    assert memory.recall(folder).complete == BEFORE

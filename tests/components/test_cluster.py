@@ -1,7 +1,9 @@
 """Clusters as components: inputs, names of resources, outputs, refusals."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pulumi
@@ -147,9 +149,26 @@ def test_what_cannot_be_is_told_in_words(inputs: dict[str, Any], said: str) -> N
     assert said in error.message
 
 
-def in_program(*names: str, **settings: Any) -> tuple[Engine, Any]:
-    """A program with local clusters of these names; the settings of each may depend on it."""
-    answers = local.Answers()
+class OtherOutputs(local.Answers):
+    """Resources of some types have further outputs."""
+
+    def __init__(self, outputs: Mapping[str, Mapping[str, Any]]) -> None:
+        super().__init__()
+        self._outputs = outputs
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        id, found = super().new_resource(args)
+        return id, {**found, **self._outputs.get(args.typ, {})}
+
+
+def in_program(
+    *names: str, outputs: Mapping[str, Mapping[str, Any]] = MappingProxyType({}), **settings: Any
+) -> tuple[Engine, Any]:
+    """A program with local clusters of these names; the settings of each may depend on it.
+
+    ``outputs`` are further ones by type of resource.
+    """
+    answers = OtherOutputs(outputs)
     engine = Engine(answers)
     mocks.set_mocks(answers, "program", "dev", preview=False, monitor=engine)
     found: dict[str, Any] = {}
@@ -201,6 +220,16 @@ def test_a_plan_is_remembered_before_a_node_has_it_and_once_it_is_proved() -> No
     assert any("BegunChange" in urn for urn in engine.one(local.NODE).request.dependencies)
     assert any("Validation" in urn for urn in proved.request.dependencies)
     assert begun.inputs["begun"] == proved.inputs["begun"]
+
+
+def test_a_validation_that_an_update_leaves_out_proves_nothing() -> None:
+    """The engine answers with the outputs of the last run, as for `--exclude`."""
+    former = {"incarnations": {"1": "former"}, "verdict": "pass"}
+    engine, _ = in_program("dev", outputs={"earshot:index:Validation": former}, dev=on_port(19000))
+    assert engine.one("earshot:index:ProvedChange").inputs["verdict"] == "unproved"
+    run: dict[str, Any] = {"earshot:index:Validation": {"verdict": "pass"}}
+    engine, _ = in_program("dev", outputs=run, dev=on_port(19000))
+    assert engine.one("earshot:index:ProvedChange").inputs["verdict"] == "pass"
 
 
 def test_an_output_as_an_input_is_waited_for() -> None:

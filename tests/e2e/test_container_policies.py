@@ -191,7 +191,7 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     project.environment["EARSHOT_FINDINGS"] = str(file)
     output = project.fails(command="preview")
     assert output.count("OUTSIDE listens on localhost:9092, which is the container alone") == 1
-    assert "the same shows elsewhere" in output and "repeated" in output
+    assert "other resources have the same cause" in output and "repeated" in output
     assert "brokers one, two: no gate checks what they advertise" in output
     results = json.loads(file.read_text())["runs"][0]["results"]
     assert len([result for result in results if result["ruleId"] == "KL017"]) == 2

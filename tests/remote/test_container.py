@@ -21,6 +21,7 @@ import pytest
 from docker.errors import DockerException, NotFound
 
 from earshot.doctor.targets import targets_of
+from earshot.engine import REQUEST_SECONDS
 from earshot.errors import EarshotError
 from earshot.listeners.properties import read_properties
 from earshot.listeners.terms import Scope
@@ -198,6 +199,14 @@ def test_report_is_missing(code: int, killed: bool, lines: list[str], observed: 
     assert error.observed == observed
 
 
+SESSION = DockerHostSession(
+    cast(Any, SimpleNamespace(api=SimpleNamespace())),
+    Standpoint(name="internal", scope=Scope.INTERNAL),
+    "image:1",
+    "machine-a",
+)
+
+
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bool) -> None:
     stops: list[float] = []
@@ -210,7 +219,7 @@ def test_a_validation_that_is_to_end_may_still_delete_its_topics(interrupted: bo
     if interrupted:
         end.stop.set()
     with pytest.raises(EarshotError, match="the container: did not end within"):
-        container._await(cast(Any, running), end)
+        container._await(SESSION, cast(Any, running), end)
     assert stops == [STOP_SECONDS]
 
 
@@ -351,6 +360,7 @@ class WholeEngineDouble:
         self.steps: list[object] = []
         self.status = "created"
         self._fails = fails
+        self.api = SimpleNamespace()
         self._ended = threading.Event()
         self._result = ContainerDouble(code, render(report, "json").encode())
         self.get_archive = self._result.get_archive
@@ -594,7 +604,13 @@ FORMLESS = "gives an answer of another form than Docker's"
         ({"GET /v1.41/containers/json": document(None)}, FORMLESS),
         ({"GET /v1.41/networks": document(None)}, FORMLESS),
         ({"POST /v1.41/containers/create": document(None, "201 Created")}, FORMLESS),
-        ({"GET /v1.41/containers/[^/]+/json": document({"Id": "x"})}, FORMLESS),
+        (
+            {
+                "GET /v1.41/containers/[^/]+/json": document({"Id": "x", "Config": {"Tty": False}}),
+                "GET /v1.41/containers/[^/]+/logs": document(b""),
+            },
+            FORMLESS,
+        ),
         ({"GET /v1.41/info": document({"message": "no"}, "500 Error")}, "no"),
     ],
 )
@@ -615,3 +631,19 @@ def test_an_engine_that_answers_nonsense_is_one_error(
 
         error = raised(EarshotError, validate)
     assert error.object.startswith("Docker engine") and error.observed.startswith(observed)
+
+
+def test_an_engine_that_hangs_does_not_outlast_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(container, "ANSWER_SECONDS", 0.2)
+    limits: list[float] = []
+
+    def reload() -> None:
+        limits.append(SESSION.client.api.timeout)
+        raise TimeoutError("no whole answer")
+
+    for seconds in (0.1, 60, 3600):
+        with pytest.raises(TimeoutError):
+            container._await(SESSION, cast(Any, SimpleNamespace(reload=reload)), Deadline(seconds))
+    assert limits[0] == 0.2 and 50 < limits[1] <= 60 and limits[2] == REQUEST_SECONDS

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -138,6 +139,16 @@ def test_a_long_step_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> No
     lines = [{"stream": "Step 1/1 : RUN pip"}, *({"stream": f"line {n}"} for n in range(4))]
     image._follow(cast(Any, iter(lines)), said.append)
     assert said == ["validator image, step 1/1: RUN pip", "  line 1", "  line 3"]
+
+
+def test_a_build_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter(range(0, 10_000_000, 10))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(moments)))
+    endless = ({"stream": f"line {number}"} for number in count())
+    error = raised(EarshotError, image._follow, cast(Any, endless), lambda text: None)
+    first, *last_lines = error.observed.splitlines()
+    assert first == f"the context failed: took more than {image.BUILD_SECONDS} s"
+    assert len(last_lines) == 8
 
 
 @dataclass

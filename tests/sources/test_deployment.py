@@ -162,6 +162,11 @@ def test_a_mounted_file_and_options_of_a_start_command_count() -> None:
         (service(CONFLUENT), True),
         (service(BITNAMI), True),
         (service("bitnami/kafka:3.1.0"), False),  # it sets what is absent
+        *((service(image), True) for image in ("bitnamilegacy/kafka:4.0.0", "bitnami/kafka")),
+        (service("bitnami/kafka:${TAG}"), False),
+        (service("bitnami/kafka:4.0", {"KAFKA_EXTRA_FLAGS": "--override a=b"}), False),
+        (service("bitnami/kafka:4.0", {"KAFKA_MOUNTED_CONF_DIR": "/conf"}), False),
+        (service("bitnami/kafka", mounts=("/bitnami/kafka/config",)), False),
         (service(BITNAMI, {"KAFKA_CFG_LISTENERS": "SASL_SSL://:9092"}), False),
         (service(UNKNOWN), False),
         (service("confluentinc/confluent-local:7.6.0"), False),
@@ -175,6 +180,30 @@ def test_a_mounted_file_and_options_of_a_start_command_count() -> None:
 )
 def test_whether_the_file_has_all_settings(candidate: Service, complete: bool) -> None:
     assert settings_of(candidate).complete is complete
+
+
+SERVERS = "controller.quorum.bootstrap.servers"
+
+
+@pytest.mark.parametrize(
+    ("image", "more", "servers"),
+    [
+        ("bitnami/kafka", {}, "localhost:9093"),
+        ("bitnamisecure/kafka:4.1.0", {}, "localhost:9093"),
+        ("bitnamilegacy/kafka:4.0.0", {}, None),
+        (BITNAMI, {}, None),
+        (APACHE, {"env": {"KAFKA_NODE_ID": "1"}}, None),
+        ("bitnami/kafka", {"unknown": ("env_file",)}, None),
+        ("bitnami/kafka", {"mounts": ("/bitnami/kafka/config",)}, None),
+        ("bitnami/kafka", {"env": {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:1"}}, None),
+        ("bitnami/kafka", {"env": {"KAFKA_CFG_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "a:1"}}, "a:1"),
+    ],
+)
+def test_bitnami_4_1_seeks_its_controller_at_localhost(
+    image: str, more: Mapping[str, object], servers: str | None
+) -> None:
+    values = settings_of(service(image, **more)).values  # type: ignore[arg-type]
+    assert values.get(SERVERS) == servers
 
 
 def test_a_broker_s_listeners() -> None:

@@ -57,6 +57,11 @@ REDPANDA = "redpandadata/redpanda:v24.1.1"
             "command: redpanda start --set redpanda.advertised_kafka_api[0].address=${IP}",
             "an address in its command is not known: ${IP}",
         ),
+        (
+            "apache/kafka:4.1.1",
+            "command: sh -c 'KAFKA_ADVERTISED_LISTENERS=A://k:1 /etc/kafka/docker/run'",
+            "its command sets KAFKA_ADVERTISED_LISTENERS, which is not read",
+        ),
         (REDPANDA, "env_file: gone.env", UNREAD),
         (REDPANDA, "command: rpk topic list --brokers ${IP}:1", ""),
         # an older variable

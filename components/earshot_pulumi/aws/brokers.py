@@ -67,7 +67,7 @@ class AwsBrokers(Brokers):
         check_region(spec.region, self)
         attached = attached_id(name, self)
         check_given(name, spec, spec.cluster_id or attached, self)
-        own_volumes = self._remembered.volumes
+        own_volumes = self._remembered.volumes.values()
         if warning := idle(name, spec, spec.cluster_id or attached, own_volumes, self):
             pulumi.log.warn(warning, self)
         # groups need only ports and clients, which do not depend on names

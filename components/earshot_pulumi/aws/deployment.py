@@ -20,7 +20,7 @@ from earshot.validation.contract import Contract
 from earshot_pulumi.aws import clients
 from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.aws.credentials import client, reader
-from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
+from earshot_pulumi.aws.remembered import Remembered, check_attached, check_volumes, placed
 from earshot_pulumi.aws.turns import nodes_down
 from earshot_pulumi.aws.validator import Validator
 from earshot_pulumi.change_memory import (
@@ -45,6 +45,7 @@ def deploy(at: ClusterContext, spec: AwsSpec) -> Properties:
     recorded = recorded_changes(state, name, state_resources)
     remembered = Remembered.read(name, state_resources)
     spec = placed(spec, remembered)
+    check_volumes(spec, remembered)
     down = _down(at, spec, remembered)
     if not remembered.served and remembered.nodes and not down:
         # the update that created the nodes was interrupted before it saw them in sync

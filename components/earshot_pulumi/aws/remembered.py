@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from earshot.aws_client import AwsClient
 from earshot.config.aws import AwsSpec, Place
 from earshot.errors import EarshotError
+from earshot.listeners.listed import numbered
 from earshot_pulumi.aws.credentials import asking
 from earshot_pulumi.provider.internal import types_of
 from earshot_pulumi.provider.kind import Outputs
@@ -27,8 +28,8 @@ class Remembered:
     """True if all nodes were in sync once."""
     nodes: frozenset[str] = frozenset()
     """The names of the nodes that were deployed."""
-    volumes: frozenset[str] = frozenset()
-    """The ids of the volumes that the stack has made."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """The ids of the volumes that the stack has made, by name of their node."""
     place: Place | None = None
     """The place of its brokers; None without brokers."""
 
@@ -50,11 +51,13 @@ class Remembered:
             place = (
                 "public" if any(name.startswith("broker-") for name in public_names) else "private"
             )
-        volumes = frozenset(
-            str(resource["outputs"]["arn"]).rpartition("/")[2]
-            for resource in resources.values()
-            if resource["type"] == _VOLUME and "arn" in resource["outputs"]
-        )
+        volumes = {
+            urn.rpartition("::")[2].removeprefix(f"{stack}-"): str(
+                resource["outputs"].get("arn", "")
+            ).rpartition("/")[2]
+            for urn, resource in resources.items()
+            if resource["type"] == _VOLUME
+        }
         return cls("cluster" in ready_names, frozenset(ready_names - {"cluster"}), volumes, place)
 
 
@@ -94,6 +97,29 @@ def check_attached(stack: str, resources: Mapping[str, Outputs], ec2: AwsClient)
             remedy="restore it (`pulumi stack export --version`, `pulumi stack import`); if an "
             "update was killed before it wrote the state, terminate these instances one by one, "
             "each after the last one is in sync again: their data volumes stay",
+        )
+
+
+def check_volumes(spec: AwsSpec, remembered: Remembered) -> None:
+    """Raises EarshotError where so many voters have lost their volumes that blank ones could win an
+    election."""
+    voters = spec.controller_ids
+    lost = [
+        id
+        for id in voters
+        if spec.name_of(id) in remembered.nodes
+        and spec.name_of(id) not in remembered.volumes
+        and id not in spec.volumes
+    ]
+    if remembered.served and (len(voters) - len(lost)) * 2 <= len(voters):
+        raise EarshotError(
+            f"nothing was touched: the data of {numbered('node', lost)} is gone",
+            observed=f"the state has no volume of these, of {len(voters)} voters in all: with "
+            "blank volumes they would elect each other, and the cluster would forget its topics, "
+            "users and records",
+            allowed="the volumes, or copies of them from snapshots with the same tags",
+            remedy=f"enter them (`volumes: {{{lost[0]}: vol-...}}`); or for an empty cluster "
+            "`pulumi destroy`, then `pulumi up`",
         )
 
 

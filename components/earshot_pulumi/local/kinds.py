@@ -36,13 +36,16 @@ class LocalPreflightKind(CheckedKind):
 
     def problems(self, operation: Operation, olds: Properties, news: Properties) -> Iterator[str]:
         root, plan = _root(news), ClusterPlan.model_validate(news["plan"])
-        if olds.get("cluster_id") and quorum.recall(root) is None:
-            yield _lost_folder(root, olds["cluster_id"])
         yield from quorum.problems(root, plan)
         yield from access.problems(plan, news)
         yield from changes.problems(root, plan, _last_plan(news))
         if leaving.matters(news["remove"]):
             yield from changes.client_problems(root, plan)
+
+    def differs(self, operation: Operation, olds: Properties, news: Properties) -> bool:
+        # `problems` gets the former inputs, which do not have the cluster's id
+        _check_folder(_root(news), olds.get("cluster_id"))
+        return super().differs(operation, olds, news)
 
     def apply(self, operation: Operation, olds: Properties, news: Properties) -> Properties:
         return {**news, "cluster_id": _decide_cluster_id(operation, news)}
@@ -123,13 +126,16 @@ def _last_plan(props: Properties) -> ClusterPlan | None:
     return ClusterPlan.model_validate(plan) if plan else None
 
 
-def _lost_folder(root: Path, cluster_id: str) -> str:
-    return (
-        f"the state of this stack has the cluster {cluster_id}, and {root} has no data of it: the "
-        "update would start an empty cluster. Put the folder back from a copy, or run this in the "
-        "checkout that has it. For an empty cluster instead: `pulumi destroy`, then the same "
-        "command again"
-    )
+def _check_folder(root: Path, cluster_id: str | None) -> None:
+    """Raises EarshotError if the state has a cluster whose data is not under ``root``."""
+    if cluster_id and quorum.recall(root) is None:
+        raise EarshotError(
+            f"nothing was touched: data of cluster {cluster_id} in {root}",
+            observed="is gone, and the state of this stack has the cluster: the update would start "
+            "an empty one",
+            remedy="put the folder back from a copy, or run this in the checkout that has it; for "
+            "an empty cluster instead, `pulumi destroy`, then the same command again",
+        )
 
 
 def _decide_cluster_id(operation: Operation, props: Properties) -> str:

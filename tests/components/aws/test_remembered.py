@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from earshot_pulumi.aws.remembered import Remembered, check_attached, placed
+from earshot_pulumi.aws.remembered import Remembered, check_attached, check_volumes, placed
 
 from earshot.errors import EarshotError
 from tests.components.aws.registered import ASSOCIATION, INSTANCE, INTERFACE, READY, VOLUME
 from tests.components.aws.test_balancer import EXPOSED
 from tests.config.aws_documents import TWO_LISTENERS, ZONES, read_aws
 
+CLUSTER = "ZWFyc2hvdC10ZXN0cy1ydQ"
 URN = "urn:pulumi:mine::p::earshot:aws:AwsCluster$"
 
 
@@ -25,7 +26,7 @@ PUBLIC = {**PRIVATE, **state((ASSOCIATION, "broker-1"))}
 def test_the_state_tells_the_volumes_of_the_stack() -> None:
     arn = "arn:aws:ec2:us-west-2:123456789012:volume/vol-1"
     volume = {f"{URN}v::mine-broker-1": {"type": VOLUME, "outputs": {"arn": arn}}}
-    assert Remembered.read("mine", {**PRIVATE, **volume}).volumes == {"vol-1"}
+    assert Remembered.read("mine", {**PRIVATE, **volume}).volumes == {"broker-1": "vol-1"}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,37 @@ def test_another_place_is_refused_with_the_way_out(
     message = str(caught.value)
     assert f"nothing was touched: {text}" in message and f"allowed: `place: {place}`" in message
     assert "`pulumi destroy`, then `pulumi up` with `place: " in message
+
+
+SERVED = frozenset({"broker-1", "broker-2", "broker-3"})
+
+
+@pytest.mark.parametrize(
+    ("volumes", "given", "served", "gone"),
+    [
+        ((1, 2, 3), {}, True, ""),
+        ((1, 3), {}, True, ""),
+        ((3,), {}, True, "nodes 1, 2"),
+        ((), {}, True, "nodes 1 to 3"),
+        ((3,), {2: "vol-0123456789abcdef0"}, True, ""),
+        ((3,), {}, False, ""),
+    ],
+)
+def test_blank_volumes_must_not_outvote_those_with_data(
+    volumes: tuple[int, ...], given: dict[int, str], served: bool, gone: str
+) -> None:
+    spec = read_aws(brokers=3, volumes=given, **({"cluster_id": CLUSTER} if given else {}))
+    owned = {f"broker-{id}": f"vol-{id}" for id in volumes}
+    remembered = Remembered(served, SERVED, owned)
+    if not gone:
+        check_volumes(spec, remembered)
+        check_volumes(spec, Remembered())
+        return
+    with pytest.raises(EarshotError) as caught:
+        check_volumes(spec, remembered)
+    message = str(caught.value)
+    assert message.startswith(f"nothing was touched: the data of {gone} is gone")
+    assert "`volumes: {1: vol-...}`" in message
 
 
 def test_a_vpc_that_is_there_must_still_have_the_subnets() -> None:

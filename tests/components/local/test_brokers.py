@@ -40,7 +40,9 @@ class Answers(mocks.Mocks):
         return f"id of {args.name}", outputs
 
     def call(self, args: mocks.MockCallArgs) -> Any:
-        raise AssertionError(f"nothing is looked up: {args.token}")
+        # a first start looks whether the stack was renamed
+        assert args.token == "pulumi:pulumi:readStackResourceOutputs"
+        return {"outputs": {}}
 
 
 @pytest.fixture

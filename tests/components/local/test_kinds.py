@@ -16,6 +16,7 @@ from earshot.listeners.render import server_properties
 from tests.components.called import Called
 from tests.components.local.nodes import node, recorded
 from tests.components.local.test_quorum import planned
+from tests.raised import raised
 
 KAFKA = Path(".earshot/stacks/local/kafka")
 
@@ -173,11 +174,14 @@ def test_a_cluster_of_the_state_whose_folder_is_gone_is_not_started_empty(
     news = props(original, plan=plan.model_dump(mode="json"))
     olds = {**news, "cluster_id": "former"}
     provider = Called(LocalPreflightKind())
-    assert "has no data of it" not in str(provider.check(olds, news).failures)
+    assert not provider.differs(olds, news)
     shutil.rmtree(root)
-    (failure,) = provider.check(olds, news).failures
-    assert f"the state of this stack has the cluster former, and {root} has no data" in failure
-    assert provider.check({}, news).failures == [], "a first start"
+    assert str(raised(EarshotError, provider.differs, olds, news)) == (
+        f"nothing was touched: data of cluster former in {root}: is gone, and the state of this "
+        "stack has the cluster: the update would start an empty one\n"
+        "  fix: put the folder back from a copy, or run this in the checkout that has it; for an "
+        "empty cluster instead, `pulumi destroy`, then the same command again"
+    )
 
 
 @pytest.mark.parametrize(("remove", "refusal"), [("unused", "\n- in use"), ("anyway", "")])

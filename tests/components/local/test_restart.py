@@ -264,8 +264,9 @@ def test_a_node_is_put_back_as_it_ran_if_the_state_does_not_have_its_settings(
     def change() -> None:
         restart.restart(tmp_path, wanted, former, "id", {}, lambda _: None)
 
-    text = str(raised(EarshotError, change))
-    assert "it was started again with its former settings and serves" in text
+    assert "it was started again with its former settings and serves" in str(
+        raised(EarshotError, change)
+    )
     assert node.calls == ["stop 30", "start 512m", WAIT, "stop 3", "start 256m", WAIT]
     assert node.texts == ["", runs.properties]
     assert node.runs.digest == runs.digest, "the next update finds what runs"
