@@ -247,7 +247,7 @@ class ContainerDriver(ListeningNode):
         last_lines = _last_lines(log)
         if cause := cause_of_end(log) if since or until else "":
             cause = clipped(cause, MOST_SHOWN)
-            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole)"
+            observed = f"{reason}: {cause}\n  (`docker logs {self._id[:12]}` has the whole log)"
         else:
             observed = f"{reason}; the last lines of its log:\n{last_lines}"
         is_full = any(text in last_lines for text in _DISK_FULL_TEXTS)
