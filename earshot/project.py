@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from earshot import umask
 from earshot.errors import EarshotError
 from earshot.listeners.security import FOLDER, VALIDATOR_FILE
 from earshot.reading import content_of, read_bytes
@@ -35,6 +38,7 @@ class Project:
         folder = (start or current_folder()).absolute()
         for candidate in (folder, *folder.parents):
             if (candidate / PROJECT_FILE).is_file():
+                _refuse_strangers(candidate / PROJECT_FILE)
                 return cls(candidate)
         observed = f"neither it nor a folder above it holds a {PROJECT_FILE}"
         remedy = "change into the project's folder, or name a --contract or --bootstrap instead"
@@ -164,6 +168,24 @@ class Project:
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+
+def _refuse_strangers(file: Path) -> None:
+    """Raises EarshotError if another user has put ``file`` into a folder such as /tmp.
+
+    That user would choose the brokers that get a login, and the engine that gets keys.
+    """
+    owner, mode = file.stat().st_uid, file.parent.stat().st_mode
+    is_shared = mode & stat.S_ISVTX and mode & umask.OTHERS_WRITE
+    if is_shared and owner not in (os.geteuid(), 0):
+        raise EarshotError(
+            str(file),
+            observed=f"belongs to another user (uid {owner}), as every user can write "
+            f"{file.parent}",
+            allowed="a project of this user",
+            remedy="change into the project's folder, or into one that is not below "
+            f"{file.parent}; or name a --contract or --bootstrap instead",
+        )
 
 
 def _read_yaml(path: Path, file_name: str) -> object:

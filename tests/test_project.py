@@ -1,5 +1,6 @@
 """The project on disk: found from any folder below it, read with one clear message per fault."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,34 @@ def test_is_found_from_a_folder_below(project: Project) -> None:
     below.mkdir(parents=True)
     assert Project.find(below) == project
     assert Project.find(project.root) == project
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_refused"),
+    [
+        (0o1777, True),  # as /tmp
+        (0o777, False),  # as the folder of a CI job
+        (0o755, False),
+    ],
+)
+def test_a_project_of_another_user_in_a_shared_folder_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, mode: int, is_refused: bool
+) -> None:
+    file, below = project.root / "Pulumi.yaml", project.root / "mine"
+    below.mkdir()
+    project.root.chmod(mode)
+    assert Project.find(below) == project, "a user's own"
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    for folder in (below, project.root):
+        if not is_refused:
+            assert Project.find(folder) == project
+            continue
+        error = raised(EarshotError, Project.find, folder)
+        assert error.object == str(file)
+        assert error.observed.startswith(f"belongs to another user (uid {file.stat().st_uid})")
 
 
 def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from earshot.listeners.listed import briefly
 from earshot.listeners.terms import Scope
 from earshot.names.lookup import LITERAL, Diagnosis, Lookup, Resolver, literal, look_up
 
@@ -152,6 +153,22 @@ def _keys(plan: ClusterPlan) -> Iterator[EvidenceKey]:
                 yield from ((listener.name, scope, host) for scope in listener.scopes)
 
 
+def _believed(lookup: Lookup, scope: Scope) -> Lookup:
+    """``lookup``, or a denial if a DNS server answers for a name that cannot exist (RFC 6761).
+
+    Some providers' servers answer for every name, with the address of a page of their own.
+    """
+    below = lookup.name.lower().endswith(".invalid")
+    # the hosts file, which counts for clients of this machine, may have such a name
+    if not (lookup.ok and below and scope is Scope.EXTERNAL):
+        return lookup
+    detail = (
+        f"no name below .invalid exists, and the server answers {briefly(lookup.addresses)}: it "
+        "invents addresses"
+    )
+    return replace(lookup, diagnosis=Diagnosis.NXDOMAIN, addresses=(), detail=detail, each=())
+
+
 def _evidence_of(
     key: EvidenceKey,
     resolver: Resolver | None,
@@ -169,7 +186,7 @@ def _evidence_of(
         silence = f"no resolver of scope {scope} can be asked from here"
         lookup = None
     else:
-        lookup = lookups[host.lower(), resolver.label]
+        lookup = _believed(lookups[host.lower(), resolver.label], scope)
         if lookup.ok:
             why = f"looked up just now at {resolver.label}"
             if lookup.unresolved_at:

@@ -309,7 +309,9 @@ def _await(session: DockerHostSession, container: Container, end: Deadline) -> N
             return
         if not end.left():
             container.stop(timeout=STOP_SECONDS)
-            raise EarshotError("the container", observed=f"did not end within {end.seconds:g} s")
+            is_stopped = end.stop.is_set()
+            observed = "was stopped" if is_stopped else f"did not end within {end.seconds:g} s"
+            raise EarshotError("the container", observed=observed)
         end.stop.wait(POLL_SECONDS)
 
 

@@ -53,6 +53,24 @@ def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
     assert found.why == "looked up just now at 192.0.2.53"
 
 
+@pytest.mark.parametrize("host", ["kafka.nobody.invalid", "KAFKA.Invalid"])
+def test_an_answer_for_a_name_that_cannot_exist_is_no_evidence(host: str) -> None:
+    asked = TableAsked({"192.0.2.53": {host.lower(): ("198.51.100.7",)}}, ("192.0.2.53",))
+    found = external(host, asked)
+    assert (found.kind, found.addresses) == (EvidenceKind.NONE, ())
+    assert found.lookup is not None and found.lookup.diagnosis is Diagnosis.NXDOMAIN
+    assert found.lookup.detail == (
+        "no name below .invalid exists, and the server answers 198.51.100.7: it invents addresses"
+    )
+
+
+def test_a_name_that_cannot_exist_in_dns_may_be_in_the_hosts_file() -> None:
+    asked = TableAsked({"system": {"kafka.invalid": ("127.0.0.1",)}})
+    key = ("EXTERNAL", Scope.HOST, "kafka.invalid")
+    hosts = plan(key[2], scopes=(Scope.HOST,))
+    assert gather(hosts, ResolverPolicy(), "local", None, asked)[key].kind is EvidenceKind.LIVE
+
+
 def test_a_name_for_another_network_is_declared_whatever_answers_here() -> None:
     elsewhere = {KEY: Declaration("the private zone of each consumer", elsewhere=True)}
     for answer in (("203.0.113.7",), Diagnosis.NXDOMAIN):
