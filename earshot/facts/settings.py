@@ -46,6 +46,7 @@ _OTHERS_KEY = re.compile(r"(?:.*\.)?bootstrap\.servers|kafkastore\..*|group\.id|
 _LISTS = frozenset({"advertised.listeners", "listeners"})
 _URL = re.compile(r"\s*https?://", re.IGNORECASE)
 """A listener of a REST proxy, a schema registry, ksqlDB or a Connect worker."""
+_NAME, _PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
 NEWEST = (4, 4)
 """The newest release that earshot knows, for tags such as `latest`."""
 T = TypeVar("T")
@@ -330,7 +331,9 @@ class ForeignSettings(StrictSettings):
     def has(self, key: str) -> bool:
         if key in self.values:
             return True
-        if not self.complete:
+        # Kafka refuses a name for the listener beside its protocol
+        is_excluded = key == _NAME and _PROTOCOL in self.values
+        if not (self.complete or is_excluded):
             raise Unreadable
         return False
 

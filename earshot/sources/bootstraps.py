@@ -22,7 +22,7 @@ from earshot.listeners.image_demands import ignored_by_registry
 from earshot.listeners.images import repository_of
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.properties import read_properties
-from earshot.listeners.terms import Protocol
+from earshot.listeners.terms import ANY_IPV4, Protocol
 from earshot.sources.compose import Service
 from earshot.topology.broker import Bootstrap, Broker
 from earshot.topology.container import is_loopback
@@ -32,9 +32,15 @@ from earshot.yaml_document import read_yaml_texts
 _SETTING = re.compile(
     r"(?:.*[_.\-])?(?:BOOTSTRAP[_.\-]?(?:SERVERS?|BROKERS?)|BROKERCONNECT|BROKER[_.\-]LIST"
     r"|KAFKA[_.\-](?:BROKERS?|SERVERS?|HOSTS?|URLS?|ADDR(?:ESS(?:ES)?)?|BROKER[_.\-](?:ADDR(?:ESS(?:ES)?)?|URLS?|HOSTS?|SERVERS?))"
-    r"|BOOTSTRAPSERVERS|KAFKASTORE[_.\-]BOOTSTRAP[_.\-]SERVERS)(?:[_.\-][0-9]+)?",
+    r"|BOOTSTRAPSERVERS|KAFKASTORE[_.\-]BOOTSTRAP[_.\-]SERVERS)(?:[_.\-](?:[0-9]+|CONFIG|LIST))?",
     re.ASCII | re.IGNORECASE,
 )
+_LIKELY = re.compile(r"(?:.*_)?(?:KAFKA|BROKERS?|BROKER_ADDR(?:ESS)?)|.*KAFKA.*", re.IGNORECASE)
+_NOT_FOR_CLIENT = re.compile(
+    r"listen|bind|advertise|quorum|external|public|outside|host_|mqtt|rabbit|amqp|celery",
+    re.IGNORECASE,
+)
+"""In names of variables: addresses that a program binds or tells others, and other brokers."""
 _ADDRESS = re.compile(
     r"(?:(?!https?:)[A-Za-z_]+://)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([0-9]{2,5})", re.ASCII
 )
@@ -46,7 +52,9 @@ _OPTION = re.compile(
 )
 _REPORTERS = "KAFKA_METRIC_REPORTERS"
 _REPEATED = re.compile(r"--kafka\.server[= ]([^\s'\";|&]+)", re.ASCII)
-_WITHIN = re.compile(r"""["']?bootstrap\.servers["']?\s*[:=]\s*["']?([^\s"'\\}]+)""", re.ASCII)
+_WITHIN = re.compile(
+    r"""["']?bootstrap(?:[.-]s|S)ervers["']?\s*[:=]\s*\[?["']?([^\s"'\\}\]]+)""", re.ASCII
+)
 """In a variable that contains a whole configuration, as AKHQ's."""
 _ASSIGNED = re.compile(
     r"""^[^#\n]*\bbootstrap[._]servers["']?\s*(?:=>|=|:)\s*\[?["']?([^\s"'\]]+)""",
@@ -138,6 +146,7 @@ def bootstraps(
         is_broker = service.name in broker_names
         settings = [*_in_variables(service, is_broker=is_broker)]
         if not is_broker:
+            settings += [] if settings else _in_likely_variables(service, ports)
             settings += _in_command(service, ports)
             settings += [] if settings else _in_files(service)
         for setting, value in settings:
@@ -252,6 +261,16 @@ def _in_variables(service: Service, *, is_broker: bool) -> Iterator[tuple[str, s
         yield from _in_pairs(env)
 
 
+def _in_likely_variables(service: Service, ports: Collection[int]) -> Iterator[tuple[str, str]]:
+    """The variables that belong to Kafka by their names, with addresses that have ``ports``."""
+    for name, value in service.container.env.items():
+        if not _LIKELY.fullmatch(name) or _NOT_FOR_CLIENT.search(name):
+            continue
+        addresses = _addresses(value)
+        if addresses and all(at.port in ports and at.host != ANY_IPV4 for at in addresses):
+            yield name, value
+
+
 def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """A host and a port in two variables: KAFKA_HOST and KAFKA_PORT."""
     for name, host in env.items():
@@ -263,18 +282,21 @@ def _in_pairs(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _in_command(service: Service, ports: Collection[int]) -> Iterator[tuple[str, str]]:
     text = " ".join(service.command)
-    has_option = False
-    for match in _OPTION.finditer(text):
-        has_option = True
-        yield "command", match[1] or match[2]
+    given = [match[1] or match[2] for match in _OPTION.finditer(text)]
+    yield from (("command", value) for value in given)
+    has_option = bool(given)
     if servers := _REPEATED.findall(text):  # one each, and all of one client
         has_option = True
         yield "command", ",".join(servers)
+    setting = _CONNECTOR if _WORKER.search(text) else "command"
     for value in dict.fromkeys(_WITHIN.findall(text)):
         has_option = True
-        yield (_CONNECTOR if _WORKER.search(text) else "command"), value
+        if setting == _CONNECTOR or value not in given:
+            yield setting, value
     option = ""
     for word in service.command if not has_option else ():
+        if word.startswith("-") and "=" in word:
+            option, _, word = word.partition("=")
         addresses = _addresses(word)
         if len(addresses) == 1 and addresses[0].port in ports and not _OWN_OPTION.search(option):
             if is_loopback(addresses[0].host) and _SERVES.search(text):

@@ -525,6 +525,27 @@ def test_listeners_are_compared_although_the_advertised_ones_are_not_known(
     assert reported(image, env, **keys) == said
 
 
+@pytest.mark.parametrize(
+    ("protocol", "is_refused"), [("SSL", True), ("PLAINTEXT", False), ("${PROTOCOL}", False)]
+)
+@pytest.mark.parametrize("variable", ["CUSTOM_INIT_SCRIPT", "OTHER"])
+def test_a_protocol_between_brokers_excludes_a_name_that_is_not_in_sight(
+    protocol: str, is_refused: bool, variable: str
+) -> None:
+    env = ZOOKEEPER | {
+        "KAFKA_LISTENERS": "PLAINTEXT://:9092,SASL_SSL://:9093",
+        "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092,SASL_SSL://kafka:9093",
+        "KAFKA_SECURITY_INTER_BROKER_PROTOCOL": protocol,
+        "KAFKA_OPTS": "-Djava.security.auth.login.config=/jaas.conf",
+        variable: "echo prepared",
+    }
+    observed = "security.inter.broker.protocol: SSL is not advertised; Kafka does not start"
+    said = reported("wurstmeister/kafka:2.13-2.8.1", env)
+    assert [finding for finding in said if finding[1] == observed] == (
+        [("KL002", observed)] if is_refused else []
+    )
+
+
 def test_two_ranges_of_all_ports_are_checked_in_time() -> None:
     every = {"image": "example/app", "ports": ["1-65535:1-65535"]}
     assert mistakes(services(yaml.safe_dump({"services": {"a": every, "b": every}}))) == ()

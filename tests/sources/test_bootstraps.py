@@ -20,7 +20,8 @@ BOOTSTRAP_SERVERS bootstrap.servers BOOTSTRAPSERVERS BOOTSTRAP_BROKERS KAFKA_BOO
 KAFKA_BOOTSTRAP_SERVER SPRING_KAFKA_BOOTSTRAP-SERVERS SPRING_CLOUD_STREAM_KAFKA_BINDER_BROKER_LIST
 CONNECT_BOOTSTRAP_SERVERS KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS KAFKA_BROKERCONNECT KAFKA_BROKERS
 SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS APP_KAFKA_BROKER KAFKA_BROKER_URL KAFKA_HOSTS
-KAFKA_BROKER_ADDRESSES KAFKA_SERVERS KAFKA_SERVERS_1
+KAFKA_BROKER_ADDRESSES KAFKA_SERVERS KAFKA_SERVERS_1 BOOTSTRAP_SERVERS_CONFIG
+TEST_BOOTSTRAP_SERVERS_CONFIG KAFKA_BROKERS_LIST
 """
 OTHER_NAMES = """
 KAFKA_ADVERTISED_LISTENERS KAFKA_LISTENERS KAFKA_ZOOKEEPER_CONNECT SCHEMA_REGISTRY_URL
@@ -29,10 +30,14 @@ KAFKA_REST_URL REDIS_SERVERS KAFKA_BROKER_ID MY_KAFKA_BROKERS_TOPIC
 
 
 def read(
-    env: dict[str, str] | None = None, command: str = "", *, is_broker: bool = False
+    env: dict[str, str] | None = None,
+    command: str = "",
+    *,
+    is_broker: bool = False,
+    ports: tuple[int, ...] = (),
 ) -> list[Bootstrap]:
     service = Service("app", Container("app", env=env or {}), tuple(command.split()))
-    return list(bootstraps([service], ["app"] if is_broker else []))
+    return list(bootstraps([service], ["app"] if is_broker else [], ports))
 
 
 @pytest.mark.parametrize("name", NAMES.split())
@@ -43,6 +48,78 @@ def test_names_of_bootstrap_settings(name: str) -> None:
 @pytest.mark.parametrize("name", OTHER_NAMES.split())
 def test_names_of_other_settings(name: str) -> None:
     assert read({name: "kafka:9092"}) == []
+
+
+LIKELY_NAMES = """
+KAFKA KAFKA_ENDPOINT KAFKA_URI KAFKA_BOOTSTRAP KAFKA_NODES KAFKA_SEEDS KAFKA_CONNECTION_STRING
+KAFKA_CONSUMER_BROKER BROKERS BROKER_ADDRESS ConnectionStrings__Kafka kafka.seed.brokers
+"""
+
+
+@pytest.mark.parametrize("name", LIKELY_NAMES.split())
+def test_any_variable_of_kafka_with_the_port_of_a_broker_is_a_bootstrap(name: str) -> None:
+    value = "kafka:9092,b:9093"
+    client = Bootstrap("app", name, (KAFKA, Address("b", 9093)))
+    assert read({name: value}, ports=(9092, 9093)) == [client]
+    assert read({name: value}, ports=(9092,)) == read({name: value}) == []
+    assert read({name: value}, ports=(9092, 9093), is_broker=True) == []
+    for other in (
+        "",
+        "kafka",
+        "0.0.0.0:9092",
+        "${KAFKA}:9092",
+        "http://kafka:9092",
+        "a kafka:9092",
+    ):
+        assert read({name: other}, ports=(9092,)) == []
+
+
+OTHERS_NAMES = """
+KAFKA_ADVERTISED_LISTENERS KAFKA_LISTEN_ADDR KAFKA_BIND KAFKA_EXTERNAL_URL PUBLIC_KAFKA_ENDPOINT
+KAFKA_HOST_ADDRESS KAFKA_OUTSIDE KAFKA_CONTROLLER_QUORUM_VOTERS REDIS_ADDR MQTT_BROKER
+RABBITMQ_BROKER CELERY_BROKER_URL
+"""
+
+
+@pytest.mark.parametrize("name", OTHERS_NAMES.split())
+def test_a_variable_that_may_be_another_s_address_is_no_bootstrap(name: str) -> None:
+    assert read({name: "kafka:9092"}, ports=(9092,)) == []
+
+
+def test_a_variable_of_any_name_does_not_count_beside_one_that_is_known() -> None:
+    env = {"KAFKA_LOCAL": "localhost:9092", "KAFKA_BROKERS": "kafka:9092"}
+    assert read(env, ports=(9092,)) == [Bootstrap("app", "KAFKA_BROKERS", (KAFKA,))]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_client"),
+    [
+        ("app --kafka-url=kafka:9092", True),
+        ("app -brokers=kafka:9092", True),
+        ("app --kafka kafka:9092", True),
+        ("app --listen=kafka:9092", False),
+        ("app --advertise-addr=kafka:9092", False),
+        ("app --kafka-url=kafka:1234", False),
+        ("app --kafka-url=kafka", False),
+        ("app KAFKA=kafka:9092", False),
+    ],
+)
+def test_an_option_with_the_port_of_a_broker_is_a_bootstrap(command: str, is_client: bool) -> None:
+    assert read(None, command, ports=(9092,)) == [Bootstrap("app", "command", (KAFKA,))] * is_client
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("-Xmx1g -Dspring.kafka.bootstrap-servers=kafka:9092", 1),
+        ('{"spring": {"kafka": {"bootstrap-servers": "kafka:9092"}}}', 1),
+        ('{"spring.kafka.bootstrap-servers": ["kafka:9092"]}', 1),
+        ('{"kafka": {"bootstrapServers": "kafka:9092"}}', 1),
+        ("-Dno.bootstrap=kafka:9092", 0),
+    ],
+)
+def test_a_variable_with_a_setting_in_spring_s_spellings(value: str, count: int) -> None:
+    assert read({"JAVA_OPTS": value}) == [Bootstrap("app", "JAVA_OPTS", (KAFKA,))] * count
 
 
 @pytest.mark.parametrize(
