@@ -72,7 +72,8 @@ def _restart(
     progress: Say,
 ) -> Record:
     former_record = running(launch.directory)
-    serving = _serves(root, cluster_id, client)
+    is_to_stop = former_record is not None and former_record.digest != launch.digest
+    serving = quorum.serves(root) or (is_to_stop and _serves_unseen(root, cluster_id, client))
 
     def started(record: Record) -> Record:
         if serving:
@@ -102,11 +103,9 @@ def _restart(
     )
 
 
-def _serves(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
-    """True if the cluster serves, also if the update that started it was interrupted before it saw
-    that."""
-    if quorum.serves(root):
-        return True
+def _serves_unseen(root: Path, cluster_id: str, client: Mapping[str, str]) -> bool:
+    """True if the cluster serves, and the update that started it was interrupted before it saw
+    that. Records it."""
     if not quorum.majority_runs(root) or not serve_clients(root, cluster_id, client):
         return False
     quorum.mark_serving(root, [], whole=True)

@@ -187,6 +187,17 @@ def test_a_cluster_that_serves_after_an_interrupted_start_changes_one_node_at_a_
     assert memory is not None and memory.serving
 
 
+def test_brokers_of_a_first_start_are_not_asked_before_the_next_one_starts(
+    tmp_path: Path, node: NodeDouble
+) -> None:
+    """They answer only when a majority runs, and each would take seconds."""
+    quorum.settle(tmp_path, PLAN)
+    node.serving, node.answers, node.runs = False, True, None
+    changed(tmp_path, node)
+    memory = quorum.recall(tmp_path)
+    assert memory is not None and not memory.serving
+
+
 def test_one_that_runs_so_already_is_left_alone(tmp_path: Path, node: NodeDouble) -> None:
     node.runs = launch(tmp_path, "512m")
     assert changed(tmp_path, node).pid == 1
