@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import ssl
 import struct
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from earshot.engine_client import new_client
 from earshot.errors import EarshotError
 from earshot.ssh_engine import tunnel
 
@@ -32,10 +30,6 @@ ANSWER_SECONDS: Final = 10
 """Time limit for the first answer of an engine."""
 REQUEST_SECONDS: Final = 120
 """Time limit for later answers; for streams, until their headers."""
-MOST_BYTES: Final = 64 * 2**20
-"""The maximum size of an answer that is not a stream; thousands of containers need a few MiB."""
-MOST_LINE: Final = 2**20
-"""The maximum size of one event of a stream."""
 MOST_SHOWN: Final = 1000
 """The maximum length of a cause in a message, as an engine may answer with megabytes."""
 UNREADABLE: Final = (
@@ -57,8 +51,6 @@ BE_ALLOWED: Final = (
     "another engine: `hosts[].engine` in the stack file, or DOCKER_HOST"
 )
 _CERTIFICATES: Final = "`hosts[].cert_path` in the stack file, or DOCKER_CERT_PATH"
-_FRAME_HEAD: Final = 8
-"""The length of the head of a part of a command's output: its stream and its size."""
 _FILES: Final = ("ca.pem", "cert.pem", "key.pem")
 
 
@@ -128,7 +120,7 @@ def connect(
         way = stack.enter_context(tunnel(address)) if address.startswith("ssh://") else None
         try:
             _knock(address, seconds)
-            client = _client(way.address if way else address, tls, seconds)
+            client = new_client(way.address if way else address, tls, seconds)
             stack.enter_context(contextlib.closing(client))
             client.ping()
         except (docker.errors.DockerException, OSError, ValueError) as reason:
@@ -141,182 +133,6 @@ def connect(
             ) from None
         client.api.timeout = REQUEST_SECONDS
         yield client
-
-
-def _client(address: str, tls: docker.tls.TLSConfig | None, seconds: float) -> docker.DockerClient:
-    """A client that ignores HTTP_PROXY, as requests may contain keys.
-
-    Docker's own tools use no proxy for this machine either.
-    """
-    import docker
-
-    class Direct(docker.APIClient):  # type: ignore[misc]  # docker has no types
-        trust_env = property(lambda _: False, lambda *_: None)
-
-        def send(self, request: Any, **options: Any) -> Any:
-            """The complete response, of at most `MOST_BYTES`; or a stream.
-
-            The time limit is for the whole exchange, as requests restarts its own at each byte.
-            """
-
-            def exchange() -> Any:
-                # a redirect would send the request, which may contain keys, to another server
-                unlike = {"stream": True, "allow_redirects": False}
-                response = super(Direct, self).send(request, **{**options, **unlike})
-                if response.is_redirect:
-                    response.close()
-                    raise OSError(f"redirects to {response.headers['location']}")
-                if not options.get("stream"):
-                    response._content = _whole(response)
-                return response
-
-            return _within(options.get("timeout"), exchange)
-
-        def _result(self, response: Any, json: bool = False, binary: bool = False) -> Any:
-            try:
-                return super()._result(response, json, binary)
-            except (ValueError, RecursionError) as reason:
-                raise OSError(f"answers with unreadable JSON ({reason})") from None
-
-        def _read_from_socket(
-            self, response: Any, stream: bool, tty: bool = True, demux: bool = False
-        ) -> Any:
-            """The output of a command that does not run in a terminal.
-
-            The SDK's own has no limits, and loses output that arrives with the headers.
-            """
-            self._raise_for_status(response)
-            try:
-                outputs = _within(self.timeout, lambda: _frames(response))
-            finally:
-                _cut(response)
-            if demux:
-                return tuple(bytes(output) or None for output in outputs[1:])
-            return bytes(outputs[0])
-
-        def _stream_helper(self, response: Any, decode: bool = False) -> Iterator[Any]:
-            """The events of a build or a pull, one per line. The SDK's own has no limit of size."""
-            with contextlib.closing(_lines(response)) as lines:
-                yield from map(_event if decode else bytes, lines)
-
-        def _stream_raw_result(
-            self, response: Any, chunk_size: int = 1, decode: bool = True
-        ) -> Iterator[bytes]:
-            """The content of a file, as one part. The SDK's own has no limits."""
-            self._raise_for_status(response)
-            try:
-                yield _within(self.timeout, lambda: _whole(response))
-            finally:
-                _cut(response)
-
-    client = docker.DockerClient.__new__(docker.DockerClient)
-    client.api = Direct(base_url=address, tls=tls, timeout=seconds)
-    return client
-
-
-def _within(seconds: float | None, exchange: Callable[[], Any]) -> Any:
-    """The result of ``exchange``. Raises TimeoutError after ``seconds``, if given.
-
-    The thread of a late exchange ends with its connection, or with the process.
-    """
-    if seconds is None:
-        return exchange()
-    result: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(exchange())
-        except BaseException as reason:
-            result.set_exception(reason)
-
-    threading.Thread(target=run, daemon=True, name="docker-request").start()
-    if not wait([result], seconds).done:
-        raise TimeoutError(f"no whole answer within {seconds:g} s")
-    return result.result()
-
-
-def _whole(response: Any) -> bytes:
-    """The body of ``response``. Raises OSError for more than `MOST_BYTES`."""
-    content = bytearray()
-    for part in response.iter_content(2**16):
-        content += part
-        if len(content) > MOST_BYTES:
-            response.close()
-            raise _too_long()
-    return bytes(content)
-
-
-def _lines(response: Any) -> Generator[bytes, None, None]:
-    """The lines of a stream, when they arrive. Raises OSError for a line of `MOST_LINE` bytes."""
-    rest = bytearray()
-    try:
-        for part in response.iter_content(2**16):
-            rest += part
-            *lines, rest = rest.split(b"\n")
-            if len(rest) > MOST_LINE:
-                raise OSError(f"answers with a line of more than {MOST_LINE // 2**20} MiB")
-            yield from (bytes(line) for line in lines if line.strip())
-        if rest.strip():
-            yield bytes(rest)
-    finally:
-        _cut(response)
-
-
-def _event(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as reason:
-        raise OSError(f"answers with unreadable JSON ({reason})") from None
-
-
-def _too_long() -> OSError:
-    return OSError(f"answers with more than {MOST_BYTES // 2**20} MiB")
-
-
-def _frames(response: Any) -> tuple[bytearray, bytearray, bytearray]:
-    """The output of a command until the end of the connection: all of it, stdout and stderr.
-
-    https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
-    Raises OSError for more than `MOST_BYTES`, and for a stream that a command does not have.
-    """
-    stream, both, outputs = response.raw._fp.fp, bytearray(), (bytearray(), bytearray())
-    while head := stream.read(_FRAME_HEAD):
-        number, size = head[0], int.from_bytes(head[4:], "big")
-        if number not in (1, 2):
-            raise OSError(f"answers with a stream {number}, which no command has")
-        if len(both) + size > MOST_BYTES:
-            raise _too_long()
-        text = stream.read(size)
-        both += text
-        outputs[number - 1].extend(text)
-    return both, *outputs
-
-
-def early_output(opened: Any) -> bytes:
-    """What a command wrote before its connection was ``opened``.
-
-    http.client reads ahead, and the SDK hands out only the socket below its buffer.
-    """
-    with contextlib.suppress(AttributeError, OSError):
-        stream = opened._response.raw._fp.fp
-        ready, connection = b"", stream.raw._sock
-        seconds = connection.gettimeout()
-        connection.settimeout(0)
-        with contextlib.suppress(OSError):
-            ready = bytes(stream.peek())
-        connection.settimeout(seconds)
-        return ready
-    return b""
-
-
-def _cut(response: Any) -> None:
-    """Ends the connection of ``response``, so that a thread that reads from it ends, too.
-
-    `close` alone would wait for that thread.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        response.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
-    response.close()
 
 
 def another_form(error: Exception) -> str:

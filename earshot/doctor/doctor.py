@@ -17,7 +17,13 @@ from earshot.doctor.asking import version_failure
 from earshot.doctor.control import LIMIT, mark_broken_vantage
 from earshot.doctor.diagnosis import diagnose, ready_for_records
 from earshot.doctor.draft import Draft
-from earshot.doctor.observation import Observation
+from earshot.doctor.notes import (
+    seed_note,
+    unanswered_notes,
+    uncompared_cluster,
+    unknown_broker_notes,
+)
+from earshot.doctor.observation import Observation, first_cluster_id
 from earshot.doctor.probe import vantage_resolves
 from earshot.doctor.records import Records
 from earshot.doctor.run_topic import CLEAN_UP_LIMIT, ReachedBrokers, RunTopic
@@ -44,7 +50,7 @@ from earshot.listeners.terms import Protocol
 from earshot.validation.client import Failure, protocol_of
 from earshot.validation.contract import Contract
 from earshot.validation.deadline import Deadline, unwinding_on_sigterm
-from earshot.validation.metadata import NO_CLUSTER_ID, MetadataAnswer, match_listener
+from earshot.validation.metadata import MetadataAnswer, match_listener
 from earshot.validation.refusals import refusal
 from earshot.validation.result import Cell, Report
 from earshot.validation.terms import Verdict
@@ -99,7 +105,7 @@ def examine(
         else:
             draft.targets = targets_without_contract(target, protocol_of(run.client), [])
             facts = run.observe_addresses(target)
-            draft.cluster_id = _cluster_id(facts)
+            draft.cluster_id = first_cluster_id(facts)
         draft.targets = [fact.target for fact in facts]
         draft.brokers = max([0, *map(_broker_count, facts)])
         if _resolves_nothing(facts):
@@ -145,18 +151,6 @@ def _workers(end: Deadline) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _cluster_id(facts: Sequence[Observation]) -> str:
-    return next((fact.cluster_id for fact in facts if fact.cluster_id), "")
-
-
-def _uncompared_cluster(contract: Contract, facts: Sequence[Observation]) -> list[str]:
-    cluster_id = _cluster_id(facts)
-    if contract.cluster_id is not None or not cluster_id:
-        return []
-    text = f"cluster {cluster_id} answers; the contract names no cluster_id, so it is not known"
-    return [f"{text} whether these are its brokers or another cluster's at the same addresses"]
-
-
 def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, str]) -> Protocol:
     """The protocol for a bootstrap address of the user: that of its listener if it has one, else
     that of all listeners if they have one protocol, else that of the client properties."""
@@ -165,22 +159,6 @@ def _seed_protocol(contract: Contract, address: Address, client: Mapping[str, st
         return contract.listener(name).protocol
     protocols = {listener.protocol for listener in contract.listeners}
     return protocols.pop() if len(protocols) == 1 else protocol_of(client)
-
-
-def _seed_note(
-    address: Address, name: str | None, result: AddressResult, expected: str | None
-) -> str:
-    if result.answer is None:
-        return f"{address} gave no metadata{f'; it belongs to {name}' if name else ''}"
-    cluster_id = result.answer.cluster_id
-    if expected is not None and cluster_id == NO_CLUSTER_ID:
-        return f"{address} names no cluster id, and the contract is of cluster {expected}"
-    if expected is not None and cluster_id != expected:
-        return f"{address} belongs to cluster {cluster_id}, not to {expected} of the contract"
-    listed_brokers = result.answer.brokers_text
-    advertised = f"broker {listed_brokers}" if listed_brokers else "no broker"
-    listener = f"is listener {name}" if name else "is not a listener of the contract"
-    return f"{address} {listener}; it advertises {advertised}"
 
 
 def _resolves_nothing(facts: Sequence[Observation]) -> bool:
@@ -220,7 +198,7 @@ class _Examination:
         results = connect_to_all([*addresses, *seed_places], self.client, self.end, self.pool)
         for place in seed_places:
             name = match_listener(contract, place[0], results[place].answer)
-            note = _seed_note(place[0], name, results[place], contract.cluster_id)
+            note = seed_note(place[0], name, results[place], contract.cluster_id)
             self.draft.notes.append(note)
 
         def observations(results: Mapping[ListenerAddress, AddressResult]) -> list[Observation]:
@@ -242,7 +220,7 @@ class _Examination:
             return facts + failed_bootstraps(bootstrap_targets, results, contract)
 
         facts = self._settled_observations(results, observations)
-        self.draft.notes += _uncompared_cluster(contract, facts)
+        self.draft.notes += uncompared_cluster(contract, facts)
         return facts
 
     def observe_addresses(self, seeds: Sequence[Address]) -> list[Observation]:
@@ -309,8 +287,8 @@ class _Examination:
         with contextlib.closing(self._exchange(waiting, cluster)) as exchanged_facts:
             for index, fact in exchanged_facts:
                 self._decide(index, fact)
-        self.draft.notes += _unknown_broker_notes(self.passed_observations)
-        self.draft.notes += _unanswered_notes(self.passed_observations)
+        self.draft.notes += unknown_broker_notes(self.passed_observations)
+        self.draft.notes += unanswered_notes(self.passed_observations)
         if self.records is not None:
             self.draft.notes += self.records.group_notes()
 
@@ -366,26 +344,6 @@ class _Examination:
             for peer, failure in zip(peers, failures, strict=True)
             if failure is not None
         }
-
-
-def _unanswered_notes(facts: Sequence[Observation]) -> list[str]:
-    """A note for each passed address with some unanswered connections: fewer than fail a cell."""
-    counts = [fact.answering_brokers.few_unanswered(fact.target.address) for fact in facts]
-    return [
-        f"{count}: see what forwards it (one of its targets may be dead), and max.connections"
-        for count in counts
-        if count
-    ]
-
-
-def _unknown_broker_notes(facts: Sequence[Observation]) -> list[str]:
-    """A note about addresses at which the answering broker's id is unknown, or no note."""
-    unknown_facts = [fact for fact in facts if fact.answering_brokers.unknown_reason]
-    if not unknown_facts:
-        return []
-    places = shortened([str(fact.target.address) for fact in unknown_facts])
-    reason = unknown_facts[0].answering_brokers.unknown_reason
-    return [f"which broker answers is not known at {places}: {reason}"]
 
 
 def without_topic(

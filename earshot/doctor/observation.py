@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from earshot.doctor.asking import NOT_ASKED, AnsweringBrokers, ReachableAddress
@@ -74,3 +75,8 @@ class Observation:
     produced: SentRecord | Failure | None = None
     consumed: float | Failure | None = None
     """Seconds until the record was read back, or the failure."""
+
+
+def first_cluster_id(facts: Sequence[Observation]) -> str:
+    """The first cluster id in the answers, or an empty text."""
+    return next((fact.cluster_id for fact in facts if fact.cluster_id), "")

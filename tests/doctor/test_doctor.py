@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from earshot.doctor import doctor, draft, exchange, group_lookup, records, survey
+from earshot.doctor import doctor, draft, exchange, group_lookup, notes, records, survey
 from earshot.doctor.asking import AnsweringBrokers, ReachableAddress
 from earshot.doctor.control import LIMIT
 from earshot.doctor.diagnosis import diagnose
@@ -87,7 +87,7 @@ HERE = Address("localhost", 9092)
 def test_seed_note(name: str | None, reported: str | None, expected: str | None, note: str) -> None:
     contact = Contact(HERE, Lookup("localhost", "this machine", Diagnosis.OK))
     said = None if reported is None else answer(str(HERE), "a:1", "b:2", cluster=reported)
-    seed_note = doctor._seed_note(HERE, name, survey.AddressResult(contact, said), expected)
+    seed_note = notes.seed_note(HERE, name, survey.AddressResult(contact, said), expected)
     assert seed_note.removesuffix(" at b:2") == f"{HERE} {note.removesuffix(' at b:2')}"
 
 
@@ -436,7 +436,7 @@ NOT_NAMED = (
 def test_an_unknown_cluster_is_noted(named: str | None, found: str, noted: bool) -> None:
     facts = [observed(1), replace(observed(2), cluster_id=found)]
     expected = TWO if named is None else TWO.identified(named)
-    assert doctor._uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])
+    assert notes.uncompared_cluster(expected, facts) == ([NOT_NAMED] if noted else [])
 
 
 @pytest.mark.parametrize(
