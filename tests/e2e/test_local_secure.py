@@ -337,8 +337,11 @@ def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None
     elif wrong == "no login":
         described["EXTERNAL"]["protocol"] = "SSL"
     else:
-        for broker in contract["brokers"]:
-            broker["advertised"]["EXTERNAL"]["host"] = "127.0.0.1"
+        advertised = [broker["advertised"]["EXTERNAL"] for broker in contract["brokers"]]
+        for address in advertised:
+            address["host"] = "127.0.0.1"
+        addresses = [f"127.0.0.1:{address['port']}" for address in advertised]
+        described["EXTERNAL"]["bootstrap"] = ",".join(addresses)
     files = {"c.properties": client, "c.json": json.dumps(contract)}
     for name, text in files.items():
         (folder / name).write_text(text)
