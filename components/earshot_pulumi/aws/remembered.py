@@ -113,7 +113,7 @@ def check_volumes(spec: AwsSpec, remembered: Remembered) -> None:
     ]
     if remembered.served and (len(voters) - len(lost)) * 2 <= len(voters):
         raise EarshotError(
-            f"nothing was touched: the data of {numbered('node', lost)} is gone",
+            f"nothing was touched: {numbered('node', lost)} would start on blank volumes",
             observed=f"the state has no volume of these, of {len(voters)} voters in all: with "
             "blank volumes they would elect each other, and the cluster would forget its topics, "
             "users and records",

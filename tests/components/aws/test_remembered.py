@@ -119,7 +119,7 @@ def test_blank_volumes_must_not_outvote_those_with_data(
     with pytest.raises(EarshotError) as caught:
         check_volumes(spec, remembered)
     message = str(caught.value)
-    assert message.startswith(f"nothing was touched: the data of {gone} is gone")
+    assert message.startswith(f"nothing was touched: {gone} would start on blank volumes")
     assert "`volumes: {1: vol-...}`" in message
 
 
