@@ -293,7 +293,7 @@ class ForeignSettings(StrictSettings):
 
     @property
     def is_kraft(self) -> bool:
-        """A node that is told where ZooKeeper is, and of no roles, is taken to use it."""
+        """False if `zookeeper.connect` is set and no roles are: Kafka then runs with ZooKeeper."""
         uses_zookeeper = bool(self.values.get("zookeeper.connect"))
         return not (uses_zookeeper and "process.roles" not in self.values) and super().is_kraft
 

@@ -182,7 +182,7 @@ CASES = (
         "another command in the broker's image",
         {"kafka": kraft(), "topics": kraft(command=["/bin/bash", "/scripts/create-topics.sh"])},
     ),
-    # Topics made by a script in bitnami's newest image, which is told where ZooKeeper is.
+    # Topics made by a script in bitnami's newest image, which has the address of ZooKeeper.
     Case(
         "another command with a broker's variable",
         {

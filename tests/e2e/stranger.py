@@ -1,7 +1,8 @@
 """Another user of this machine: what that user gets from each port, and which files it reads.
 
-Run as a file by root, it becomes the user `nobody`. Run by another user it keeps that user and
-looks at ports alone. It answers each line of JSON on its input with one on its output.
+Run as a file by root, it switches to the unprivileged user of the system (`nobody`). Run by another
+user it keeps that user and looks at ports alone. It answers each line of JSON on its input with one
+on its output.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def main() -> None:
 
 
 def _as_another_user(look: Any, question: dict[str, Any]) -> Any:
-    """The folder is opened by the user of this process; all else is done as `nobody`."""
+    """The user of this process opens the folder; the unprivileged user does the rest."""
     opened = os.open(question["folder"], os.O_PATH) if "folder" in question else None
     if os.getuid() == 0:
         os.setgroups([])

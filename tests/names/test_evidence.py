@@ -53,7 +53,7 @@ def test_what_resolves_is_live_and_outweighs_a_declaration() -> None:
     assert found.why == "looked up just now at 192.0.2.53"
 
 
-@pytest.mark.parametrize("host", ["kafka.nobody.invalid", "KAFKA.Invalid"])
+@pytest.mark.parametrize("host", ["kafka.example.invalid", "KAFKA.Invalid"])
 def test_an_answer_for_a_name_that_cannot_exist_is_no_evidence(host: str) -> None:
     asked = TableAsked({"192.0.2.53": {host.lower(): ("198.51.100.7",)}}, ("192.0.2.53",))
     found = external(host, asked)

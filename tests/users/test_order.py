@@ -81,12 +81,12 @@ def test_what_the_cluster_refuses_is_said_without_a_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(bootstrap: str, settings: object) -> None:
-        raise EarshotError(bootstrap, observed="answers nobody")
+        raise EarshotError(bootstrap, observed="does not answer")
 
     monkeypatch.setattr(order, "UserAccess", refused)
     (tmp_path / "order.json").write_text(an_order().model_dump_json())
     assert program.main(tmp_path / "order.json") == 2
-    assert capsys.readouterr().err == "kafka-1:19092: answers nobody\n"
+    assert capsys.readouterr().err == "kafka-1:19092: does not answer\n"
 
 
 def test_the_program_needs_no_package_that_the_validator_lacks() -> None:

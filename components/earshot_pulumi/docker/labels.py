@@ -73,7 +73,7 @@ def cluster_id_of(volume: Mapping[str, str]) -> str:
 def of_object(listed: Any) -> Mapping[str, str]:
     """The labels of a container, network or volume of Docker's SDK.
 
-    An engine is asked for objects with a label; one that ignores the filter lists others, too.
+    Lists of objects are filtered by a label; an engine that ignores the filter lists others, too.
     """
     attributes = listed.attrs or {}
     own: Mapping[str, str] = (attributes.get("Config") or attributes).get("Labels") or {}

@@ -184,9 +184,8 @@ def _runs_with(props: Properties) -> bool:
 def _previous(olds: Properties) -> process.Launch | None:
     """The last `Launch` of the node, or None if it cannot be repeated."""
     if Path(olds["root"]) != _root(olds):
-        return (
-            None  # its settings contain the path of another checkout, or of this one before a move
-        )
+        # its settings contain the path of another checkout, or of this one before a move
+        return None
     try:
         return _launch(olds, fetching=False)
     except EarshotError:

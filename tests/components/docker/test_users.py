@@ -202,9 +202,9 @@ def test_the_order_is_a_file_and_no_part_of_the_command(monkeypatch: pytest.Monk
 def test_a_program_that_fails_is_reported_with_its_last_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    error = raised(EarshotError, run_of, monkeypatch, 2, ["kafka-1:19092: answers nobody"])
+    error = raised(EarshotError, run_of, monkeypatch, 2, ["kafka-1:19092: no answer"])
     assert str(error) == (
-        "users and permissions: were not all created (status 2):\n    kafka-1:19092: answers nobody"
+        "users and permissions: were not all created (status 2):\n    kafka-1:19092: no answer"
     )
 
 
