@@ -20,7 +20,7 @@ from earshot_pulumi.aws.brokers import AwsBrokers
 from earshot_pulumi.deployment import ClusterContext
 from earshot_pulumi.docker import host_resources
 from earshot_pulumi.gate import PROVIDER_TYPE
-from earshot_pulumi.program import on_new_hosts
+from earshot_pulumi.stack_program import on_new_hosts
 from pulumi.runtime import mocks
 
 from bench.figures import interleaved, show

@@ -1,18 +1,23 @@
 """The program of a stack: one cluster from its stack file."""
 
+from __future__ import annotations
+
 import atexit
+import contextlib
 import gc
-from typing import Any
+import threading
+from typing import TYPE_CHECKING
 
-import pulumi
+import grpc
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.proto.resource_pb2_grpc import ResourceMonitorStub
+from pulumi.runtime.settings import get_monitor
 
-from earshot.config.aws_docker_hosts import DockerHostsSpec
-from earshot.config.docker import DockerSpec
-from earshot.config.document import read_spec_text
-from earshot.errors import EarshotError
-from earshot.project import CLUSTER_KEY, Project
-from earshot_pulumi.cluster import Cluster, cluster_class
-from earshot_pulumi.passwords import check_given
+from earshot import __version__
+from earshot_pulumi.provider.resource import START_FUNCTION
+
+if TYPE_CHECKING:
+    from earshot_pulumi.cluster import Cluster
 
 
 def stack_cluster() -> Cluster:
@@ -21,32 +26,28 @@ def stack_cluster() -> Cluster:
 
     The project may have any name. Raises pulumi.RunError with a message for the user.
     """
+    start_plugin()
     # a run is short and keeps its modules: collect garbage rarely, and not at the end
     gc.set_threshold(20_000, 20, 20)
     atexit.register(gc.freeze)
-    stack = pulumi.get_stack()
-    try:
-        project = Project.find()
-        source = f"{project.shown_file(stack)}, {CLUSTER_KEY}"
-        spec = read_spec_text(pulumi.Config("earshot").get("cluster"), source, project)
-        check_given(spec, project, stack)
-    except EarshotError as error:
-        raise pulumi.RunError(str(error)) from None
-    if isinstance(spec, DockerSpec) and spec.provisioned is not None:
-        return on_new_hosts(stack, spec, spec.provisioned)
-    return cluster_class(spec.placement)(stack, spec)
+    from earshot_pulumi.stack_program import cluster_of_stack  # while the plugin starts
+
+    return cluster_of_stack()
 
 
-def on_new_hosts(stack: str, spec: DockerSpec, hosts: DockerHostsSpec) -> Cluster:
-    """The cluster of ``spec`` on new ``hosts``, which this program creates."""
-    from earshot_pulumi.aws.docker_hosts import DockerHosts  # needs the extra aws
+def start_plugin() -> threading.Thread:
+    """Lets the engine start the plugin now, in a thread, and not at the first custom resource.
 
-    args: Any = hosts.model_dump(mode="json", exclude_unset=True)
-    if images := hosts.images_with(spec.image_name, spec.validator.base):
-        args["images"] = list(images)
-    resource = DockerHosts("hosts", args)
-    settings: Any = spec.model_dump(mode="json", exclude_unset=True, exclude={"placement", "hosts"})
-    inputs: Any = {**settings, "hosts": resource.hosts}
-    cluster = cluster_class(spec.placement)(stack, inputs)
-    cluster.describe(spec)
-    return cluster
+    An error is not reported here, because that resource meets the same one. Mocks get no call.
+    """
+    monitor = get_monitor()
+    request = resource_pb2.ResourceInvokeRequest(tok=START_FUNCTION, version=__version__)
+
+    def call() -> None:
+        with contextlib.suppress(grpc.RpcError):
+            if isinstance(monitor, ResourceMonitorStub):
+                monitor.Invoke(request)
+
+    thread = threading.Thread(target=call, name="plugin", daemon=True)
+    thread.start()
+    return thread

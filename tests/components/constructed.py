@@ -10,7 +10,7 @@ from earshot_pulumi.aws.endpoint import AwsEndpoint
 from earshot_pulumi.aws.vpc import AwsNetwork
 from earshot_pulumi.docker.cluster import DockerCluster
 from earshot_pulumi.local.cluster import LocalCluster
-from earshot_pulumi.provider.host import Package
+from earshot_pulumi.provider.construction import Package
 from pulumi.runtime import mocks
 
 from tests.components.aws.registered import Answers

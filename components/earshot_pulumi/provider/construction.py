@@ -5,7 +5,8 @@ secrets: `security: ${a.output}` would have no effect. Here the component gets a
 reports the invalid ones.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -19,8 +20,12 @@ from pulumi.provider.experimental.analyzer import (
 )
 from pulumi.provider.experimental.component import ComponentProvider
 
+from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.provider.kind import Inputs, Properties
+from earshot_pulumi.cluster_args import ClusterArgs, ClusterListenerArgs
+from earshot_pulumi.provider.kind import Inputs, Kind, Properties
+from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, camel_case, type_token
+from earshot_pulumi.provider.schema import completed
 
 NamedType = Callable[[PropertyDefinition], TypeDefinition | None]
 """Returns the type that a property's `ref` names; None for types of other packages."""
@@ -49,6 +54,34 @@ class Components(ComponentProvider):
                 # without a list, Pulumi's own code for the answer fails
                 raise InputPropertiesError(str(error.inner), []) from None
             raise
+
+
+class Package(Components):
+    """The schema of the provider, and the construction of its components."""
+
+    def __init__(
+        self,
+        components: Sequence[type[pulumi.ComponentResource]],
+        kinds: Mapping[type[EarshotResource], Kind],
+    ) -> None:
+        super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
+        assert self.schema is not None
+        descriptions = {
+            type_token(component.__name__): self._inherited(*component.__mro__[1:], ClusterArgs)
+            for component in components
+        }
+        descriptions[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
+        self.schema = completed(self.schema, kinds, descriptions)
+
+    def _inherited(self, *bases: type) -> dict[str, str]:
+        """The docstrings of ``bases`` by name: Pulumi reads only those of the class itself."""
+        return {
+            camel_case(name): text
+            for base in bases
+            if base.__module__.startswith("earshot_pulumi.")
+            for name in inspect.get_annotations(base)
+            if (text := self.analyzer.get_docstring(base, name))
+        }
 
 
 def _python_names(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import inspect
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -37,9 +36,7 @@ from pulumi.runtime.proto import (
 
 from earshot import __version__
 from earshot.errors import EarshotError
-from earshot_pulumi.cluster_args import ClusterArgs, ClusterListenerArgs
 from earshot_pulumi.owner import end, exit_with_parent
-from earshot_pulumi.provider.construction import Components
 from earshot_pulumi.provider.kind import (
     UNKNOWN,
     FailedUpdate,
@@ -51,41 +48,15 @@ from earshot_pulumi.provider.kind import (
     Properties,
     Show,
 )
-from earshot_pulumi.provider.resource import PACKAGE, EarshotResource, camel_case, type_token
-from earshot_pulumi.provider.schema import completed
+from earshot_pulumi.provider.resource import PACKAGE, START_FUNCTION
 from earshot_pulumi.provider.values import message, plain_properties
+
+if TYPE_CHECKING:
+    from earshot_pulumi.provider.construction import Package
 
 T = TypeVar("T")
 CANCEL_SECONDS = 0.5
 """Seconds for an operation to end after the engine has cancelled the update."""
-
-
-class Package(Components):
-    """The schema of the provider, and the construction of its components."""
-
-    def __init__(
-        self,
-        components: Sequence[type[pulumi.ComponentResource]],
-        kinds: Mapping[type[EarshotResource], Kind],
-    ) -> None:
-        super().__init__([*components, *kinds], PACKAGE, None, __version__)  # type: ignore[list-item]
-        assert self.schema is not None
-        descriptions = {
-            type_token(component.__name__): self._inherited(*component.__mro__[1:], ClusterArgs)
-            for component in components
-        }
-        descriptions[type_token("DockerListener")] = self._inherited(ClusterListenerArgs)
-        self.schema = completed(self.schema, kinds, descriptions)
-
-    def _inherited(self, *bases: type) -> dict[str, str]:
-        """The docstrings of ``bases`` by name: Pulumi reads only those of the class itself."""
-        return {
-            camel_case(name): text
-            for base in bases
-            if base.__module__.startswith("earshot_pulumi.")
-            for name in inspect.get_annotations(base)
-            if (text := self.analyzer.get_docstring(base, name))
-        }
 
 
 class Parts(Protocol):
@@ -99,6 +70,9 @@ class Parts(Protocol):
 
     def judge(self, inputs: Properties, show: Show) -> Properties:
         """The inputs of a provider instance with what the provider adds. Raises InvalidInputs."""
+
+    def prepare(self) -> None:
+        """Imports what every cluster needs."""
 
 
 def _reported(
@@ -143,6 +117,12 @@ class Servicer(sdk.ProviderServicer):
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, accept_resources=True, accept_outputs=True
         )
+
+    async def Invoke(self, request: proto.InvokeRequest, context: Context) -> proto.InvokeResponse:
+        if request.tok == START_FUNCTION:
+            await self._run(self._parts.prepare)
+            return proto.InvokeResponse()
+        return await super().Invoke(request, context)
 
     @_reported
     async def Construct(

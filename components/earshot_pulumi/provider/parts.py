@@ -1,17 +1,22 @@
 """The provider's components, resources and gate, each imported at its first use."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import earshot_pulumi
 from earshot.errors import EarshotError
 from earshot.placements import PLACEMENTS
 from earshot_pulumi.provider import former
-from earshot_pulumi.provider.host import Package
 from earshot_pulumi.provider.internal import InternalKind
 from earshot_pulumi.provider.kind import Kind, Properties, Show
 from earshot_pulumi.provider.resource import type_token
+
+if TYPE_CHECKING:
+    from earshot_pulumi.provider.construction import Package
 
 PUBLIC = {"Proof": "given.proof"}
 """Custom resources of the schema, and the module with the class and its kind."""
@@ -47,6 +52,8 @@ def kinds() -> Mapping[str, str]:
 
 def package() -> Package:
     """The components and the public resources, with their schema."""
+    from earshot_pulumi.provider.construction import Package  # slow to import
+
     components = [getattr(earshot_pulumi, name) for name in COMPONENTS]
     public_kinds = {getattr(earshot_pulumi, name): kind(type_token(name)) for name in PUBLIC}
     return Package(components, public_kinds)
@@ -77,6 +84,12 @@ def kind(token: str) -> Kind:
     module = importlib.import_module(f"earshot_pulumi.{kinds()[name]}")
     instance: Kind = getattr(module, f"{name}Kind")()
     return instance
+
+
+def prepare() -> None:
+    """Imports the kinds that every cluster has, before the first call needs them."""
+    for module in set(KINDS.values()) - set(PUBLIC.values()):
+        importlib.import_module(f"earshot_pulumi.{module}")
 
 
 def judge(inputs: Properties, show: Show) -> Properties:

@@ -8,6 +8,8 @@ import pulumi
 from earshot import __version__
 
 PACKAGE = "earshot"
+START_FUNCTION = f"{PACKAGE}:index:start"
+"""A function without a result. A call of it lets the engine start the plugin."""
 
 
 class EarshotResource(pulumi.CustomResource):

@@ -12,9 +12,9 @@ import grpc
 import pulumi
 import pytest
 from earshot_pulumi.provider import parts
+from earshot_pulumi.provider.construction import Package
 from earshot_pulumi.provider.host import (
     CANCEL_SECONDS,
-    Package,
     Servicer,
 )
 from earshot_pulumi.provider.internal import InternalResource
@@ -28,7 +28,7 @@ from earshot_pulumi.provider.kind import (
     OperationFailed,
     Properties,
 )
-from earshot_pulumi.provider.resource import EarshotResource, type_token
+from earshot_pulumi.provider.resource import START_FUNCTION, EarshotResource, type_token
 from earshot_pulumi.provider.values import message, plain_properties
 from pulumi.provider.experimental.property_value import PropertyValue
 from pulumi.runtime import proto
@@ -103,6 +103,8 @@ def servicer(sleeper: Sleeper) -> Servicer:
 class Sleeping:
     """A plugin whose resources all sleep."""
 
+    prepared = False
+
     def __init__(self, sleeper: Sleeper) -> None:
         self._sleeper = sleeper
 
@@ -115,6 +117,9 @@ class Sleeping:
 
     def judge(self, inputs: Properties, show: Callable[[str, bool], None]) -> Properties:
         return {**inputs, "approved": "yes"}
+
+    def prepare(self) -> None:
+        self.prepared = True
 
 
 def created(servicer: Servicer, preview: bool = False, **inputs: Any) -> Any:
@@ -292,12 +297,35 @@ def descendants(kind: type) -> Iterator[type]:
 
 
 def test_a_plugin_that_starts_imports_no_component_and_no_kind() -> None:
-    code = "import sys, earshot_pulumi.provider.__main__\nprint(*sys.modules)"
+    code = "import sys\nfrom earshot_pulumi.provider import host, parts\nprint(*sys.modules)"
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    slow = ("pulumi_aws", "pulumi_docker", "pydantic", "earshot.rules", "earshot_pulumi.local")
+    slow = (
+        *("pulumi_aws", "pulumi_docker", "pydantic", "earshot.rules"),
+        *("earshot_pulumi.local", "earshot_pulumi.cluster_args"),
+    )
     assert not [module for module in process.stdout.split() if module.startswith(slow)]
+
+
+def test_a_program_can_start_the_plugin_before_its_first_resource(sleeper: Sleeper) -> None:
+    plugin = Sleeping(sleeper)
+    request = proto.InvokeRequest(tok=START_FUNCTION)
+    answer = asyncio.run(Servicer(plugin, [], "127.0.0.1:1").Invoke(request, Context()))
+    assert plugin.prepared
+    assert answer == proto.InvokeResponse()
+
+
+def test_the_kinds_of_every_cluster_can_be_imported_early() -> None:
+    code = "import sys; from earshot_pulumi.provider import parts; parts.prepare()"
+    process = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = {f"earshot_pulumi.{module}" for module in parts.KINDS.values()}
+    assert modules - {"earshot_pulumi.given.proof"} <= set(process.stdout.split())
 
 
 def test_a_program_of_another_version_is_refused(servicer: Servicer) -> None:
