@@ -167,18 +167,12 @@ def test_a_device_is_not_read(
     )
 
 
-@pytest.mark.parametrize(
-    ("comment", "code", "note"),
-    [
-        ("", 1, ""),
-        ("# earshot: ignore=KL017 a proxy", 0, "ignored: a proxy"),
-        (
-            "# earshot: ignore=KL017 until=2020-01-01 a proxy",
-            1,
-            "was ignored until 2020-01-01: a proxy",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("comment", "code", "note"), [
+    ("", 1, ""),
+    ("# earshot: ignore=KL017 a proxy", 0, "ignored: a proxy"),
+    ("# earshot: ignore=KL017 until=2020-01-01 a proxy", 1,
+     "was ignored until 2020-01-01: a proxy"),
+])  # fmt: skip
 def test_a_comment_ignores_a_mistake_as_for_lint(
     comment: str, code: int, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

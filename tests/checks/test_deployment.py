@@ -130,23 +130,17 @@ def test_a_forgotten_zookeeper_beside_kraft_is_no_refusal() -> None:
     assert reported(APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}) == []
 
 
-@pytest.mark.parametrize(
-    ("image", "env", "missing"),
-    [
-        (CP7, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-        (CP8, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-        (CP8, CONTROLLER | {"CLUSTER_ID": None}, "CLUSTER_ID"),
-        (CP8, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
-        (
-            CP7,
-            KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None, "CLUSTER_ID": None},
-            "KAFKA_ADVERTISED_LISTENERS, CLUSTER_ID",
-        ),
-        (CP7, ZOOKEEPER | {"KAFKA_ZOOKEEPER_CONNECT": None}, "KAFKA_ZOOKEEPER_CONNECT"),
-        (CP7, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
-        (CP8, {"KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}, "KAFKA_PROCESS_ROLES"),
-    ],
-)
+@pytest.mark.parametrize(("image", "env", "missing"), [
+    (CP7, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+    (CP8, KRAFT | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+    (CP8, CONTROLLER | {"CLUSTER_ID": None}, "CLUSTER_ID"),
+    (CP8, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
+    (CP7, KRAFT | {"KAFKA_ADVERTISED_LISTENERS": None, "CLUSTER_ID": None},
+     "KAFKA_ADVERTISED_LISTENERS, CLUSTER_ID"),
+    (CP7, ZOOKEEPER | {"KAFKA_ZOOKEEPER_CONNECT": None}, "KAFKA_ZOOKEEPER_CONNECT"),
+    (CP7, ZOOKEEPER | {"KAFKA_ADVERTISED_LISTENERS": None}, "KAFKA_ADVERTISED_LISTENERS"),
+    (CP8, {"KAFKA_ADVERTISED_LISTENERS": "A://kafka:1"}, "KAFKA_PROCESS_ROLES"),
+])  # fmt: skip
 def test_what_cp_kafka_asks_for(image: str, env: dict[str, str | None], missing: str) -> None:
     (finding,) = found(image, env)
     assert (finding.rule, finding.observed, finding.expected, finding.remedy) == (
@@ -408,29 +402,20 @@ NAMES, VOTERS = "controller.listener.names", "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
 
 
-@pytest.mark.parametrize(
-    ("image", "missing", "observed"),
-    [
-        # as https://github.com/newrelic/newrelic-ruby-agent/issues/3092 and
-        # https://github.com/bitnami/containers/issues/80579 have it
-        *(
-            (f"{name}/kafka{tag}", variable, observed)
-            for name, tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1"))
-            for variable, observed in (
-                ("PROCESS_ROLES", "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
-                ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"),
-            )
-        ),
-        (
-            "bitnami/kafka:4.0",
-            "CONTROLLER_QUORUM_VOTERS",
-            f"{VOTERS}: is not set, nor is {SERVERS}; Kafka does not start",
-        ),
-        # which have a default of controller.quorum.bootstrap.servers, or may have it
-        ("bitnami/kafka:4.1", "CONTROLLER_QUORUM_VOTERS", None),
-        ("bitnami/kafka", "CONTROLLER_QUORUM_VOTERS", None),
-    ],
-)
+@pytest.mark.parametrize(("image", "missing", "observed"), [
+    # as https://github.com/newrelic/newrelic-ruby-agent/issues/3092 and
+    # https://github.com/bitnami/containers/issues/80579 have it
+    *((f"{name}/kafka{tag}", variable, observed) for name,
+      tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1")) for variable,
+      observed in (("PROCESS_ROLES",
+                    "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
+                   ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"))),
+    ("bitnami/kafka:4.0", "CONTROLLER_QUORUM_VOTERS",
+     f"{VOTERS}: is not set, nor is {SERVERS}; Kafka does not start"),
+    # which have a default of controller.quorum.bootstrap.servers, or may have it
+    ("bitnami/kafka:4.1", "CONTROLLER_QUORUM_VOTERS", None),
+    ("bitnami/kafka", "CONTROLLER_QUORUM_VOTERS", None),
+])  # fmt: skip
 def test_what_bitnami_4_asks_for(image: str, missing: str, observed: str | None) -> None:
     env = {**OF_BITNAMI, f"KAFKA_CFG_{missing}": None}
     assert [text for _, text in reported(image, OF_BITNAMI)] == []
@@ -574,41 +559,22 @@ def test_two_listeners_that_are_derived_on_one_port() -> None:
     assert reported(CP7, env | bound, ports=["9092:9093"]) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "observed"),
-    [
-        (
-            {"KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER//:9093"},
-            "listeners: listener entry 'CONTROLLER//:9093' cannot be read",
-        ),
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka"},
-            "advertised.listeners: listener entry 'PLAINTEXT://kafka' cannot be read",
-        ),
-        (
-            {"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:TLS,CONTROLLER:PLAINTEXT"},
-            (
-                "listener.security.protocol.map: protocol map entry 'PLAINTEXT:TLS' names the "
-                "protocol 'TLS'"
-            ),
-        ),
-        (
-            {"KAFKA_CONTROLLER_QUORUM_VOTERS": "kafka:9093"},
-            "controller.quorum.voters: voter entry 'kafka:9093' has no @",
-        ),
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://0.0.0.0:9092"},
-            "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start",
-        ),
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "OUTER://kafka:9092"},
-            (
-                "advertised.listeners: OUTER has no protocol: listener.security.protocol.map has "
-                "PLAINTEXT, CONTROLLER; Kafka does not start"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "observed"), [
+    ({"KAFKA_LISTENERS": "PLAINTEXT://:9092,CONTROLLER//:9093"},
+     "listeners: listener entry 'CONTROLLER//:9093' cannot be read"),
+    ({"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka"},
+     "advertised.listeners: listener entry 'PLAINTEXT://kafka' cannot be read"),
+    ({"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "PLAINTEXT:TLS,CONTROLLER:PLAINTEXT"},
+     ("listener.security.protocol.map: protocol map entry 'PLAINTEXT:TLS' names the "
+      "protocol 'TLS'")),
+    ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "kafka:9093"},
+     "controller.quorum.voters: voter entry 'kafka:9093' has no @"),
+    ({"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://0.0.0.0:9092"},
+     "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start"),
+    ({"KAFKA_ADVERTISED_LISTENERS": "OUTER://kafka:9092"},
+     ("advertised.listeners: OUTER has no protocol: listener.security.protocol.map has "
+      "PLAINTEXT, CONTROLLER; Kafka does not start")),
+])  # fmt: skip
 def test_what_kafka_refuses(change: dict[str, str], observed: str) -> None:
     assert reported(APACHE, KRAFT | change) == [("KL002", observed)]
 

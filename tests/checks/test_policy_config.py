@@ -21,24 +21,17 @@ WARNING = next(rule for rule in RULES if rule.severity is Severity.WARNING).find
 ALL = CheckResult((ERROR, MILD, UNKNOWN, OTHER, WARNING), ())
 
 
-@pytest.mark.parametrize(
-    ("document", "refused", "shown"),
-    [
-        ({}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
-        ({"kl011": "advisory"}, [OTHER], [ERROR, MILD, UNKNOWN, WARNING]),
-        ({"KL011": "disabled"}, [OTHER], [WARNING]),
-        ({"kl011": {"enforcementLevel": "disabled"}}, [OTHER], [WARNING]),
-        ({WARNING.rule: "mandatory"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
-        ({"all": "advisory"}, [], [ERROR, MILD, UNKNOWN, OTHER, WARNING]),
-        ({"all": "disabled", "kl003": "mandatory"}, [OTHER], []),
-        ({"all": "remediate"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
-        (
-            {"kl011-stack": "disabled", "advice": "mandatory"},
-            [ERROR, OTHER],
-            [MILD, UNKNOWN, WARNING],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("document", "refused", "shown"), [
+    ({}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
+    ({"kl011": "advisory"}, [OTHER], [ERROR, MILD, UNKNOWN, WARNING]),
+    ({"KL011": "disabled"}, [OTHER], [WARNING]),
+    ({"kl011": {"enforcementLevel": "disabled"}}, [OTHER], [WARNING]),
+    ({WARNING.rule: "mandatory"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+    ({"all": "advisory"}, [], [ERROR, MILD, UNKNOWN, OTHER, WARNING]),
+    ({"all": "disabled", "kl003": "mandatory"}, [OTHER], []),
+    ({"all": "remediate"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+    ({"kl011-stack": "disabled", "advice": "mandatory"}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
+])  # fmt: skip
 def test_levels_decide_what_stops(
     document: dict[str, Any], refused: list[Any], shown: list[Any]
 ) -> None:

@@ -403,25 +403,13 @@ def test_a_voter_without_a_controller_listener_is_left_where_it_is() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "expected"),
-    [
-        (
-            [("a", 1, "1@a:9999,5@elsewhere.example.com:9093")],
-            ["a: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,5@elsewhere.example.com:9093"],
-        ),
-        (
-            [
-                ("a", 1, "1@a:9999,2@b:9093"),
-                ("b", 2, "1@a:9999,2@b:9093"),
-                ("c", 1, "1@c:9093,2@d:9093"),
-                ("d", 2, "1@c:9093,2@d:9093"),
-            ],
-            [f"{name}: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,2@b:9093" for name in "ab"],
-        ),
-    ],
-    ids=["one of another file", "two clusters with the same ids"],
-)
+@pytest.mark.parametrize(("nodes", "expected"), [
+    ([("a", 1, "1@a:9999,5@elsewhere.example.com:9093")],
+     ["a: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,5@elsewhere.example.com:9093"]),
+    ([("a", 1, "1@a:9999,2@b:9093"), ("b", 2, "1@a:9999,2@b:9093"), ("c", 1, "1@c:9093,2@d:9093"),
+      ("d", 2, "1@c:9093,2@d:9093")],
+     [f"{name}: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,2@b:9093" for name in "ab"]),
+], ids=["one of another file", "two clusters with the same ids"])  # fmt: skip
 def test_voters_are_listed_anew_on_the_nodes_of_their_cluster(
     nodes: list[tuple[str, int, str]], expected: list[str]
 ) -> None:
@@ -494,21 +482,13 @@ def test_where_thousands_of_ports_are_taken_twice_each_is_looked_up_once(last: i
 
 
 # cp-kafka listens where it advertises, if nothing says where it listens
-@pytest.mark.parametrize(
-    ("host", "lines"),
-    [
-        (
-            "kafka",
-            [
-                f"kafka: {ADVERTISED}: PLAINTEXT://kafka:9092,EXTERNAL://localhost:29092",
-                "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,EXTERNAL://0.0.0.0:19092",
-                f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
-                "kafka: ports: 29092:19092 in place of 29092:9092",
-            ],
-        ),
-        ("192.168.0.5", ["kafka: ports: 9092:9092 in place of 29092:9092"]),
-    ],
-)
+@pytest.mark.parametrize(("host", "lines"), [
+    ("kafka", [f"kafka: {ADVERTISED}: PLAINTEXT://kafka:9092,EXTERNAL://localhost:29092",
+               "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,EXTERNAL://0.0.0.0:19092",
+               f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+               "kafka: ports: 29092:19092 in place of 29092:9092"]),
+    ("192.168.0.5", ["kafka: ports: 9092:9092 in place of 29092:9092"]),
+])  # fmt: skip
 def test_no_line_leaves_a_published_port_without_a_listener(host: str, lines: list[str]) -> None:
     kafka = with_zookeeper(f"PLAINTEXT://{host}:9092", "", ports='"29092:9092"')
     ((_, told_lines, is_only_way),) = reported(kafka)
@@ -727,24 +707,15 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (
-            secured("SASL_PLAINTEXT", **{LOGIN: SCRAM + ' username="a" password="planted";'}),
-            "the settings of CLIENTS hold a secret",
-        ),
-        (
-            secured("SASL_PLAINTEXT", OPTS="-Djava.security.auth.login.config=/jaas"),
-            "the logins of CLIENTS are elsewhere, as in a JAAS file",
-        ),
-        (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
-        (
-            secured("SASL_SSL", **{LOGIN: f"{SCRAM};"}),
-            "the certificate of CLIENTS has to be good for the new address, too",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    (secured("SASL_PLAINTEXT", **{LOGIN: SCRAM + ' username="a" password="planted";'}),
+     "the settings of CLIENTS hold a secret"),
+    (secured("SASL_PLAINTEXT", OPTS="-Djava.security.auth.login.config=/jaas"),
+     "the logins of CLIENTS are elsewhere, as in a JAAS file"),
+    (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
+    (secured("SASL_SSL", **{LOGIN: f"{SCRAM};"}),
+     "the certificate of CLIENTS has to be good for the new address, too"),
+])  # fmt: skip
 def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:
     ((remedy, lines, _),) = reported(text)
     assert remedy == (

@@ -475,22 +475,12 @@ def test_help_teaches_with_examples(earshot: Earshot) -> None:
     assert "# earshot: ignore=KL017 until=2027-01-31 a proxy publishes it" in text
 
 
-@pytest.mark.parametrize(
-    ("formats", "modules"),
-    [
-        (
-            "text",
-            (
-                "typer rich pydantic dns jinja2 asyncio ssl "
-                "earshot.checks.remedies earshot.sources.kubernetes"
-            ),
-        ),
-        (
-            "text json sarif junit markdown github",
-            "pyspark py4j confluent_kafka pulumi jinja2 docker boto3",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("formats", "modules"), [
+    ("text", ("typer rich pydantic dns jinja2 asyncio ssl "
+              "earshot.checks.remedies earshot.sources.kubernetes")),
+    ("text json sarif junit markdown github",
+     "pyspark py4j confluent_kafka pulumi jinja2 docker boto3"),
+])  # fmt: skip
 def test_nothing_heavy_is_loaded(formats: str, modules: str) -> None:
     write("a.yml", FIXED)
     command = [sys.executable, "-c", LOADING, formats, modules]

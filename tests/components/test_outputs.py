@@ -39,19 +39,9 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
         with_run_errors(lambda: 1 // 0)()
 
 
-@pytest.mark.parametrize(
-    "component",
-    [
-        LocalCluster,
-        DockerCluster,
-        AwsCluster,
-        AwsEndpoint,
-        AwsNetwork,
-        DockerHosts,
-        Listeners,
-        Proof,
-    ],
-)
+@pytest.mark.parametrize("component", [
+    LocalCluster, DockerCluster, AwsCluster, AwsEndpoint, AwsNetwork, DockerHosts, Listeners, Proof,
+])  # fmt: skip
 @pytest.mark.parametrize(("args", "shown"), [(None, "nothing"), ([], "[]"), ("x", "'x'")])
 def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown: str) -> None:
     with pytest.raises(pulumi.RunError, match=f"kafka: found {re.escape(shown)}; allowed: a map"):

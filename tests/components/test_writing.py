@@ -25,20 +25,12 @@ def test_whoever_has_no_name_is_told_by_number(
     assert owner(tmp_path) == user() == f"uid {os.geteuid()}"
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "free space on that disk, then run the same command again"),
-        (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
-        (
-            errno.EROFS,
-            (
-                "mount that file system for writing, as no user can write to it now, or use a "
-                "folder elsewhere"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.ENOSPC, "free space on that disk, then run the same command again"),
+    (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
+    (errno.EROFS, ("mount that file system for writing, as no user can write to it now, or use a "
+                   "folder elsewhere")),
+])  # fmt: skip
 def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
     with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
         raise OSError(number, os.strerror(number))

@@ -102,29 +102,16 @@ def test_the_version_of_kafka_is_that_of_the_image_if_it_has_one(
     assert (spec.image_name, spec.kafka_version) == (image, version)
 
 
-@pytest.mark.parametrize(
-    ("settings", "host_of"),
-    [
-        ({"hosts": TWO}, {1: 0, 2: 1, 3: 0}),
-        (
-            {"hosts": [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]},
-            {3: 0, 1: 1, 2: 1},
-        ),
-        ({"hosts": [TWO[0], TWO[1] | {"brokers": [1, 2, 3]}]}, {1: 1, 2: 1, 3: 1}),
-        # without external listeners, internal names are enough
-        (
-            {
-                "hosts": [{"name": "a", "internal": "a"}, {"name": "b", "internal": "b"}],
-                "listeners": [INTERNAL],
-            },
-            {1: 0, 2: 1, 3: 0},
-        ),
-        (
-            {"hosts": [{}], "controllers": {"mode": "separate"}},
-            dict.fromkeys((1, 2, 3, 10_001, 10_002, 10_003), 0),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "host_of"), [
+    ({"hosts": TWO}, {1: 0, 2: 1, 3: 0}),
+    ({"hosts": [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]}, {3: 0, 1: 1, 2: 1}),
+    ({"hosts": [TWO[0], TWO[1] | {"brokers": [1, 2, 3]}]}, {1: 1, 2: 1, 3: 1}),
+    # without external listeners, internal names are enough
+    ({"hosts": [{"name": "a", "internal": "a"}, {"name": "b", "internal": "b"}],
+      "listeners": [INTERNAL]}, {1: 0, 2: 1, 3: 0}),
+    ({"hosts": [{}], "controllers": {"mode": "separate"}},
+     dict.fromkeys((1, 2, 3, 10_001, 10_002, 10_003), 0)),
+])  # fmt: skip
 def test_nodes_are_distributed_over_the_hosts(
     settings: dict[str, Any], host_of: dict[int, int]
 ) -> None:

@@ -300,19 +300,16 @@ def without(settings: str, word: str) -> str:
 
 LOGINS = "SASL_SSL (SCRAM-SHA-512, OAUTHBEARER)"
 DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
-    "wrong password, no certificate": {
-        "EXTERNAL": ("authentication", "invalid credentials"),
-        "INTERNAL": ("client-certificate", "bad certificate"),
-    },
-    "another mechanism, a login for a certificate": {
-        "EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
-        "INTERNAL": ("client-certificate", "bad certificate"),
-    },
+    "wrong password, no certificate": {"EXTERNAL": ("authentication", "invalid credentials"),
+                                       "INTERNAL": ("client-certificate", "bad certificate")},
+    "another mechanism, a login for a certificate":
+{"EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
+     "INTERNAL": ("client-certificate", "bad certificate")},
     "another authority": {"EXTERNAL": ("certificate-untrusted", "local issuer")},
     "no TLS": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SASL_P")},
     "no login": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SSL")},
     "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
-}
+}  # fmt: skip
 """By what is wrong, cause and words at each listener."""
 
 

@@ -33,17 +33,11 @@ def test_a_name_that_leads_here(answer: tuple[str, ...], bind: str) -> None:
     assert this.addresses == OWN
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (("203.0.113.1",), "resolves to 203.0.113.1, which is not one of its addresses"),
-        (
-            ("fe80::10",),
-            "resolves to fe80::10, which is not one of its addresses that can be bound",
-        ),
-        (Diagnosis.NXDOMAIN, "kafka-host does not resolve here: nxdomain"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "why"), [
+    (("203.0.113.1",), "resolves to 203.0.113.1, which is not one of its addresses"),
+    (("fe80::10",), "resolves to fe80::10, which is not one of its addresses that can be bound"),
+    (Diagnosis.NXDOMAIN, "kafka-host does not resolve here: nxdomain"),
+])  # fmt: skip
 def test_a_name_that_does_not(answer: tuple[str, ...] | Diagnosis, why: str) -> None:
     this = machine(answer)
     assert (this.name, this.name_address) == (None, "")

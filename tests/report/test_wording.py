@@ -83,17 +83,11 @@ def test_a_vantage_is_shown_with_its_place(vantage: Vantage, expected: str) -> N
     assert standpoint(vantage) == expected
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        ([], "no delivery was checked"),
-        ([Verdict.PASS], "1 of 1 delivery passed"),
-        (
-            [Verdict.FAIL, Verdict.PASS, Verdict.SKIP],
-            "1 of 3 deliveries passed, 1 failed, 1 skipped",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("verdicts", "expected"), [
+    ([], "no delivery was checked"),
+    ([Verdict.PASS], "1 of 1 delivery passed"),
+    ([Verdict.FAIL, Verdict.PASS, Verdict.SKIP], "1 of 3 deliveries passed, 1 failed, 1 skipped"),
+])  # fmt: skip
 def test_what_passed_is_counted_and_so_is_the_rest(verdicts: list[Verdict], expected: str) -> None:
     assert counted("delivery", verdicts, "deliveries") == expected
     assert counted("delivery", verdicts) == expected.replace("ies", "ys")

@@ -127,33 +127,19 @@ def test_unknown_inputs_make_no_plan(inputs: dict[str, Any], unknown: str) -> No
 NO_PORTS: dict[str, object] = {"ports": []}
 
 
-@pytest.mark.parametrize(
-    ("env", "inputs", "scopes"),
-    [
-        # a note with scopes counts
-        (
-            {"EARSHOT_SCOPES": "HOST:host+external,INTERNAL:nonsense"},
-            {},
-            ["internal", "host+external", "controller"],
-        ),
-        # one listener for brokers and clients outside
-        (
-            {
-                "KAFKA_LISTENERS": "INTERNAL://:9092",
-                "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka.example.com:9092",
-            },
-            {},
-            ["internal+external"],
-        ),
-        # without evidence, the widest scope
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1:1,HOST://other.example.com:9092"},
-            NO_PORTS,
-            ["internal", "external", "controller"],
-        ),
-        ({}, NO_PORTS, ["internal", "host", "controller"]),
-    ],
-)
+@pytest.mark.parametrize(("env", "inputs", "scopes"), [
+    # a note with scopes counts
+    ({"EARSHOT_SCOPES": "HOST:host+external,INTERNAL:nonsense"}, {},
+     ["internal", "host+external", "controller"]),
+    # one listener for brokers and clients outside
+    ({"KAFKA_LISTENERS": "INTERNAL://:9092",
+      "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka.example.com:9092"}, {},
+     ["internal+external"]),
+    # without evidence, the widest scope
+    ({"KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1:1,HOST://other.example.com:9092"}, NO_PORTS,
+     ["internal", "external", "controller"]),
+    ({}, NO_PORTS, ["internal", "host", "controller"]),
+])  # fmt: skip
 def test_scopes(env: dict[str, str | None], inputs: dict[str, object], scopes: list[str]) -> None:
     assert [text.split()[-1] for text in listeners(container(env, **inputs))] == scopes
 

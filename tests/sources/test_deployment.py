@@ -88,30 +88,21 @@ def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None)
     assert image_release(image) == release
 
 
-@pytest.mark.parametrize(
-    ("candidate", "runs"),
-    [
-        (service(APACHE), True),
-        (service("redis:7"), False),
-        (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
-        (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
-        (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
-        (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
-        (
-            service(
-                CONFLUENT,
-                {"KAFKA_BROKER_ID": "1"},
-                "bash -c '/etc/confluent/docker/run & kafka-topics --create'",
-            ),
-            True,
-        ),
-        (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
-        (service("example/java", properties="listeners=A://:1"), True),
-    ],
-)
+@pytest.mark.parametrize(("candidate", "runs"), [
+    (service(APACHE), True),
+    (service("redis:7"), False),
+    (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
+    (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
+    (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
+    (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"},
+             "bash -c '/etc/confluent/docker/run & kafka-topics --create'"), True),
+    (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
+    (service("example/java", properties="listeners=A://:1"), True),
+])  # fmt: skip
 def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
     assert bool(brokers_among([candidate])) is runs
 

@@ -179,19 +179,12 @@ def test_a_controller_alone_is_not_waited_for_as_a_broker(engine: Engine) -> Non
 
 
 SECURED = {
-    "listeners": [
-        {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
-        {
-            "name": "EXTERNAL",
-            "port": 9092,
-            "scopes": "host",
-            "protocol": "SASL_SSL",
-            "advertised": {1: "b1.example.com"},
-        },
-    ],
+    "listeners": [{"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
+                  {"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL",
+                   "advertised": {1: "b1.example.com"}}],
     "controllers": {"protocol": "SSL"},
     "security": {"users": [{"name": "app", "prefixes": ["app-"]}]},
-}
+}  # fmt: skip
 
 
 def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_them(
