@@ -89,15 +89,11 @@ def texts(mistake: dict[str, str]) -> tuple[str, ...]:
     return tuple(mistake[key] for key in ("rule", "subject", "observed", "expected", "remedy"))
 
 
-@pytest.mark.parametrize(
-    ("option", "variable", "host"),
-    [
-        ([], None, "one.example.com"),
-        (["--env-file", "our.env"], None, "two.example.com"),
-        ([], "mine.example.com", "mine.example.com"),
-    ],
-    ids=["of .env", "of an option", "of the environment"],
-)
+@pytest.mark.parametrize(("option", "variable", "host"), [
+    ([], None, "one.example.com"),
+    (["--env-file", "our.env"], None, "two.example.com"),
+    ([], "mine.example.com", "mine.example.com"),
+], ids=["of .env", "of an option", "of the environment"])  # fmt: skip
 def test_variables_of_an_env_file_and_of_the_environment(
     option: list[str],
     variable: str | None,
@@ -198,16 +194,11 @@ services:
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "broker.id=0\nzookeeper.connect=localhost:2181\n",
-        (
-            "node.id=1\nprocess.roles=broker,controller\ncontroller.quorum.voters=1@localhost:9093\n"
-            "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER\n"
-        ),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "broker.id=0\nzookeeper.connect=localhost:2181\n",
+    ("node.id=1\nprocess.roles=broker,controller\ncontroller.quorum.voters=1@localhost:9093\n"
+     "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER\n"),
+])  # fmt: skip
 def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
     folder: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

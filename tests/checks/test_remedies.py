@@ -533,22 +533,17 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     assert len(tried) == min(most, 3), "three for each, and the same"
 
 
-@pytest.mark.parametrize(
-    ("line", "changed"),
-    [
-        (LineToWrite("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
-        (LineToWrite("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
-        (LineToWrite("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
-        (LineToWrite("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
-        (LineToWrite("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
-        (
-            LineToWrite("app", "ports", "3:1", "1:1"),
-            {"published": (PublishedPort(1, 3), PublishedPort(2, 2))},
-        ),
-        (LineToWrite("app", "ports", "3:1", "4:4"), {}),
-        (LineToWrite("app", "ports", "3:1", "nothing that is a port"), {}),
-    ],
-)
+@pytest.mark.parametrize(("line", "changed"), [
+    (LineToWrite("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
+    (LineToWrite("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
+    (LineToWrite("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
+    (LineToWrite("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
+    (LineToWrite("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
+    (LineToWrite("app", "ports", "3:1", "1:1"),
+     {"published": (PublishedPort(1, 3), PublishedPort(2, 2))}),
+    (LineToWrite("app", "ports", "3:1", "4:4"), {}),
+    (LineToWrite("app", "ports", "3:1", "nothing that is a port"), {}),
+])  # fmt: skip
 def test_what_a_line_makes_of_a_service(line: LineToWrite, changed: dict[str, Any]) -> None:
     container = Container(
         "app", env={"A": "a:1", "B": "b"}, published=(PublishedPort(1, 1), PublishedPort(2, 2))

@@ -39,18 +39,13 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (
-            errno.EDQUOT,
-            "free space within this user's quota on that disk, then run the same command again",
-        ),
-        (errno.EEXIST, "move this file away: its path is needed for a directory"),
-        (errno.EISDIR, "move this file away: its path is needed for a directory"),
-        (errno.EACCES, "run the command as bob, or give this user the right to write"),
-    ],
-)
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.EDQUOT,
+     "free space within this user's quota on that disk, then run the same command again"),
+    (errno.EEXIST, "move this file away: its path is needed for a directory"),
+    (errno.EISDIR, "move this file away: its path is needed for a directory"),
+    (errno.EACCES, "run the command as bob, or give this user the right to write"),
+])  # fmt: skip
 def test_the_file_that_could_not_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:

@@ -80,21 +80,16 @@ def test_the_file_may_have_ids_and_names() -> None:
     assert read(broker_ids=(5, 7)).brokers == read(broker_ids=[0, 7], brokers=2).brokers == 2
 
 
-@pytest.mark.parametrize(
-    ("image", "given", "version"),
-    [
-        ("apache/kafka:4.0.0", None, "4.0.0"),
-        ("apache/kafka:4.0.0", "4.0.0", "4.0.0"),
-        ("registry.example/apache/kafka:4.0.0", None, "4.0.0"),
-        *(
-            (image, given, given or "4.1.1")
-            for image in ("apache/kafka:latest", "apache/kafka", "ours/kafka:4.0.0", "ours/kafka:7")
-            for given in (None, "4.0.1")
-        ),
-        ("apache/kafka:4.0.0-rc1", None, "4.1.1"),
-        ("apache/kafka:4.0.0-rc1", "4.0.1", "4.0.1"),
-    ],
-)
+@pytest.mark.parametrize(("image", "given", "version"), [
+    ("apache/kafka:4.0.0", None, "4.0.0"),
+    ("apache/kafka:4.0.0", "4.0.0", "4.0.0"),
+    ("registry.example/apache/kafka:4.0.0", None, "4.0.0"),
+    *((image, given, given or "4.1.1") for image in ("apache/kafka:latest", "apache/kafka",
+                                                     "ours/kafka:4.0.0", "ours/kafka:7") for given
+      in (None, "4.0.1")),
+    ("apache/kafka:4.0.0-rc1", None, "4.1.1"),
+    ("apache/kafka:4.0.0-rc1", "4.0.1", "4.0.1"),
+])  # fmt: skip
 def test_the_version_of_kafka_is_that_of_the_image_if_it_has_one(
     image: str, given: str | None, version: str
 ) -> None:

@@ -274,15 +274,11 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
-        answer("e:1", *INTERNAL, "i:3"),  # another listener
-        answer("e:1", *EXTERNAL, cluster="D"),
-    ],
-    ids=["foreign", "crossed", "foreign with the same addresses"],
-)
+@pytest.mark.parametrize("other", [
+    answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
+    answer("e:1", *INTERNAL, "i:3"),  # another listener
+    answer("e:1", *EXTERNAL, cluster="D"),
+], ids=["foreign", "crossed", "foreign with the same addresses"])  # fmt: skip
 def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
     observations = facts(seen(e1=other, e2=None))
     assert kinds(observations)["EXTERNAL 2"] == "refused"

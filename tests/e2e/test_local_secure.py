@@ -778,10 +778,8 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
 
 
 TO_TLS = (
-    (
-        "step 1 of 3: INTERNAL and EXTERNAL added next to BETWEEN and PUBLIC; nodes get "
-        "certificates, and clients users; run again"
-    ),
+    ("step 1 of 3: INTERNAL and EXTERNAL added next to BETWEEN and PUBLIC; nodes get "
+     "certificates, and clients users; run again"),
     "step 2 of 3: brokers reach each other through INTERNAL; run again",
     "step 3 of 3: BETWEEN and PUBLIC removed",
-)
+)  # fmt: skip

@@ -119,11 +119,9 @@ PRIVATE = private_name(HERE.private, HERE.region)
 PUBLIC = public_name(HERE.public, HERE.region)
 ON = VpcDns(hostnames=True)
 INSIDE = [
-    ClientLocation.THIS_MACHINE,
-    ClientLocation.SAME_NETWORK,
-    ClientLocation.OTHER_NETWORK,
+    ClientLocation.THIS_MACHINE, ClientLocation.SAME_NETWORK, ClientLocation.OTHER_NETWORK,
     ClientLocation.SAME_VPC,
-]
+]  # fmt: skip
 
 
 def leads_to(host: str, location: ClientLocation, dns: VpcDns = ON, at: Interface = HERE) -> str:

@@ -306,14 +306,10 @@ def test_what_is_said_beside_a_gate_is_about_others() -> None:
     assert (set(end), urn) == ({"advice-stack"}, "kafka2") and "[KL019]" in text
 
 
-@pytest.mark.parametrize(
-    ("changes", "name"),
-    [
-        ({"KAFKA_ZOOKEEPER_CONNECT": "z:1"}, None),
-        ({"KAFKA_PORT": "1"}, "confluentinc/cp-kafka:8.0.0"),
-    ],
-    ids=["a second reason", "a reason of the image, which is known at the end"],
-)
+@pytest.mark.parametrize(("changes", "name"), [
+    ({"KAFKA_ZOOKEEPER_CONNECT": "z:1"}, None),
+    ({"KAFKA_PORT": "1"}, "confluentinc/cp-kafka:8.0.0"),
+], ids=["a second reason", "a reason of the image, which is known at the end"])  # fmt: skip
 def test_a_broker_that_does_not_start_is_reported_once(
     changes: dict[str, str], name: str | None
 ) -> None:

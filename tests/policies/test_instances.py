@@ -522,14 +522,10 @@ def behind_gate(user_data: str) -> set[str]:
     return set(pack.analyze(aws.INSTANCE, {"userData": user_data}, parents=BEHIND))
 
 
-@pytest.mark.parametrize(
-    ("internal", "external", "alone", "behind"),
-    [
-        (private(1), private(1), {"kl011"}, {"kl011"}),
-        ("198.51.100.7", public(1), {"advice"}, set()),
-    ],
-    ids=["an error", "advice"],
-)
+@pytest.mark.parametrize(("internal", "external", "alone", "behind"), [
+    (private(1), private(1), {"kl011"}, {"kl011"}),
+    ("198.51.100.7", public(1), {"advice"}, set()),
+], ids=["an error", "advice"])  # fmt: skip
 def test_only_errors_are_reported_again_behind_a_gate(
     internal: str, external: str, alone: set[str], behind: set[str]
 ) -> None:

@@ -155,23 +155,18 @@ KAFKA0 = {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092"}
 WURSTMEISTER = "wurstmeister/kafka:2"
 
 
-@pytest.mark.parametrize(
-    ("image", "env", "listeners"),
-    [
-        (
-            "confluentinc/cp-kafka:7.5.0",
-            {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092,B://localhost:9092"},
-            "A://0.0.0.0:29092,B://0.0.0.0:9092",
-        ),
-        ("apache/kafka:4.1.1", KAFKA0, "A://0.0.0.0:29092"),
-        ("x", KAFKA0, "A://0.0.0.0:29092"),
-        (WURSTMEISTER, KAFKA0, "PLAINTEXT://:9092"),
-        ("bitnami/kafka:4", {"KAFKA_CFG_NODE_ID": "1"}, "PLAINTEXT://:9092"),
-        ("x", {"KAFKA_PORT": "9099", "KAFKA_BROKER_ID": "1"}, "PLAINTEXT://:9099"),
-        ("x", OLDEST | PORT_9094, "PLAINTEXT://0.0.0.0:9094"),
-        (WURSTMEISTER, OLDEST | PORT_9094, "PLAINTEXT://:9092"),
-    ],
-)
+@pytest.mark.parametrize(("image", "env", "listeners"), [
+    ("confluentinc/cp-kafka:7.5.0",
+     {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092,B://localhost:9092"},
+     "A://0.0.0.0:29092,B://0.0.0.0:9092"),
+    ("apache/kafka:4.1.1", KAFKA0, "A://0.0.0.0:29092"),
+    ("x", KAFKA0, "A://0.0.0.0:29092"),
+    (WURSTMEISTER, KAFKA0, "PLAINTEXT://:9092"),
+    ("bitnami/kafka:4", {"KAFKA_CFG_NODE_ID": "1"}, "PLAINTEXT://:9092"),
+    ("x", {"KAFKA_PORT": "9099", "KAFKA_BROKER_ID": "1"}, "PLAINTEXT://:9099"),
+    ("x", OLDEST | PORT_9094, "PLAINTEXT://0.0.0.0:9094"),
+    (WURSTMEISTER, OLDEST | PORT_9094, "PLAINTEXT://:9092"),
+])  # fmt: skip
 def test_listeners_that_are_not_set_are_derived(
     image: str, env: dict[str, str], listeners: str
 ) -> None:

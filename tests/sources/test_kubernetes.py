@@ -45,17 +45,12 @@ CONFIG = """
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        ("Pod", ("spec",)),
-        *(
-            (kind, ("spec", "template", "spec"))
-            for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")
-        ),
-        ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
-    ],
-)
+@pytest.mark.parametrize(("kind", "path"), [
+    ("Pod", ("spec",)),
+    *((kind, ("spec", "template", "spec")) for kind in ("StatefulSet", "Deployment", "DaemonSet",
+                                                        "ReplicaSet", "Job")),
+    ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
+])  # fmt: skip
 def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:
     body: object = "{containers: [{name: c, image: apache/kafka:4.1.1}]}"
     for key in reversed(path):

@@ -258,15 +258,11 @@ def test_output_that_arrives_with_the_headers_is_not_lost() -> None:
         received(UPGRADED + frame(refused, 2))
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (endless(UPGRADED, frame(b"")), "no output within 0.4 s"),
-        (endless(UPGRADED, frame(b"x" * 5000, 2)), "no output within 0.4 s"),
-        (UPGRADED + b"\1\0\0\0\xff\xff\xff\xff", "announces 4294967295 bytes"),
-    ],
-    ids=["nothing", "errors", "announces 4 GiB"],
-)
+@pytest.mark.parametrize(("answer", "error"), [
+    (endless(UPGRADED, frame(b"")), "no output within 0.4 s"),
+    (endless(UPGRADED, frame(b"x" * 5000, 2)), "no output within 0.4 s"),
+    (UPGRADED + b"\1\0\0\0\xff\xff\xff\xff", "announces 4294967295 bytes"),
+], ids=["nothing", "errors", "announces 4 GiB"])  # fmt: skip
 def test_an_engine_that_sends_no_output_is_not_awaited_for_ever(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,21 +16,16 @@ from tests.components.engine_double import Engine
 from tests.raised import raised
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
-        ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
-        ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
-        ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
-        ({"declared": {"internal": " \n"}}, "declared.internal: found"),
-        (
-            {"nodes": {"1": {"container": {"names": []}}}},
-            "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network",
-        ),
-        ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
+    ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
+    ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
+    ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
+    ({"declared": {"internal": " \n"}}, "declared.internal: found"),
+    ({"nodes": {"1": {"container": {"names": []}}}},
+     "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network"),
+    ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
+])  # fmt: skip
 def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:

@@ -111,16 +111,11 @@ def test_with_the_gate_off_nothing_is_checked(engine: Engine) -> None:
     assert len(engine.of(NODE)) == 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [
-        ({}, ["broker-1", "broker-2", "broker-3"]),
-        (
-            {"brokers": 1, "controllers": {"mode": "separate", "count": 3}},
-            ["broker-1", "controller-10001", "controller-10002", "controller-10003"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "names"), [
+    ({}, ["broker-1", "broker-2", "broker-3"]),
+    ({"brokers": 1, "controllers": {"mode": "separate", "count": 3}},
+     ["broker-1", "controller-10001", "controller-10002", "controller-10003"]),
+])  # fmt: skip
 def test_each_node_waits_for_the_one_before(
     engine: Engine, settings: dict[str, Any], names: list[str]
 ) -> None:
