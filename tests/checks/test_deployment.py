@@ -73,9 +73,17 @@ def reported(image: str, env: Mapping[str, str | None], **keys: object) -> list[
         ("apache/kafka:3.9.1", KRAFT | {"CLUSTER_ID": None}),
         (CP8, CONTROLLER),
         (APACHE, CONTROLLER),
+        # ZooKeeper on a Kafka that has it, or may have it
         ("bitnami/kafka:3.6.0", ZOOKEEPER),
+        ("bitnami/kafka:3.9.0", ZOOKEEPER),
         ("example/kafka", ZOOKEEPER),
+        ("example/kafka:4.0.0", ZOOKEEPER),  # whose image it is nobody knows
+        ("confluentinc/cp-kafka:${TAG}", ZOOKEEPER),
         ("wurstmeister/kafka", ZOOKEEPER | {"KAFKA_LISTENERS": "PLAINTEXT://:9092"}),
+        # a ZooKeeper that was forgotten is ignored
+        (APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}),
+        # a variable that is not set may leave nothing
+        (CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}),
     ],
 )
 def test_what_starts(image: str, env: dict[str, str | None]) -> None:
@@ -111,23 +119,6 @@ def test_zookeeper_on_a_kafka_that_has_none(image: str, kafka: int) -> None:
         "process.roles, node.id and a KRaft quorum, or an image of Kafka 3",
         "`earshot adopt` writes the settings for KRaft",
     )
-
-
-@pytest.mark.parametrize(
-    ("image", "more"),
-    [
-        (CP7, {}),
-        ("bitnami/kafka:3.9.0", {}),
-        ("example/kafka:4.0.0", {}),  # whose image it is nobody knows
-        ("confluentinc/cp-kafka:${TAG}", {}),
-    ],
-)
-def test_zookeeper_on_a_kafka_that_may_have_it(image: str, more: dict[str, str]) -> None:
-    assert reported(image, ZOOKEEPER | more) == []
-
-
-def test_a_forgotten_zookeeper_beside_kraft_is_no_refusal() -> None:
-    assert reported(APACHE, KRAFT | {"KAFKA_ZOOKEEPER_CONNECT": "zookeeper:2181"}) == []
 
 
 @pytest.mark.parametrize(("image", "env", "missing"), [
@@ -272,10 +263,6 @@ def test_a_variable_with_a_misspelt_name_that_nothing_depends_on_is_a_warning() 
         assert found(CP7, ZOOKEEPER | misspelt, **changed) == ()
     (other,) = found(CP7, ZOOKEEPER | misspelt | {"KAFKA_ZOOKEEPER_CONNECT": None})
     assert "LISTNERS" not in other.observed, "what is missing is another"
-
-
-def test_an_unset_variable_may_leave_nothing_on_a_controller() -> None:
-    assert reported(CP7, CONTROLLER | {"KAFKA_ADVERTISED_LISTENERS": "${ADVERTISED}"}) == []
 
 
 @pytest.mark.parametrize("image", [CP7, CP8, APACHE])

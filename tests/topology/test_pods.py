@@ -1,6 +1,7 @@
 """Where addresses lead from pods and from beyond the cluster."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -131,18 +132,6 @@ def test_where_an_address_leads(place: str, address: str, expected: tuple[Answer
     assert outcome(traced(place, address)) == expected
 
 
-def test_which_replica_a_service_chooses_is_not_known() -> None:
-    found = whole(one=False)
-    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
-    assert outcome(traced("kafka/broker", "localhost:9092", found)) == YES
-
-
-def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
-    found = whole(one=False)
-    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
-
-
 def changed(**changes: object) -> PodDeployment:
     """The same, with the broker's pod changed."""
     found = whole()
@@ -200,17 +189,6 @@ def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
     assert outcome(traced("app/it", "kafka-1.one:9092", found)) == (Answer.NO, Stage.RESOLVE)
 
 
-def test_another_container_of_the_pod_may_listen() -> None:
-    found = whole(sidecar=True)
-    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
-    assert outcome(traced("kafka/sidecar", "localhost:9092", found)) == YES
-
-
-def test_a_load_balancer_has_addresses_of_its_own() -> None:
-    found = whole(balanced=True)
-    assert outcome(traced(OUTSIDE, "10.1.1.1:9094", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-
-
 def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
     assert [it.setting for it in whole().node_port_clients()] == [
         "port 30094 of the nodes",
@@ -220,13 +198,30 @@ def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
     assert not list(whole(balanced=True).node_port_clients())
 
 
-def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
-    found = replace(whole(), brokers=())
-    assert outcome(traced("app/it", "localhost:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+REPLICA_SERVICE = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
 
 
-def test_the_name_of_a_replica_may_be_a_service_to_the_others() -> None:
-    one = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
-    found = replace(whole(one=False), services=(*SERVICES, one))
-    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.WAY)
+@pytest.mark.parametrize(("world", "client", "address", "expected"), [
+    # which replica a Service chooses is not known
+    (whole(one=False), "app/it", "outer:9094", (Answer.UNKNOWN, Stage.WAY)),
+    (whole(one=False), "kafka/broker", "localhost:9092", YES),
+    # a replica resolves its own name, and no other pod does
+    (whole(one=False), "kafka/broker", "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    (whole(one=False), "app/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
+    # another container of the pod may listen
+    (whole(sidecar=True), "app/it", "wrong:9092", (Answer.UNKNOWN, Stage.SOCKET)),
+    (whole(sidecar=True), "kafka/sidecar", "localhost:9092", YES),
+    # a load balancer has addresses of its own
+    (whole(balanced=True), OUTSIDE, "10.1.1.1:9094", (Answer.UNKNOWN, Stage.RESOLVE)),
+    # without brokers nothing is known of localhost
+    (replace(whole(), brokers=()), "app/it", "localhost:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    # the name of a replica may be a Service to other pods
+    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "kafka/broker",
+     "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "app/it", "kafka-0:9092",
+     (Answer.UNKNOWN, Stage.WAY)),
+])  # fmt: skip
+def test_what_the_file_does_not_decide_is_unknown(
+    world: Any, client: Any, address: str, expected: tuple[Answer, Stage]
+) -> None:
+    assert outcome(traced(client, address, world)) == expected
