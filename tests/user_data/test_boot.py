@@ -82,13 +82,9 @@ def test_settings_of_a_client_without_secrets_stay_text() -> None:
 
 
 REPORT = NodeReport(
-    node=1,
-    instance="i-1",
-    user_data="ab" * 32,
-    state=NodeState.IN_SYNC,
-    detail="",
+    node=1, instance="i-1", user_data="ab" * 32, state=NodeState.IN_SYNC, detail="",
     at="2026-01-02T03:04:05Z",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("changes", "problem"), [
