@@ -95,8 +95,8 @@ def test_each_image_and_release_maps_variables_in_its_own_way(
 
 
 def test_notes_stand_in_variables_that_no_image_maps() -> None:
-    found = broker_settings(Family.APACHE, {"EARSHOT_SCOPES": "A:host", "KAFKA_NODE_ID": "1"})
-    assert (dict(found.values), dict(found.notes)) == ({"node.id": "1"}, {"scopes": "A:host"})
+    settings = broker_settings(Family.APACHE, {"EARSHOT_SCOPES": "A:host", "KAFKA_NODE_ID": "1"})
+    assert (dict(settings.values), dict(settings.notes)) == ({"node.id": "1"}, {"scopes": "A:host"})
     assert variable_of(Family.BITNAMI, "node.id") == "KAFKA_CFG_NODE_ID"
 
 

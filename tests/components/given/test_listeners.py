@@ -108,18 +108,28 @@ def test_node_ids_may_be_numbers_and_a_container_null() -> None:
     registered({1: {**NODE, "container": None}}, vantage="machine")
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
+@pytest.mark.parametrize(("preview", "changes", "message"), [
+    *((False, {"policy": policy}, f"policy: {message}") for policy, message in (
         ("off", "found 'off'; allowed: a map with names and levels"),
         ({"kl011": "disabled"}, "kl011: is no key that earshot knows; allowed: names, levels"),
         ({"levels": "disabled"}, "levels: found 'disabled'; allowed: a map"),
         ({"levels": pulumi.UNKNOWN}, "levels: found an output; allowed: a map"),
-    ],
-)
-def test_a_policy_without_effect_is_refused(policy: Any, message: str) -> None:
-    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
-    assert str(error).startswith(f"kafka: policy: {message}")
+    )),
+    *((True, changes, message) for changes, message in (
+        ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
+        ({"gate": "off"}, "gate: is no key that earshot knows"),
+        ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
+        ({"kafka_version": pulumi.UNKNOWN}, "kafka_version: found an output; allowed: a value"),
+        ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
+        ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
+        ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
+    )),
+])  # fmt: skip
+def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
+    preview: bool, changes: dict[str, Any], message: str
+) -> None:
+    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=preview, **changes)
+    assert str(error).startswith(f"kafka: {message}")
 
 
 FIXED = [{**LISTENERS[0], "advertised": {"1": "kafka-1", "2": "kafka-2"}}]
@@ -188,22 +198,6 @@ def test_an_update_without_unknown_values_is_approved() -> None:
 def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: Any) -> None:
     engine = registered({"1": {**NODE, "container": container}}, preview=True)
     assert has_unknown(engine.gate["containers"])
-
-
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
-    ({"gate": "off"}, "gate: is no key that earshot knows"),
-    ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
-    ({"kafka_version": pulumi.UNKNOWN}, "kafka_version: found an output; allowed: a value that"),
-    ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
-    ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
-    ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
-])  # fmt: skip
-def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
-    changes: dict[str, Any], message: str
-) -> None:
-    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **changes)
-    assert str(error).startswith(f"kafka: {message}")
 
 
 @pytest.mark.parametrize(("node", "extra", "message"), [
