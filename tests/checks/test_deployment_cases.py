@@ -114,8 +114,8 @@ CASES = (
     Case("alternatives by profile",
          {"zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
           **{name: with_zookeeper(BOTH, protocols=HOST_MAP, profiles=[name],
-                                  networks={"default": {"aliases": ["kafka"]}}, ports=PUBLISHED) for
-             name in ("plain", "other")}, "app": app("kafka:29092")}),
+                                  networks={"default": {"aliases": ["kafka"]}}, ports=PUBLISHED)
+             for name in ("plain", "other")}, "app": app("kafka:29092")}),
     # An addition to another file (`docker compose -f base.yml -f more.yml`), as the extra broker of
     # https://github.com/confluentinc/cp-demo: its dependencies are in the other file.
     Case("an overlay", {"more": with_zookeeper("PLAINTEXT://more:9092",

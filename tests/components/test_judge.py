@@ -130,8 +130,8 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
 
 
 @pytest.mark.parametrize(("policy", "warnings"), [
-    *(({key: level}, [True]) for key in ("kl011", "KL011") for level in
-("advisory", {"enforcementLevel": "advisory"})),
+    *(({key: level}, [True]) for key in ("kl011", "KL011")
+      for level in ("advisory", {"enforcementLevel": "advisory"})),
     ({"all": "advisory"}, [True]),
     ({"kl011": "disabled"}, []),
 ])  # fmt: skip

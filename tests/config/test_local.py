@@ -256,12 +256,18 @@ def test_whatever_may_be_written_is_read(document: dict[str, Any]) -> None:
 
 
 rubbish = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats() | st.text(max_size=20) |
-    st.binary(max_size=8),
-    lambda inner:
-(st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.integers(), inner,
-                                                   max_size=3)), max_leaves=6,
-)  # fmt: skip
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats()
+    | st.text(max_size=20)
+    | st.binary(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=8) | st.integers(), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
 keys = st.sampled_from([*LocalSpec.model_fields, "brokres"])
 listener_keys = st.sampled_from(list(ListenerSpec.model_fields))
 

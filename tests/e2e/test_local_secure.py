@@ -303,7 +303,7 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
     "wrong password, no certificate": {"EXTERNAL": ("authentication", "invalid credentials"),
                                        "INTERNAL": ("client-certificate", "bad certificate")},
     "another mechanism, a login for a certificate":
-{"EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
+    {"EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
      "INTERNAL": ("client-certificate", "bad certificate")},
     "another authority": {"EXTERNAL": ("certificate-untrusted", "local issuer")},
     "no TLS": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SASL_P")},

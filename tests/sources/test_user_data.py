@@ -58,8 +58,8 @@ PACKED = base64.b64encode(gzip.compress(FILE.encode())).decode()
     {"content": FILE},
     {"content": FILE.encode()},
     *({"content": ENCODED, "encoding": encoding} for encoding in ("b64", "base64")),
-    *({"content": PACKED, "encoding": encoding} for encoding in
-("gz+b64", "gz+base64", "gzip+b64")),
+    *({"content": PACKED, "encoding": encoding}
+      for encoding in ("gz+b64", "gz+base64", "gzip+b64")),
 ])  # fmt: skip
 def test_files_of_a_cloud_config(entry: dict[str, object]) -> None:
     file = one(config({"path": "/opt/kafka/config/server.properties", **entry}))

@@ -77,8 +77,8 @@ VPC = {NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE}
     (Stage.TCP, "refused", EVERYWHERE, "start {broker}; if it runs in a container",
      {NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS}),
     *((Stage.TCP, "timeout", (scope,), "connect from inside the broker's network",
-       {NameKind.PRIVATE_ADDRESS, *VPC} if scope in (Scope.EXTERNAL, Scope.HOST) else set()) for
-      scope in Scope),
+       {NameKind.PRIVATE_ADDRESS, *VPC} if scope in (Scope.EXTERNAL, Scope.HOST) else set())
+      for scope in Scope),
     (Stage.RESOLVE, "nxdomain", EVERYWHERE, "correct the bootstrap address", set()),
     (Stage.TCP, "refused", EVERYWHERE, "correct the bootstrap address", set()),
 ])  # fmt: skip

@@ -117,7 +117,7 @@ HALF = struct.pack(">ii", 100, 1)
 TWICE = doubles.metadata([(1, B), (1, Address("other", 1))])
 HOSTILE: dict[str, tuple[Serve, str, str]] = {
     "ten thousand brokers":
-(answers(reply(doubles.metadata(MANY))), "too-many",
+    (answers(reply(doubles.metadata(MANY))), "too-many",
      "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"),
     "two billion brokers": unreadable(struct.pack(">i", 2**31 - 1),
                                       "2,147,483,647 entries in 0 bytes"),
