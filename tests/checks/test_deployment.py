@@ -392,11 +392,12 @@ SERVERS = "controller.quorum.bootstrap.servers"
 @pytest.mark.parametrize(("image", "missing", "observed"), [
     # as https://github.com/newrelic/newrelic-ruby-agent/issues/3092 and
     # https://github.com/bitnami/containers/issues/80579 have it
-    *((f"{name}/kafka{tag}", variable, observed) for name,
-      tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1")) for variable,
-      observed in (("PROCESS_ROLES",
-                    "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
-                   ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"))),
+    *((f"{name}/kafka{tag}", variable, observed)
+      for name, tag in (("bitnami", ""), ("bitnami", ":4.0"), ("bitnamilegacy", ":4.0.0-r1"))
+      for variable, observed in (
+        ("PROCESS_ROLES", "does not set KAFKA_CFG_PROCESS_ROLES, and {} refuses to start"),
+        ("CONTROLLER_LISTENER_NAMES", f"{NAMES}: is not set; Kafka does not start"),
+    )),
     ("bitnami/kafka:4.0", "CONTROLLER_QUORUM_VOTERS",
      f"{VOTERS}: is not set, nor is {SERVERS}; Kafka does not start"),
     # which have a default of controller.quorum.bootstrap.servers, or may have it

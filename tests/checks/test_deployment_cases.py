@@ -314,8 +314,8 @@ CASES = (
          {"zookeeper": {"image": "confluentinc/cp-zookeeper:7.5.0"},
           **{name: with_zookeeper(f"PLAINTEXT://{name}:29092,HOST://kafka.example.com:9092",
                                   protocols=HOST_MAP, variables={"KAFKA_BROKER_ID": id},
-                                  ports=[f"192.0.2.{id}:9092:9092"]) for id,
-             name in ((1, "one"), (2, "two"))}}, (("KL016", "two", "error"),)),
+                                  ports=[f"192.0.2.{id}:9092:9092"])
+             for id, name in ((1, "one"), (2, "two"))}}, (("KL016", "two", "error"),)),
     # A controller with the address of a metrics reporter that it does not run.
     Case(
         "a setting that nobody reads",

@@ -94,9 +94,9 @@ spec:
 
 
 @pytest.mark.parametrize(("client", "text", "code", "golden"), [
-    *((client, TEXT, code, f"{client}.txt") for client,
-      code in (*(("right", 0), ("unsaid", 3), ("secret", 1)),
-               *(("misled", 1), ("afar", 3), ("host", 1)))),
+    *((client, TEXT, code, f"{client}.txt")
+      for client, code in (*(("right", 0), ("unsaid", 3), ("secret", 1)),
+                           *(("misled", 1), ("afar", 3), ("host", 1)))),
     ("app/ui", MANIFEST, 0, "pods-app.txt"),
     ("host", MANIFEST, 1, "pods-host.txt"),
 ])  # fmt: skip

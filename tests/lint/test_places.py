@@ -88,10 +88,11 @@ def test_a_place_in_a_compose_file(
       for environment in ("", "[]", "{}", "text", "[[a]]", "[{a: b}]", "{[a]: b}")),
     *(((f"x: &x {{CLUSTER_ID: a}}\ny: &y {{CLUSTER_ID: a}}\n"
         f"services:\n  k:\n    environment: {environment}\n"), "k", "CLUSTER_ID", expected)
-      for environment,
-      expected in (("{<<: *x, CLUSTER_ID: b}", (5, 27)), ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
-                   ("{<<: [*x, *y]}", (1, 8)), ("{<<: [*y, *x]}", (2, 8)),
-                   ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)))),
+      for environment, expected in (
+        ("{<<: *x, CLUSTER_ID: b}", (5, 27)), ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
+        ("{<<: [*x, *y]}", (1, 8)), ("{<<: [*y, *x]}", (2, 8)),
+        ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
+    )),
 ])  # fmt: skip
 def test_a_place_in_other_compose_files(
     text: str, container: str, key: str, expected: tuple[int, int]

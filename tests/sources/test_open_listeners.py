@@ -54,15 +54,16 @@ REDPANDA = "redpandadata/redpanda:v24.1.1"
      ""),
     ("wurstmeister/kafka", ("environment: {HOSTNAME_COMMAND: hostname -i, "
                             "KAFKA_ADVERTISED_LISTENERS: 'A://_{HOSTNAME_COMMAND}:1'}"), ""),
-    *((CP, f"command: {command}\nenvironment: {{KAFKA_NODE_ID: '1'}}", why) for command,
-      why in (("sh -c 'echo listeners=A://:1 > a; kafka-server-start.sh a'", WRITTEN),
-              ("sh -c 'echo advertised.listeners = A://k:1 >> a; exec /etc/kafka/docker/run'",
-               WRITTEN), ("kafka-server-start.sh a.properties", STARTED),
-              ("kafka-server-start.sh a.properties --override node.id=1", STARTED),
-              ("sh -c 'kafka-server-start.sh a --override \"listeners=A://:1\"'", STARTED),
-              (("kafka-server-start.sh a --override listeners=A://:1 "
-                "--override=listeners=A://:1"), ""),
-              ("sh -c 'export KAFKA_LISTENERS=A://:1; /etc/kafka/docker/run'", ""))),
+    *((CP, f"command: {command}\nenvironment: {{KAFKA_NODE_ID: '1'}}", why)
+      for command, why in (
+        ("sh -c 'echo listeners=A://:1 > a; kafka-server-start.sh a'", WRITTEN),
+        ("sh -c 'echo advertised.listeners = A://k:1 >> a; exec /etc/kafka/docker/run'", WRITTEN),
+        ("kafka-server-start.sh a.properties", STARTED),
+        ("kafka-server-start.sh a.properties --override node.id=1", STARTED),
+        ("sh -c 'kafka-server-start.sh a --override \"listeners=A://:1\"'", STARTED),
+        ("kafka-server-start.sh a --override listeners=A://:1 --override=listeners=A://:1", ""),
+        ("sh -c 'export KAFKA_LISTENERS=A://:1; /etc/kafka/docker/run'", ""),
+    )),
 ])  # fmt: skip
 def test_why_the_listeners_of_a_broker_are_not_known(image: str, body: str, why: str) -> None:
     text = f"services:\n  k:\n    image: {image}\n{textwrap.indent(body, '    ')}"
