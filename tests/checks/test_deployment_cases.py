@@ -118,9 +118,9 @@ CASES = (
              for name in ("plain", "other")}, "app": app("kafka:29092")}),
     # An addition to another file (`docker compose -f base.yml -f more.yml`), as the extra broker of
     # https://github.com/confluentinc/cp-demo: its dependencies are in the other file.
-    Case("an overlay", {"more": with_zookeeper("PLAINTEXT://more:9092",
-                                               variables={"KAFKA_REST_BOOTSTRAP_SERVERS":
-                                                          "kafka:9092"}, depends_on=["kafka"])}),
+    Case("an overlay",
+         {"more": with_zookeeper("PLAINTEXT://more:9092", depends_on=["kafka"],
+                                 variables={"KAFKA_REST_BOOTSTRAP_SERVERS": "kafka:9092"})}),
     # Mechanisms by listener, as in https://github.com/confluentinc/cp-demo, and none in general.
     Case("mechanisms of the listener itself",
          confluent(with_zookeeper("INTERNAL://kafka:9092", "INTERNAL://:9092",
@@ -143,8 +143,9 @@ CASES = (
          {"zookeeper": OLD_ZOOKEEPER,
           "kafka": wurstmeister(ADVERTISED_HOST_NAME="localhost") | ASKS_DOCKER}),
     Case("a port that was given, so that the image asks for none",
-         {"zookeeper": OLD_ZOOKEEPER, "kafka": wurstmeister(ADVERTISED_HOST_NAME="localhost",
-                                                            ADVERTISED_PORT=9092) | ASKS_DOCKER},
+         {"zookeeper": OLD_ZOOKEEPER,
+          "kafka": wurstmeister(ADVERTISED_HOST_NAME="localhost", ADVERTISED_PORT=9092)
+          | ASKS_DOCKER},
          WRONG_PORT),
     # The same script: without KAFKA_LISTENERS it exits with a message.
     Case("wurstmeister without listeners",

@@ -317,8 +317,8 @@ REMOVED = "error: the current folder: was removed\n  fix: change into the projec
     ("earshot rules >&-", 0, ""),  # a closed stdout is no fault
     *((f"earshot {words} > /dev/full", 2, FULL) for words in ("rules", "--version", "plan -h")),
     # a full stderr leaves the exit code
-    *((f"earshot {words} 2> /dev/full", 2, "") for words in ("rules KL999", "plan --nothing",
-                                                             "nothing")),
+    *((f"earshot {words} 2> /dev/full", 2, "")
+      for words in ("rules KL999", "plan --nothing", "nothing")),
     *((f"cd gone && rmdir ../gone && earshot {words}", 2, REMOVED)
       for words in ("doctor -s local", "lint .")),
     # the reader of a help text may go away

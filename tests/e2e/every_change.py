@@ -92,8 +92,9 @@ CASES = [
       for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))),
     *((name, interrupt, *way) for interrupt in INTERRUPTS
       for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))),
-    *((MOVES, it, *way) for it, way in zip(INTERRUPTS, (("before", "moved"), ("moved", "before"),
-                                                        ("before", "moved")), strict=True)),
+    *((MOVES, interrupt, *way) for interrupt, way in zip(
+        INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
+    )),
 ]  # fmt: skip
 
 

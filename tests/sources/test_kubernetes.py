@@ -47,8 +47,8 @@ CONFIG = """
 
 @pytest.mark.parametrize(("kind", "path"), [
     ("Pod", ("spec",)),
-    *((kind, ("spec", "template", "spec")) for kind in ("StatefulSet", "Deployment", "DaemonSet",
-                                                        "ReplicaSet", "Job")),
+    *((kind, ("spec", "template", "spec"))
+      for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")),
     ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
 ])  # fmt: skip
 def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:

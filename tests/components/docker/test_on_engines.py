@@ -81,8 +81,8 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
     *((EngineObjects(volumes=(replace(VOLUME, labels=own),)),
        ("volume earshot-s-kafka-1 on Docker host local exists already and is not of "
         "node 1 of stack s. Give the stack or the node another name, or remove the "
-        "volume if it is no longer needed")) for own in ({}, {labels.STACK: "other"},
-                                                         {labels.STACK: "s", labels.NODE: "2"})),
+        "volume if it is no longer needed"))
+      for own in ({}, {labels.STACK: "other"}, {labels.STACK: "s", labels.NODE: "2"})),
     (EngineObjects(volumes=(replace(VOLUME, host="elsewhere", labels={}),)), None),
     (EngineObjects(volumes=(replace(VOLUME, labels={**VOLUME.labels, labels.VOTERS: "1,2,3"}),)),
      ("the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
