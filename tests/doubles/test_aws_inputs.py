@@ -176,15 +176,11 @@ def test_refused_inputs_are_said_with_the_reason() -> None:
         "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="GatewayLoadBalancer", dnsOptions={}
     )
     assert [(item.property, item.reason) for item in response.failures or []] == [
-        (
-            "dnsOptions",
-            "the input dnsOptions is not implemented by this test double of the AWS provider",
-        ),
-        (
-            "vpcEndpointType",
-            "this test double of the AWS provider knows only Gateway and Interface",
-        ),
-    ]
+        ("dnsOptions",
+         "the input dnsOptions is not implemented by this test double of the AWS provider"),
+        ("vpcEndpointType",
+         "this test double of the AWS provider knows only Gateway and Interface"),
+    ]  # fmt: skip
 
 
 def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
