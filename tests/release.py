@@ -69,15 +69,9 @@ else:
     raise AssertionError("LocalCluster needs no pyspark")
 """
 RESOURCES = (
-    "AwsCluster",
-    "AwsEndpoint",
-    "AwsNetwork",
-    "DockerCluster",
-    "DockerHosts",
-    "Listeners",
-    "LocalCluster",
-    "Proof",
-)
+    "AwsCluster", "AwsEndpoint", "AwsNetwork", "DockerCluster", "DockerHosts", "Listeners",
+    "LocalCluster", "Proof",
+)  # fmt: skip
 """Resources in the schema of the installed plugin."""
 _BUILD = "import sys; from setuptools import build_meta; "
 _BUILD += "print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"

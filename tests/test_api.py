@@ -15,11 +15,9 @@ from toolchain.paths import ROOT
 
 CLUSTER: dict[str, Any] = {
     "placement": "local",
-    "listeners": [
-        {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
-        {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]},
-    ],
-}
+    "listeners": [{"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
+                  {"name": "EXTERNAL", "port": 9092, "scopes": ["host"]}],
+}  # fmt: skip
 
 
 def example() -> str:

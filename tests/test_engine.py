@@ -136,16 +136,12 @@ def test_an_engine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> 
     assert "API versions below" in error.observed, "it has read the engine's own answer"
 
 
-@pytest.mark.parametrize(
-    ("text", "observed"),
-    [
-        (NOT_FOUND, "does not answer (404 Client Error"),
-        (ENDLESS, "does not answer (answers with more than 1 MiB)"),
-        (document(b'{"ApiVersion": "x.y"}'), "does not answer (invalid literal for int()"),
-        (document(b"x" * 100_000, "500 Internal Server Error"), "does not answer (xxx"),
-    ],
-    ids=["another server", "endless", "no number", "a long refusal"],
-)
+@pytest.mark.parametrize(("text", "observed"), [
+    (NOT_FOUND, "does not answer (404 Client Error"),
+    (ENDLESS, "does not answer (answers with more than 1 MiB)"),
+    (document(b'{"ApiVersion": "x.y"}'), "does not answer (invalid literal for int()"),
+    (document(b"x" * 100_000, "500 Internal Server Error"), "does not answer (xxx"),
+], ids=["another server", "endless", "no number", "a long refusal"])  # fmt: skip
 def test_an_odd_answer_is_one_short_error(
     text: bytes, observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,15 +72,11 @@ ARCHIVE = "GET /v1.41/containers/[^/]+/archive"
 _FILE_HEAD = b"HTTP/1.1 200 OK\r\nX-Docker-Container-Path-Stat: e30=\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (silent(_FILE_HEAD + b"x"), TOO_LATE),
-        (endless(_FILE_HEAD, b"x", PAUSE_SECONDS), TOO_LATE),
-        (endless(_FILE_HEAD, b"x" * 65536), "answers with more than 1 MiB"),
-    ],
-    ids=["silent", "byte by byte", "endless"],
-)
+@pytest.mark.parametrize(("answer", "error"), [
+    (silent(_FILE_HEAD + b"x"), TOO_LATE),
+    (endless(_FILE_HEAD, b"x", PAUSE_SECONDS), TOO_LATE),
+    (endless(_FILE_HEAD, b"x" * 65536), "answers with more than 1 MiB"),
+], ids=["silent", "byte by byte", "endless"])  # fmt: skip
 def test_a_file_of_a_container_has_limits(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,15 +119,11 @@ def test_events_are_read_line_by_line() -> None:
     assert events(document(b"")) == []
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (document(b'{"a": 1}\n{nope\n'), "answers with unreadable JSON"),
-        (document(b"[" * 100_000), "answers with unreadable JSON"),
-        (endless(_EVENTS_HEAD, b"x" * 65536), "answers with a line of more than 1 MiB"),
-    ],
-    ids=["no JSON", "deep", "endless"],
-)
+@pytest.mark.parametrize(("answer", "error"), [
+    (document(b'{"a": 1}\n{nope\n'), "answers with unreadable JSON"),
+    (document(b"[" * 100_000), "answers with unreadable JSON"),
+    (endless(_EVENTS_HEAD, b"x" * 65536), "answers with a line of more than 1 MiB"),
+], ids=["no JSON", "deep", "endless"])  # fmt: skip
 def test_events_have_limits(answer: Answer, error: str) -> None:
     with pytest.raises(OSError, match=error):
         events(answer)

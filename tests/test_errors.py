@@ -116,20 +116,12 @@ def test_a_limit_is_found_below_the_error_that_it_caused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("limits", "hard_limit"),
-    [
-        ((24, 4096), ""),
-        (
-            (24, 30),
-            (
-                ", for which its hard limit, 30, has to be raised first "
-                "(/etc/security/limits.conf; in a container `--ulimit nofile=1024`)"
-            ),
-        ),
-        ((24, resource.RLIM_INFINITY), ""),
-    ],
-)
+@pytest.mark.parametrize(("limits", "hard_limit"), [
+    ((24, 4096), ""),
+    ((24, 30), (", for which its hard limit, 30, has to be raised first "
+                "(/etc/security/limits.conf; in a container `--ulimit nofile=1024`)")),
+    ((24, resource.RLIM_INFINITY), ""),
+])  # fmt: skip
 def test_the_limit_on_open_files_is_named(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], hard_limit: str
 ) -> None:

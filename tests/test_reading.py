@@ -51,31 +51,16 @@ def test_a_file_of_the_most_bytes_is_read(tmp_path: Path) -> None:
         read_bytes(file)
 
 
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        (text_of, "file /dev/zero: cannot be read (it holds more than 64 MiB)"),
-        (
-            lambda file: read_client_file(file, f"--client-config {file}"),
-            "--client-config /dev/zero: cannot be read (it holds more than 64 MiB)",
-        ),
-        (
-            read_baseline,
-            (
-                "--baseline /dev/zero: cannot be read (it holds more than 64 MiB); "
-                "fix: earshot lint PATH --write-baseline /dev/zero"
-            ),
-        ),
-        (
-            read_standpoints,
-            "file /dev/zero: cannot be read (it holds more than 64 MiB)",
-        ),
-        (
-            lambda file: report.run([str(file)], None, None, []),
-            "file /dev/zero: cannot be read (it holds more than 64 MiB)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("read", "message"), [
+    (text_of, "file /dev/zero: cannot be read (it holds more than 64 MiB)"),
+    (lambda file: read_client_file(file, f"--client-config {file}"),
+     "--client-config /dev/zero: cannot be read (it holds more than 64 MiB)"),
+    (read_baseline, ("--baseline /dev/zero: cannot be read (it holds more than 64 MiB); "
+                     "fix: earshot lint PATH --write-baseline /dev/zero")),
+    (read_standpoints, "file /dev/zero: cannot be read (it holds more than 64 MiB)"),
+    (lambda file: report.run([str(file)], None, None, []),
+     "file /dev/zero: cannot be read (it holds more than 64 MiB)"),
+])  # fmt: skip
 def test_a_file_without_an_end_is_one_error(read: Callable[[Path], object], message: str) -> None:
     assert raised(EarshotError, read, ENDLESS).line == message
 

@@ -40,14 +40,10 @@ def stopped(*_: object) -> int:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("module", "starts", "run"),
-    [
-        (environment, "exports", lambda: command.run(["env"])),
-        (stack.Stack, "__init__", lambda: stack.main(["up"])),
-    ],
-    ids=["toolchain", "make up"],
-)
+@pytest.mark.parametrize(("module", "starts", "run"), [
+    (environment, "exports", lambda: command.run(["env"])),
+    (stack.Stack, "__init__", lambda: stack.main(["up"])),
+], ids=["toolchain", "make up"])  # fmt: skip
 def test_each_entry_point_restricts_it(
     module: object, starts: str, run: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,26 +209,18 @@ def documents(text: str) -> list[object]:
     return read_yaml_documents(text, "x.yaml")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("# nothing\n", []),
-        ("a: 1", [{"a": "1"}]),
-        ("---\na: 010\n---\nb: on\n...\n", [{"a": "010"}, {"b": "on"}]),
-        (
-            "a: &x {k: v}\n---\n---\n{E:, F: &x g}\n",
-            [{"a": {"k": "v"}}, None, {"E": None, "F": "g"}],
-        ),
-        ("a: !secret name\nb: !Sub [x]\n", [{"a": "${secret}", "b": "${Sub}"}]),
-        (
-            "a: !!python/name:m.t\nb: !<tag:x.y,2000:z> c",
-            [{"a": "${python_name_m_t}", "b": "${tag_x_y_2000_z}"}],
-        ),
-        ("a: {<<: !include f, k: v}", [{"a": {"<<": "${include}", "k": "v"}}]),
-        ("a: {<<: [{k: v}, !include f]}", [{"a": {"<<": [{"k": "v"}, "${include}"]}}]),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("", []),
+    ("# nothing\n", []),
+    ("a: 1", [{"a": "1"}]),
+    ("---\na: 010\n---\nb: on\n...\n", [{"a": "010"}, {"b": "on"}]),
+    ("a: &x {k: v}\n---\n---\n{E:, F: &x g}\n", [{"a": {"k": "v"}}, None, {"E": None, "F": "g"}]),
+    ("a: !secret name\nb: !Sub [x]\n", [{"a": "${secret}", "b": "${Sub}"}]),
+    ("a: !!python/name:m.t\nb: !<tag:x.y,2000:z> c",
+     [{"a": "${python_name_m_t}", "b": "${tag_x_y_2000_z}"}]),
+    ("a: {<<: !include f, k: v}", [{"a": {"<<": "${include}", "k": "v"}}]),
+    ("a: {<<: [{k: v}, !include f]}", [{"a": {"<<": [{"k": "v"}, "${include}"]}}]),
+])  # fmt: skip
 def test_documents(text: str, expected: list[object]) -> None:
     assert documents(text) == expected
 

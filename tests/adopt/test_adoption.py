@@ -22,17 +22,10 @@ from tests.raised import raised
 FILES = Path(__file__).parent / "files"
 GOLDENS = Path(__file__).parent / "goldens"
 SOURCES = (
-    "two_listeners.yml",
-    "three_listeners.yml",
-    "kraft_remapped.yml",
-    "three_brokers.yml",
-    "separate_controllers.yml",
-    "undecided.yml",
-    "wurstmeister.yml",
-    "aws.properties",
-    "apart.yml",
+    "two_listeners.yml", "three_listeners.yml", "kraft_remapped.yml", "three_brokers.yml",
+    "separate_controllers.yml", "undecided.yml", "wurstmeister.yml", "aws.properties", "apart.yml",
     "moved.properties",
-)
+)  # fmt: skip
 VARIABLES = {"OUTSIDE": "kafka.example.com"}
 
 
@@ -274,23 +267,13 @@ class TestUndecided:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize(
-        ("listeners", "advertised", "ports", "rule", "severity", "listener"),
-        [
-            # a warning: a proxy before the machine may translate the port
-            (
-                "A://:1,B://:2",
-                "A://kafka:1,B://h.example.com:2",
-                '["3:2"]',
-                "KL017",
-                "warning",
-                "B",
-            ),
-            ("A://:1,B://:2", "A://kafka:1,B://kafka:2", '["2:2"]', "KL017", "error", "B"),
-            ("A://:1,B://:2", "A://kafka:1,B://localhost:3", '["2:2"]', "KL017", "error", "B"),
-            ("B://:2", "B://localhost:2", '["2:2"]', "KL002", "error", "A"),
-        ],
-    )
+    @pytest.mark.parametrize(("listeners", "advertised", "ports", "rule", "severity", "listener"), [
+        # a warning: a proxy before the machine may translate the port
+        ("A://:1,B://:2", "A://kafka:1,B://h.example.com:2", '["3:2"]', "KL017", "warning", "B"),
+        ("A://:1,B://:2", "A://kafka:1,B://kafka:2", '["2:2"]', "KL017", "error", "B"),
+        ("A://:1,B://:2", "A://kafka:1,B://localhost:3", '["2:2"]', "KL017", "error", "B"),
+        ("B://:2", "B://localhost:2", '["2:2"]', "KL002", "error", "A"),
+    ])  # fmt: skip
     def test_each_is_seen(
         self, listeners: str, advertised: str, ports: str, rule: str, severity: str, listener: str
     ) -> None:
@@ -321,22 +304,13 @@ class TestServices:
         document = adopt("three_brokers.yml", "kafka2").document
         assert document is not None and document["broker_ids"] == [2]
 
-    @pytest.mark.parametrize(
-        ("file", "service", "message"),
-        [
-            (
-                "three_brokers.yml",
-                "nope",
-                "the file has no such service\n  allowed: kafka1, kafka2, kafka3, make-topics",
-            ),
-            (
-                "three_brokers.yml",
-                "make-topics",
-                "runs no Kafka broker or controller\n  allowed: kafka1, kafka2, kafka3",
-            ),
-            ("", "db", "runs no Kafka broker or controller\n  allowed: none in this file"),
-        ],
-    )
+    @pytest.mark.parametrize(("file", "service", "message"), [
+        ("three_brokers.yml", "nope",
+         "the file has no such service\n  allowed: kafka1, kafka2, kafka3, make-topics"),
+        ("three_brokers.yml", "make-topics",
+         "runs no Kafka broker or controller\n  allowed: kafka1, kafka2, kafka3"),
+        ("", "db", "runs no Kafka broker or controller\n  allowed: none in this file"),
+    ])  # fmt: skip
     def test_a_service_without_a_broker_is_refused(
         self, file: str, service: str, message: str
     ) -> None:
@@ -344,30 +318,16 @@ class TestServices:
         error = raised(EarshotError, adopt_text, text, "c.yml", service)
         assert str(error) == f"--service {service}: {message}"
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            (
-                "services: {db: {image: postgres}}",
-                (
-                    "services: none of db runs a Kafka broker\n  allowed: a service with an image "
-                    "of Kafka, or with KAFKA_ variables for a broker"
-                ),
-            ),
-            (
-                broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n",
-                (
-                    "services kafka and other: both have the node id 1\n  allowed: a node id of "
-                    "its own for each\n  fix: fix one of them, or choose with --service"
-                ),
-            ),
-            (
-                broker("A://:1", "A://kafka:1").replace("broker,controller", "controller"),
-                "c.yml: runs controllers only\n  allowed: at least one broker",
-            ),
-        ],
-        ids=["no broker", "an id twice", "no broker but controllers"],
-    )
+    @pytest.mark.parametrize(("text", "message"), [
+        ("services: {db: {image: postgres}}",
+         ("services: none of db runs a Kafka broker\n  allowed: a service with an image "
+          "of Kafka, or with KAFKA_ variables for a broker")),
+        (broker("A://:1", "A://kafka:1") + "\n  other: {extends: kafka}\n",
+         ("services kafka and other: both have the node id 1\n  allowed: a node id of "
+          "its own for each\n  fix: fix one of them, or choose with --service")),
+        (broker("A://:1", "A://kafka:1").replace("broker,controller", "controller"),
+         "c.yml: runs controllers only\n  allowed: at least one broker"),
+    ], ids=["no broker", "an id twice", "no broker but controllers"])  # fmt: skip
     def test_a_file_that_is_not_a_cluster_is_refused(self, text: str, message: str) -> None:
         assert str(raised(EarshotError, adopt_text, text)) == message
 
@@ -433,19 +393,11 @@ class TestProperties:
         assert first.listener.audience.scopes == (Scope.INTERNAL,)
         assert second.listener.audience.scopes == scopes
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            (
-                "security.protocol=SSL\n",
-                (
-                    "sets neither listeners nor a node's id\n"
-                    "  allowed: the properties file of a broker"
-                ),
-            ),
-            ("node.id=1\nprocess.roles=controller\n", "is a controller only\n  allowed: a broker"),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "message"), [
+        ("security.protocol=SSL\n",
+         ("sets neither listeners nor a node's id\n  allowed: the properties file of a broker")),
+        ("node.id=1\nprocess.roles=controller\n", "is a controller only\n  allowed: a broker"),
+    ])  # fmt: skip
     def test_a_file_that_is_not_a_broker_is_refused(self, text: str, message: str) -> None:
         error = raised(EarshotError, adopt_properties, text, "c.properties")
         assert str(error) == f"c.properties: {message}"

@@ -89,15 +89,11 @@ def texts(mistake: dict[str, str]) -> tuple[str, ...]:
     return tuple(mistake[key] for key in ("rule", "subject", "observed", "expected", "remedy"))
 
 
-@pytest.mark.parametrize(
-    ("option", "variable", "host"),
-    [
-        ([], None, "one.example.com"),
-        (["--env-file", "our.env"], None, "two.example.com"),
-        ([], "mine.example.com", "mine.example.com"),
-    ],
-    ids=["of .env", "of an option", "of the environment"],
-)
+@pytest.mark.parametrize(("option", "variable", "host"), [
+    ([], None, "one.example.com"),
+    (["--env-file", "our.env"], None, "two.example.com"),
+    ([], "mine.example.com", "mine.example.com"),
+], ids=["of .env", "of an option", "of the environment"])  # fmt: skip
 def test_variables_of_an_env_file_and_of_the_environment(
     option: list[str],
     variable: str | None,
@@ -167,18 +163,12 @@ def test_a_device_is_not_read(
     )
 
 
-@pytest.mark.parametrize(
-    ("comment", "code", "note"),
-    [
-        ("", 1, ""),
-        ("# earshot: ignore=KL017 a proxy", 0, "ignored: a proxy"),
-        (
-            "# earshot: ignore=KL017 until=2020-01-01 a proxy",
-            1,
-            "was ignored until 2020-01-01: a proxy",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("comment", "code", "note"), [
+    ("", 1, ""),
+    ("# earshot: ignore=KL017 a proxy", 0, "ignored: a proxy"),
+    ("# earshot: ignore=KL017 until=2020-01-01 a proxy", 1,
+     "was ignored until 2020-01-01: a proxy"),
+])  # fmt: skip
 def test_a_comment_ignores_a_mistake_as_for_lint(
     comment: str, code: int, note: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,16 +194,11 @@ services:
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "broker.id=0\nzookeeper.connect=localhost:2181\n",
-        (
-            "node.id=1\nprocess.roles=broker,controller\ncontroller.quorum.voters=1@localhost:9093\n"
-            "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER\n"
-        ),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "broker.id=0\nzookeeper.connect=localhost:2181\n",
+    ("node.id=1\nprocess.roles=broker,controller\ncontroller.quorum.voters=1@localhost:9093\n"
+     "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER\n"),
+])  # fmt: skip
 def test_a_listener_that_advertises_the_machine_s_own_name_is_a_question(
     folder: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,12 +20,9 @@ from earshot.errors import EarshotError
 from tests.raised import raised
 
 vpcs = st.builds(
-    lambda number, prefix: str(
-        IPv4Network(((10 << 24) | (number << 8), prefix), strict=False)  # within 10.0.0.0/8
-    ),
-    st.integers(0, 2**16 - 1),
-    st.integers(16, 24),
-)
+    lambda number, prefix: str(IPv4Network(((10 << 24) | (number << 8), prefix), strict=False)),
+    st.integers(0, 2**16 - 1), st.integers(16, 24),
+)  # fmt: skip
 zones = st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=3, unique=True).map(
     lambda letters: [f"eu-central-1{letter}" for letter in letters]
 )

@@ -20,18 +20,8 @@ CERTIFICATES = 1000
 HOSTS = 3
 """For each of them."""
 _LABELS = (
-    "a",
-    "b1",
-    "A",
-    "x-y",
-    "xn--bcher-kva",
-    "XN--Bcher-kva",
-    "kafka",
-    "b_1",
-    "com",
-    "1",
-    "co",
-)
+    "a", "b1", "A", "x-y", "xn--bcher-kva", "XN--Bcher-kva", "kafka", "b_1", "com", "1", "co",
+)  # fmt: skip
 _ADDRESSES = ("10.0.0.1", "10.0.0.2", "::1", "0:0:0:0:0:0:0:1", "2001:db8::1", "2001:DB8::1")
 
 

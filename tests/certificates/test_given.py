@@ -152,23 +152,16 @@ OTHER_KIND = (
 NO_SUBJECT = "its subject is empty, and Kafka knows nodes by it)\n  fix: have it issued again"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reported"),
-    [
-        ("ca.pem", None, UNREADABLE),
-        ("1.pem", "x", NO_CERTIFICATE),
-        ("1.key", B1.key_pem("geheim"), ENCRYPTED),
-        ("1.key", "x", NO_KEY),
-        ("1.key", MIDDLE.key_pem(), OTHER_KEY),
-        ("1.key", ED25519, OTHER_KIND),
-        ("1.pem", NAMELESS.pem, f"holds a certificate that cannot be used ({NO_SUBJECT}"),
-        (
-            "1.pem",
-            PARTED.pem,
-            f"holds a certificate that cannot be used (CN=a\\;User:b: {PLAIN_TEXTS}",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "reported"), [
+    ("ca.pem", None, UNREADABLE),
+    ("1.pem", "x", NO_CERTIFICATE),
+    ("1.key", B1.key_pem("geheim"), ENCRYPTED),
+    ("1.key", "x", NO_KEY),
+    ("1.key", MIDDLE.key_pem(), OTHER_KEY),
+    ("1.key", ED25519, OTHER_KIND),
+    ("1.pem", NAMELESS.pem, f"holds a certificate that cannot be used ({NO_SUBJECT}"),
+    ("1.pem", PARTED.pem, f"holds a certificate that cannot be used (CN=a\\;User:b: {PLAIN_TEXTS}"),
+])  # fmt: skip
 def test_unusable_files_are_named(folder: Path, name: str, text: str | None, reported: str) -> None:
     (folder / name).unlink()
     if text is not None:

@@ -23,13 +23,9 @@ from tests.raised import raised
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 WANTED = TargetCertificates(
-    stack="test",
-    nodes={"node-1": ("localhost",), "node-2": ("localhost", "b2.example.com")},
-    node=Subject("node", "nodes"),
-    users=("validator", "app"),
-    days=90,
-    renew_days=30,
-)
+    stack="test", nodes={"node-1": ("localhost",), "node-2": ("localhost", "b2.example.com")},
+    node=Subject("node", "nodes"), users=("validator", "app"), days=90, renew_days=30,
+)  # fmt: skip
 FILES = ["node-1.pem", "node-2.pem", "validator.pem", "app.pem"]
 
 

@@ -6,13 +6,9 @@ from earshot.certificates.authority import Subject
 from earshot.certificates.target import TargetCertificates, numbered
 
 TARGET = TargetCertificates(
-    stack="test",
-    nodes={"node-1": ("localhost",)},
-    node=Subject("node", "nodes"),
-    users=("app", "ops"),
-    days=397,
-    renew_days=30,
-)
+    stack="test", nodes={"node-1": ("localhost",)}, node=Subject("node", "nodes"),
+    users=("app", "ops"), days=397, renew_days=30,
+)  # fmt: skip
 
 
 def test_the_first_number_is_not_in_a_file_name() -> None:

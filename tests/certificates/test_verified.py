@@ -46,25 +46,6 @@ def observed(*forms: Form) -> str:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"identifiers": "both"},
-        {"usage": ""},
-        {"usage": "signature"},
-        {"uses": None},
-        {"authority": None},
-        {"unknown": "harmless"},
-        {"key": "p521"},
-        {"key": "rsa2048"},
-        {"digest": "SHA512"},
-    ],
-)
-def test_what_clients_accept_is_not_refused(changes: dict[str, Any]) -> None:
-    assert observed(replace(LEAF, **changes), ISSUER) == ""
-
-
-@pytest.mark.parametrize(
     "issuers",
     [
         [],
@@ -105,16 +86,26 @@ NO_CERTIFICATES = "the key usage of the certificate of CN=authority 1 lacks keyC
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
+        ({}, ""),
+        ({"identifiers": "both"}, ""),
+        ({"identifiers": "wrong"}, OTHER_ISSUER),
+        ({"usage": ""}, ""),
+        ({"usage": "signature"}, ""),
         ({"usage": "encipherment"}, NO_SIGNATURE),
         ({"usage": "agreement"}, NO_SIGNATURE),
+        ({"uses": None}, ""),
+        ({"authority": None}, ""),
+        ({"unknown": "harmless"}, ""),
+        ({"unknown": "critical"}, UNKNOWN),
+        ({"key": "p521"}, ""),
+        ({"key": "rsa2048"}, ""),
         ({"key": "rsa1024"}, "its certificate has a key of RSA with 1024 bits"),
         ({"key": "k256"}, "its certificate has a key of EC on secp256k1"),
+        ({"digest": "SHA512"}, ""),
         ({"digest": "SHA224"}, "its certificate is signed with SHA224"),
-        ({"unknown": "critical"}, UNKNOWN),
-        ({"identifiers": "wrong"}, OTHER_ISSUER),
     ],
 )
-def test_a_node_s_certificate_that_is_refused(changes: dict[str, Any], why: str) -> None:
+def test_which_certificates_of_a_node_clients_refuse(changes: dict[str, Any], why: str) -> None:
     assert observed(replace(LEAF, **changes), ISSUER) == why
 
 

@@ -81,25 +81,18 @@ def test_a_sasl_listener_needs_a_login(lines: list[str], said: str) -> None:
     assert all(f"SASL_PLAINTEXT with {said}, and no login" in item[2] for item in listed)
 
 
-@pytest.mark.parametrize(
-    ("image", "variable", "rule"),
-    [
-        ("quay.io/debezium/connect:3.0", "GROUP_ID", "KL014"),
-        ("quay.io/debezium/connect:3.0", "BOOTSTRAP_SERVERS", ""),
-        ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_GROUP_ID", "KL014"),
-        ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_BOOTSTRAP_SERVERS_FILE", ""),
-        (
-            "confluentinc/cp-schema-registry:8.0.0",
-            "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL",
-            "KL014",
-        ),
-        ("confluentinc/cp-schema-registry", "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL", "KL014"),
-        ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL", ""),
-        ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_HOST_NAME", "KL014"),
-        ("confluentinc/cp-schema-registry:${TAG}", "SCHEMA_REGISTRY_HOST_NAME", ""),
-        ("example.com/connect:1", "GROUP_ID", ""),
-    ],
-)
+@pytest.mark.parametrize(("image", "variable", "rule"), [
+    ("quay.io/debezium/connect:3.0", "GROUP_ID", "KL014"),
+    ("quay.io/debezium/connect:3.0", "BOOTSTRAP_SERVERS", ""),
+    ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_GROUP_ID", "KL014"),
+    ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_BOOTSTRAP_SERVERS_FILE", ""),
+    ("confluentinc/cp-schema-registry:8.0.0", "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL", "KL014"),
+    ("confluentinc/cp-schema-registry", "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL", "KL014"),
+    ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_KAFKASTORE_CONNECTION_URL", ""),
+    ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_HOST_NAME", "KL014"),
+    ("confluentinc/cp-schema-registry:${TAG}", "SCHEMA_REGISTRY_HOST_NAME", ""),
+    ("example.com/connect:1", "GROUP_ID", ""),
+])  # fmt: skip
 def test_what_images_of_clients_demand(image: str, variable: str, rule: str) -> None:
     client = f"  app:\n    image: {image}\n    environment: {{{variable}: kafka:9092}}\n"
     listed = [item[:2] for item in observations(broker("PLAINTEXT") + "\n" + client)]

@@ -29,27 +29,21 @@ TOPICS = "kafka-topics.sh --list --bootstrap-server"
 WARNED = [("KL015", "kafka", "warning")]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (checked(f'["CMD-SHELL", "{TOPICS} localhost:9092"]'), []),
-        (checked(f'["CMD-SHELL", "{TOPICS} kafka:29092 || exit 1"]'), []),
-        (checked("nc -z localhost 9999"), []),
-        (checked(f"{TOPICS} localhost:9095"), WARNED),
-        (checked(f'["CMD", "bash", "-c", "{TOPICS} $$HOSTNAME:9095"]'), []),
-        (
-            checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://localhost:19092"),
-            WARNED,
-        ),
-        (
-            checked(
-                f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://localhost:9093"
-            ).replace("19092:9092", "9093:9092"),
-            WARNED,
-        ),
-        (checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://broker.example:9092"), []),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (checked(f'["CMD-SHELL", "{TOPICS} localhost:9092"]'), []),
+    (checked(f'["CMD-SHELL", "{TOPICS} kafka:29092 || exit 1"]'), []),
+    (checked("nc -z localhost 9999"), []),
+    (checked(f"{TOPICS} localhost:9095"), WARNED),
+    (checked(f'["CMD", "bash", "-c", "{TOPICS} $$HOSTNAME:9095"]'), []),
+    (checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://localhost:19092"), WARNED),
+    (
+        checked(
+            f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://localhost:9093"
+        ).replace("19092:9092", "9093:9092"),
+        WARNED,
+    ),
+    (checked(f"{TOPICS} localhost:9092", "INNER://kafka:29092,HOST://broker.example:9092"), []),
+])  # fmt: skip
 def test_a_health_check_is_a_client_in_the_container_of_its_broker(
     text: str, expected: list[tuple[str, str, str]]
 ) -> None:

@@ -145,15 +145,9 @@ def test_names_that_never_resolve_for_a_scope() -> None:
 
 VPC = References()
 AROUND = InstanceNetwork(
-    region="eu-central-1",
-    private="10.0.0.1",
-    addresses=("10.0.0.1", "198.51.100.1"),
-    elastic=("198.51.100.1",),
-    ingress=(),
-    vpc=VPC,
-    dns=VpcDns(hostnames=True),
-    own_name=PRIVATE,
-)
+    region="eu-central-1", private="10.0.0.1", addresses=("10.0.0.1", "198.51.100.1"),
+    elastic=("198.51.100.1",), ingress=(), vpc=VPC, dns=VpcDns(hostnames=True), own_name=PRIVATE,
+)  # fmt: skip
 NOT_KNOWN = "the addresses of its instance are not known yet"
 
 

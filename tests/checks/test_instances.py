@@ -69,36 +69,22 @@ def test_a_broker_that_is_well_gets_advice_on_its_security(host: str, rules: lis
 ZOOKEEPER = {"process_roles": "", "zookeeper_connect": "z:2181"}
 
 
-@pytest.mark.parametrize(
-    ("one", "reasons"),
-    [
-        (written(), {}),
-        (written(**ZOOKEEPER), {}),
-        (
-            written("b_1"),
-            {
-                "KL011": "advertised.listeners: host 'b_1' has the label 'b_1'; it may be "
-                "right, and is not looked up"
-            },
-        ),
-        (written("b_1", listeners="A://:9092"), {}),
-        (written(zookeeper_connect="z:2181"), {}),
-        (written(process_roles=""), {}),
-        (
-            UserDataFile("f", NodeSettings({}), whole=False),
-            {"KL008": "the earlier content of f is not known"},
-        ),
-        (
-            UserDataFile("", NodeSettings({}), whole=False),
-            {"KL008": "the earlier content of its properties file is not known"},
-        ),
-        (
-            UserDataFile("f", NodeSettings({}), {"node.id": "$X", "broker.rack": "$Y"}),
-            {"KL008": "the instance computes node.id, broker.rack"},
-        ),
-        (UserDataFile("f", NodeSettings({}), {PLACE.format(1): "$X"}), {}),
-    ],
-)
+@pytest.mark.parametrize(("one", "reasons"), [
+    (written(), {}),
+    (written(**ZOOKEEPER), {}),
+    (written("b_1"), {"KL011": "advertised.listeners: host 'b_1' has the label 'b_1'; it may be "
+                      "right, and is not looked up"}),
+    (written("b_1", listeners="A://:9092"), {}),
+    (written(zookeeper_connect="z:2181"), {}),
+    (written(process_roles=""), {}),
+    (UserDataFile("f", NodeSettings({}), whole=False),
+     {"KL008": "the earlier content of f is not known"}),
+    (UserDataFile("", NodeSettings({}), whole=False),
+     {"KL008": "the earlier content of its properties file is not known"}),
+    (UserDataFile("f", NodeSettings({}), {"node.id": "$X", "broker.rack": "$Y"}),
+     {"KL008": "the instance computes node.id, broker.rack"}),
+    (UserDataFile("f", NodeSettings({}), {PLACE.format(1): "$X"}), {}),
+])  # fmt: skip
 def test_rules_that_must_know_all_settings_say_why_they_are_not_asked(
     one: UserDataFile, reasons: dict[str, str]
 ) -> None:

@@ -58,29 +58,19 @@ def test_what_a_variable_says_counts_before_a_mounted_file() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("lines", "rules"),
-    [
-        (["    command: spark-submit job.py kafka:9092 events"], [("KL015", "kafka")]),
-        (["    command: spark-submit job.py kafka:29092 events"], []),
-        (["    command: spark-submit job.py localhost:9092 events"], [("KL015", "app")]),
-        (["    command: serve localhost:8080"], []),  # no port of a broker
-        (["    command: serve --listen localhost:9092"], []),
-        (["    command: socat TCP-LISTEN:9092,fork localhost:9092"], []),
-        (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '9092'}"], [("KL015", "kafka")]),
-        (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '29092'}"], []),
-        (["    environment: {DB_HOST: kafka, DB_PORT: '9092'}"], []),
-        (
-            [
-                "    environment:",
-                "      CONSOLE: |",
-                "        kafka:",
-                "          brokers: [kafka:9092]",
-            ],
-            [("KL015", "kafka")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "rules"), [
+    (["    command: spark-submit job.py kafka:9092 events"], [("KL015", "kafka")]),
+    (["    command: spark-submit job.py kafka:29092 events"], []),
+    (["    command: spark-submit job.py localhost:9092 events"], [("KL015", "app")]),
+    (["    command: serve localhost:8080"], []),  # no port of a broker
+    (["    command: serve --listen localhost:9092"], []),
+    (["    command: socat TCP-LISTEN:9092,fork localhost:9092"], []),
+    (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '9092'}"], [("KL015", "kafka")]),
+    (["    environment: {KAFKA_HOST: kafka, KAFKA_PORT: '29092'}"], []),
+    (["    environment: {DB_HOST: kafka, DB_PORT: '9092'}"], []),
+    (["    environment:", "      CONSOLE: |", "        kafka:", "          brokers: [kafka:9092]"],
+     [("KL015", "kafka")]),
+])  # fmt: skip
 def test_arguments_pairs_and_inline_yaml(lines: list[str], rules: list[tuple[str, str]]) -> None:
     assert [item[:2] for item in observations(BROKER + client(*lines))] == rules
 
@@ -94,17 +84,11 @@ def test_a_connector_is_its_worker_s_client() -> None:
     assert observed.startswith("connect bootstraps to HOST")
 
 
-@pytest.mark.parametrize(
-    ("image", "variables"),
-    [
-        ("kafbat/kafka-ui:v1.2.0", "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS"),
-        (
-            "confluentinc/cp-schema-registry:7.9.0",
-            "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS",
-        ),
-        ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_BOOTSTRAP_SERVERS"),
-    ],
-)
+@pytest.mark.parametrize(("image", "variables"), [
+    ("kafbat/kafka-ui:v1.2.0", "KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS"),
+    ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"),
+    ("confluentinc/cp-kafka-connect:7.9.0", "CONNECT_BOOTSTRAP_SERVERS"),
+])  # fmt: skip
 def test_a_client_without_tls_on_a_listener_with_tls(image: str, variables: str) -> None:
     text = f"  app:\n    image: {image}\n    environment:\n      {variables}: kafka:29092\n"
     protocol = {
@@ -135,53 +119,23 @@ def worker(image: str, **variables: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("broker", "image", "variables", "said"),
-    [
-        (BROKER, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SASL_SSL"}, "app speaks SASL_SSL"),
-        (TLS, DEBEZIUM, {}, "app speaks PLAINTEXT"),
-        (TLS, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SSL"}, ""),
-        (
-            BROKER,
-            CONNECT,
-            {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL"},
-            "app speaks SASL_SSL",
-        ),
-        (BROKER, DEBEZIUM, {"CONNECT_CONSUMER_SECURITY_PROTOCOL": "SSL"}, "app speaks SSL"),
-        (
-            TLS,
-            CONNECT,
-            {
-                "CONNECT_SECURITY_PROTOCOL": "SSL",
-                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
-                "CONNECT_CONSUMER_SECURITY_PROTOCOL": "PLAINTEXT",
-            },
-            "app speaks PLAINTEXT",
-        ),
-        (
-            BROKER,
-            CONNECT,
-            {
-                "CONNECT_SECURITY_PROTOCOL": "SASL_SSL",
-                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL",
-                "CONNECT_CONSUMER_SECURITY_PROTOCOL": "SASL_SSL",
-            },
-            "app speaks SASL_SSL",
-        ),
-        (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "PLAINTEXT"}, ""),
-        (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "${PROTOCOL}"}, ""),
-        (
-            BROKER,
-            CONNECT,
-            {
-                "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
-                "CONNECT_PRODUCER_BOOTSTRAP_SERVERS": "kafka.example.com:9093",
-            },
-            "",
-        ),
-        (BROKER, "example.org/connect:1", {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("broker", "image", "variables", "said"), [
+    (BROKER, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SASL_SSL"}, "app speaks SASL_SSL"),
+    (TLS, DEBEZIUM, {}, "app speaks PLAINTEXT"),
+    (TLS, DEBEZIUM, {"CONNECT_SECURITY_PROTOCOL": "SSL"}, ""),
+    (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL"}, "app speaks SASL_SSL"),
+    (BROKER, DEBEZIUM, {"CONNECT_CONSUMER_SECURITY_PROTOCOL": "SSL"}, "app speaks SSL"),
+    (TLS, CONNECT, {"CONNECT_SECURITY_PROTOCOL": "SSL", "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
+                    "CONNECT_CONSUMER_SECURITY_PROTOCOL": "PLAINTEXT"}, "app speaks PLAINTEXT"),
+    (BROKER, CONNECT,
+     {"CONNECT_SECURITY_PROTOCOL": "SASL_SSL", "CONNECT_PRODUCER_SECURITY_PROTOCOL": "SASL_SSL",
+      "CONNECT_CONSUMER_SECURITY_PROTOCOL": "SASL_SSL"}, "app speaks SASL_SSL"),
+    (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "PLAINTEXT"}, ""),
+    (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "${PROTOCOL}"}, ""),
+    (BROKER, CONNECT, {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL",
+                       "CONNECT_PRODUCER_BOOTSTRAP_SERVERS": "kafka.example.com:9093"}, ""),
+    (BROKER, "example.org/connect:1", {"CONNECT_PRODUCER_SECURITY_PROTOCOL": "SSL"}, ""),
+])  # fmt: skip
 def test_what_a_worker_of_connect_and_its_connectors_speak(
     broker: str, image: str, variables: dict[str, str], said: str
 ) -> None:
@@ -199,28 +153,16 @@ SASL = BROKER.replace("INNER:PLAINTEXT", "INNER:SASL_PLAINTEXT") + (
 )
 
 
-@pytest.mark.parametrize(
-    ("image", "protocol", "mechanism"),
-    [
-        (CONNECT, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
-        (DEBEZIUM, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
-        (
-            "confluentinc/cp-schema-registry:7.9.0",
-            "SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL",
-            "SCHEMA_REGISTRY_KAFKASTORE_SASL_MECHANISM",
-        ),
-        (
-            "kafbat/kafka-ui:v1.2.0",
-            "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL",
-            "KAFKA_CLUSTERS_0_PROPERTIES_SASL_MECHANISM",
-        ),
-        (
-            "confluentinc/cp-kafka-rest:7.9.0",
-            "KAFKA_REST_CLIENT_SECURITY_PROTOCOL",
-            "KAFKA_REST_CLIENT_SASL_MECHANISM",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("image", "protocol", "mechanism"), [
+    (CONNECT, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+    (DEBEZIUM, "CONNECT_SECURITY_PROTOCOL", "CONNECT_SASL_MECHANISM"),
+    ("confluentinc/cp-schema-registry:7.9.0", "SCHEMA_REGISTRY_KAFKASTORE_SECURITY_PROTOCOL",
+     "SCHEMA_REGISTRY_KAFKASTORE_SASL_MECHANISM"),
+    ("kafbat/kafka-ui:v1.2.0", "KAFKA_CLUSTERS_0_PROPERTIES_SECURITY_PROTOCOL",
+     "KAFKA_CLUSTERS_0_PROPERTIES_SASL_MECHANISM"),
+    ("confluentinc/cp-kafka-rest:7.9.0", "KAFKA_REST_CLIENT_SECURITY_PROTOCOL",
+     "KAFKA_REST_CLIENT_SASL_MECHANISM"),
+])  # fmt: skip
 def test_a_client_with_a_protocol_as_mechanism(image: str, protocol: str, mechanism: str) -> None:
     address = {
         CONNECT: "CONNECT_BOOTSTRAP_SERVERS",

@@ -318,22 +318,15 @@ def test_a_service_does_not_lead_to_a_listener_on_loopback(ports: str, headless:
     )
 
 
-@pytest.mark.parametrize(
-    ("broker_pod", "service"),
-    [
-        (OWN_POD.replace("127.0.0.1:9092", ":9092"), SELECTING),
-        (OWN_POD, SELECTING.replace("9092", "9093")),  # a port of the controller
-        (OWN_POD, SELECTING.replace("9092", "9404")),  # what an agent may serve
-        (OWN_POD, SERVICE),
-        # a proxy may listen on the pod's address, and pass on to loopback
-        (
-            OWN_POD.replace(
-                "    - name: kafka", "    - {name: proxy, image: p}\n    - name: kafka"
-            ),
-            SELECTING,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("broker_pod", "service"), [
+    (OWN_POD.replace("127.0.0.1:9092", ":9092"), SELECTING),
+    (OWN_POD, SELECTING.replace("9092", "9093")),  # a port of the controller
+    (OWN_POD, SELECTING.replace("9092", "9404")),  # what an agent may serve
+    (OWN_POD, SERVICE),
+    # a proxy may listen on the pod's address, and pass on to loopback
+    (OWN_POD.replace("    - name: kafka", "    - {name: proxy, image: p}\n    - name: kafka"),
+     SELECTING),
+])  # fmt: skip
 def test_a_service_may_lead_to_a_broker(broker_pod: str, service: str) -> None:
     assert found(broker_pod, service) == []
 

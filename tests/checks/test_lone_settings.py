@@ -83,63 +83,35 @@ def test_what_kafka_takes(text: str) -> None:
 MAPPED = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.listener.name=A\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "observed", "expected", "remedy", "inputs"),
-    [
-        (
-            ZOOKEEPER + "listeners=A://:9092\n",
-            (
-                "listeners: A has no protocol: listener.security.protocol.map is not set; "
-                "Kafka does not start"
-            ),
-            "an entry in listener.security.protocol.map for every listener",
-            "add A:PROTOCOL to listener.security.protocol.map",
-            "listeners",
-        ),
-        (
-            ZOOKEEPER + MAPPED + "listeners=A://:9092,B://:9092\n",
-            "listeners: port 9092 is bound by A://:9092 and B://:9092; Kafka does not start",
-            "a port of its own for each listener, or exactly one IPv4 and one IPv6 address on it",
-            "move B to another port",
-            "listeners",
-        ),
-        (
-            ZOOKEEPER + "listeners=PLAINTEXT:9092\n",
-            "listeners: listener entry 'PLAINTEXT:9092' cannot be read",
-            "NAME://host:port entries with one comma between them",
-            "change the setting as expected",
-            "listeners",
-        ),
-        (
-            KRAFT + "advertised.listeners=PLAINTEXT://0.0.0.0:9092\n",
-            "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start",
-            "an address that clients can connect to",
-            "advertise the host that was provisioned for these clients",
-            "advertised.listeners",
-        ),
-        (
-            KRAFT.replace("voters=1@", "voters=2@"),
-            "controller.quorum.voters: has 2 and not this controller, 1; Kafka does not start",
-            "every controller of a static quorum",
-            "change the setting as expected",
-            "controller.quorum.voters",
-        ),
-        (
-            KRAFT + "advertised.listeners=\n",
-            "advertised.listeners: is empty; Kafka does not start",
-            "at least one listener that is not in controller.listener.names",
-            "change the setting as expected",
-            "advertised.listeners",
-        ),
-        (
-            KRAFT + "security.inter.broker.protocol=\n",
-            "security.inter.broker.protocol: is ''; Kafka does not start",
-            "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL",
-            "change the setting as expected",
-            "security.inter.broker.protocol",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "observed", "expected", "remedy", "inputs"), [
+    (ZOOKEEPER + "listeners=A://:9092\n",
+     ("listeners: A has no protocol: listener.security.protocol.map is not set; "
+      "Kafka does not start"), "an entry in listener.security.protocol.map for every listener",
+     "add A:PROTOCOL to listener.security.protocol.map", "listeners"),
+    (ZOOKEEPER + MAPPED + "listeners=A://:9092,B://:9092\n",
+     "listeners: port 9092 is bound by A://:9092 and B://:9092; Kafka does not start",
+     "a port of its own for each listener, or exactly one IPv4 and one IPv6 address on it",
+     "move B to another port", "listeners"),
+    (ZOOKEEPER + "listeners=PLAINTEXT:9092\n",
+     "listeners: listener entry 'PLAINTEXT:9092' cannot be read",
+     "NAME://host:port entries with one comma between them", "change the setting as expected",
+     "listeners"),
+    (KRAFT + "advertised.listeners=PLAINTEXT://0.0.0.0:9092\n",
+     "advertised.listeners: PLAINTEXT advertises 0.0.0.0:9092; Kafka does not start",
+     "an address that clients can connect to",
+     "advertise the host that was provisioned for these clients", "advertised.listeners"),
+    (KRAFT.replace("voters=1@", "voters=2@"),
+     "controller.quorum.voters: has 2 and not this controller, 1; Kafka does not start",
+     "every controller of a static quorum", "change the setting as expected",
+     "controller.quorum.voters"),
+    (KRAFT + "advertised.listeners=\n", "advertised.listeners: is empty; Kafka does not start",
+     "at least one listener that is not in controller.listener.names",
+     "change the setting as expected", "advertised.listeners"),
+    (KRAFT + "security.inter.broker.protocol=\n",
+     "security.inter.broker.protocol: is ''; Kafka does not start",
+     "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL", "change the setting as expected",
+     "security.inter.broker.protocol"),
+])  # fmt: skip
 def test_what_kafka_refuses(
     text: str, observed: str, expected: str, remedy: str, inputs: str
 ) -> None:
@@ -160,41 +132,21 @@ SERVERS = ALONE.replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "observed"),
-    [
-        (
-            (
-                "process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
-                "controller.quorum.voters=1@c:9093\n"
-            ),
-            "controller.listener.names: CONTROLLER is not in listeners; Kafka does not start",
-        ),
-        (
-            ALONE + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
-            (
-                "controller.listener.names: CONTROLLER has no entry in "
-                "listener.security.protocol.map; Kafka does not start"
-            ),
-        ),
-        (
-            ALONE.replace("listeners=PLAINTEXT://:9092\n", "")
-            + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
-            (
-                "controller.listener.names: CONTROLLER has no entry in "
-                "listener.security.protocol.map; Kafka does not start"
-            ),
-        ),
-        (
-            SERVERS.format("c:99999"),
-            "controller.quorum.bootstrap.servers: server entry 'c:99999' cannot be read",
-        ),
-        (
-            SERVERS.format("c:9093,"),
-            "controller.quorum.bootstrap.servers: an entry is blank",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "observed"), [
+    (("process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n"
+      "controller.quorum.voters=1@c:9093\n"),
+     "controller.listener.names: CONTROLLER is not in listeners; Kafka does not start"),
+    (ALONE + "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
+     ("controller.listener.names: CONTROLLER has no entry in "
+      "listener.security.protocol.map; Kafka does not start")),
+    (ALONE.replace("listeners=PLAINTEXT://:9092\n", "") +
+     "listener.security.protocol.map=PLAINTEXT:PLAINTEXT\n",
+     ("controller.listener.names: CONTROLLER has no entry in "
+      "listener.security.protocol.map; Kafka does not start")),
+    (SERVERS.format("c:99999"),
+     "controller.quorum.bootstrap.servers: server entry 'c:99999' cannot be read"),
+    (SERVERS.format("c:9093,"), "controller.quorum.bootstrap.servers: an entry is blank"),
+])  # fmt: skip
 def test_what_kafka_refuses_of_a_quorum(text: str, observed: str) -> None:
     assert is_of_broker(text)
     assert [finding.observed for finding in mistakes_in_properties(text)] == [observed]
@@ -207,27 +159,20 @@ OUTSIDE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("entry", "why"),
-    [
-        ("OUT://host:99999", "has the port 99999"),
-        ("OUT://host:0", "has the port 0"),
-        ("OUT://host:-1", "has the port -1"),
-        ("OUT://${HOST}:99999", "has the port 99999"),
-        (
-            "OUT://my_domain:9094:30000",
-            "has the host my_domain:9094, which holds a colon and is not an IPv6 address",
-        ),
-        ("OUT://a..b:9094", "has the host a..b, which has an empty label"),
-        ("OUT://[::]:9094", "has the host ::, which means every interface"),
-        ("OUT://0:9094", "has the host 0, which means every interface"),
-        ("OUT://00.0:9094", "has the host 00.0, which means every interface"),
-        (
-            "OUT://256.1.1.1:9094",
-            "has the host 256.1.1.1, which looks like an IPv4 address, and is not one",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("entry", "why"), [
+    ("OUT://host:99999", "has the port 99999"),
+    ("OUT://host:0", "has the port 0"),
+    ("OUT://host:-1", "has the port -1"),
+    ("OUT://${HOST}:99999", "has the port 99999"),
+    ("OUT://my_domain:9094:30000",
+     "has the host my_domain:9094, which holds a colon and is not an IPv6 address"),
+    ("OUT://a..b:9094", "has the host a..b, which has an empty label"),
+    ("OUT://[::]:9094", "has the host ::, which means every interface"),
+    ("OUT://0:9094", "has the host 0, which means every interface"),
+    ("OUT://00.0:9094", "has the host 00.0, which means every interface"),
+    ("OUT://256.1.1.1:9094",
+     "has the host 256.1.1.1, which looks like an IPv4 address, and is not one"),
+])  # fmt: skip
 def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) -> None:
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,{entry}\n"
     (finding,) = mistakes_in_properties(text)
@@ -244,22 +189,12 @@ def test_addresses_that_kafka_takes_and_no_client_can_use(entry: str, why: str) 
     assert [item.observed for item in mistakes_in_variables(variables)] == [finding.observed]
 
 
-@pytest.mark.parametrize(
-    ("change", "observed"),
-    [
-        (
-            ("OUT://:9094", "OUT://:99999"),
-            "listeners: OUT has the port 99999; Kafka does not start",
-        ),
-        (
-            ("9@c:9093", "9@c:0"),
-            (
-                "controller.quorum.voters: 9 has the port 0; Kafka takes it, and no node can "
-                "connect to it"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "observed"), [
+    (("OUT://:9094", "OUT://:99999"), "listeners: OUT has the port 99999; Kafka does not start"),
+    (("9@c:9093", "9@c:0"),
+     ("controller.quorum.voters: 9 has the port 0; Kafka takes it, and no node can "
+      "connect to it")),
+])  # fmt: skip
 def test_what_is_bound_and_where_voters_are(change: tuple[str, str], observed: str) -> None:
     text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://k:9094\n"
     assert mistakes_in_properties(text) == ()

@@ -47,35 +47,24 @@ NO_BOOTSTRAP = (
 )
 
 
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ([service("a", PORT), service("b", PORT)], [SECOND_SERVICE]),
-        ([service("a", PORT), service("b", PORT, type="LoadBalancer")], [SECOND_SERVICE]),
-        # the ports of all namespaces are one range
-        ([service("a", PORT), service("b", PORT, namespace="other")], [SECOND_SERVICE]),
-        (
-            [service("a", PORT, "port: 9093, nodePort: 30001")],
-            [("KL014", "error", "Service a", "spec.ports[1].nodePort")],
-        ),
-        ([kafka(BOTH)], [("KL018", "error", "Kafka events", BROKER_1)]),
-        ([kafka(BOTH, type="loadbalancer")], [("KL018", "error", "Kafka events", BROKER_1)]),
-        # node pools decide which brokers exist
-        ([kafka(BOTH, replicas="null")], [("KL018", "warning", "Kafka events", BROKER_1)]),
-        (
-            [kafka(WITH_BOOTSTRAP)],
-            [("KL018", "error", "Kafka events", f"{CONFIGURATION}.brokers[0].nodePort")],
-        ),
-        (
-            [service("a", PORT), kafka(BOOTSTRAP, replicas="null")],
-            [("KL018", "error", "Kafka events", f"{CONFIGURATION}.bootstrap.nodePort")],
-        ),
-        (
-            [kafka(BOOTSTRAP), kafka(BOOTSTRAP, name="audit")],
-            [("KL018", "error", "Kafka audit", f"{CONFIGURATION}.bootstrap.nodePort")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("resources", "expected"), [
+    ([service("a", PORT), service("b", PORT)], [SECOND_SERVICE]),
+    ([service("a", PORT), service("b", PORT, type="LoadBalancer")], [SECOND_SERVICE]),
+    # the ports of all namespaces are one range
+    ([service("a", PORT), service("b", PORT, namespace="other")], [SECOND_SERVICE]),
+    ([service("a", PORT, "port: 9093, nodePort: 30001")],
+     [("KL014", "error", "Service a", "spec.ports[1].nodePort")]),
+    ([kafka(BOTH)], [("KL018", "error", "Kafka events", BROKER_1)]),
+    ([kafka(BOTH, type="loadbalancer")], [("KL018", "error", "Kafka events", BROKER_1)]),
+    # node pools decide which brokers exist
+    ([kafka(BOTH, replicas="null")], [("KL018", "warning", "Kafka events", BROKER_1)]),
+    ([kafka(WITH_BOOTSTRAP)],
+     [("KL018", "error", "Kafka events", f"{CONFIGURATION}.brokers[0].nodePort")]),
+    ([service("a", PORT), kafka(BOOTSTRAP, replicas="null")],
+     [("KL018", "error", "Kafka events", f"{CONFIGURATION}.bootstrap.nodePort")]),
+    ([kafka(BOOTSTRAP), kafka(BOOTSTRAP, name="audit")],
+     [("KL018", "error", "Kafka audit", f"{CONFIGURATION}.bootstrap.nodePort")]),
+])  # fmt: skip
 def test_the_second_service_of_a_node_port(
     resources: list[str], expected: list[tuple[str, str, str, str]]
 ) -> None:

@@ -86,189 +86,84 @@ def test_nodes_that_find_each_other() -> None:
     assert found(stateful(), service()) == []
 
 
-@pytest.mark.parametrize(
-    ("documents", "expected"),
-    [
-        # every replica has the id of its template
-        ([stateful(script="", env={"KAFKA_NODE_ID": "1"}), service()], [IDS]),
-        # and pods of a Deployment have no names
-        (
-            [stateful(script="", kind="Deployment", env={"KAFKA_NODE_ID": "1"}), service()],
-            [IDS, of("KL016", "controller.quorum.voters", severity="warning")],
-        ),
-        # every replica advertises the address of the Service
-        (
-            [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092"}), service()],
-            [ADDRESS],
-        ),
-        # ids begin with 0, and voters with 1: replica 0 is no voter, Kafka ends
-        (
-            [
-                stateful(
-                    env={
-                        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka-0.kafka:9093,"
-                        "2@kafka-1.kafka:9093,3@kafka-2.kafka:9093"
-                    }
-                ),
-                service(),
-            ],
-            [of("KL002", "controller.quorum.voters")],
-        ),
-        # voters in another order than ordinals
-        (
-            [
-                stateful(
-                    env={
-                        "KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-1.kafka:9093,"
-                        "1@kafka-0.kafka:9093,2@kafka-2.kafka:9093"
-                    }
-                ),
-                service(),
-            ],
-            [VOTER],
-        ),
-        # one address for all voters
-        (
-            [
-                stateful(
-                    env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka:9093,1@kafka:9093,2@kafka:9093"}
-                ),
-                service(),
-            ],
-            [VOTER],
-        ),
-        # a port that is not the controller's
-        (
-            [
-                stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace("9093", "9092")}),
-                service(),
-            ],
-            [VOTER],
-        ),
-        # the pods have their names by the Service `kafka`, and not by `brokers`
-        (
-            [
-                stateful(
-                    env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes")}
-                ),
-                service(),
-                service("nodes"),
-            ],
-            [VOTER],
-        ),
-        ([stateful(serviceName=""), service()], [ADDRESS, VOTER]),
-        # the Service selects other pods
-        ([stateful(), service(app="other")], [ADDRESS, VOTER]),
-        # the pods' own names mean nothing to other pods; another file may have such Services
-        (
-            [
-                stateful(
-                    env={
-                        "KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ""),
-                        "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD):9092",
-                    }
-                ),
-                service(),
-            ],
-            [
-                of("KL016", "advertised.listeners", "PLAINTEXT", "warning"),
-                of("KL016", "controller.quorum.voters", severity="warning"),
-            ],
-        ),
-        # two workloads of one cluster with two cluster ids
-        (
-            [
-                stateful(
-                    "one",
-                    script="",
-                    replicas="1",
-                    serviceName="one",
-                    env={
-                        "KAFKA_NODE_ID": "1",
-                        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@one:9093,2@two:9093",
-                        "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://one:9092",
-                    },
-                ),
-                stateful(
-                    "two",
-                    script="",
-                    replicas="1",
-                    serviceName="two",
-                    env={
-                        "KAFKA_NODE_ID": "2",
-                        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@one:9093,2@two:9093",
-                        "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://two:9092",
-                        "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
-                    },
-                ),
-                service("one", "one"),
-                service("two", "two"),
-            ],
-            [of("KL016", "CLUSTER_ID KAFKA_KRAFT_CLUSTER_ID KAFKA_CLUSTER_ID")],
-        ),
-        # readiness waits for a quorum, whose names are those of ready pods
-        ([stateful(readiness=TOOL, podManagementPolicy="Parallel"), service()], [READY]),
-        # the second pod waits for the first, which waits for a quorum
-        ([stateful(readiness=TOOL), service(publishNotReadyAddresses="true")], [READY]),
-    ],
-)
+@pytest.mark.parametrize(("documents", "expected"), [
+    # every replica has the id of its template
+    ([stateful(script="", env={"KAFKA_NODE_ID": "1"}), service()], [IDS]),
+    # and pods of a Deployment have no names
+    ([stateful(script="", kind="Deployment", env={"KAFKA_NODE_ID": "1"}), service()],
+     [IDS, of("KL016", "controller.quorum.voters", severity="warning")]),
+    # every replica advertises the address of the Service
+    ([stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:9092"}), service()],
+     [ADDRESS]),
+    # ids begin with 0, and voters with 1: replica 0 is no voter, Kafka ends
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@kafka-0.kafka:9093,"
+                    "2@kafka-1.kafka:9093,3@kafka-2.kafka:9093"}), service()],
+     [of("KL002", "controller.quorum.voters")]),
+    # voters in another order than ordinals
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-1.kafka:9093,"
+                    "1@kafka-0.kafka:9093,2@kafka-2.kafka:9093"}), service()], [VOTER]),
+    # one address for all voters
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka:9093,1@kafka:9093,2@kafka:9093"}),
+      service()], [VOTER]),
+    # a port that is not the controller's
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace("9093", "9092")}), service()],
+     [VOTER]),
+    # the pods have their names by the Service `kafka`, and not by `brokers`
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes")}),
+      service(), service("nodes")], [VOTER]),
+    ([stateful(serviceName=""), service()], [ADDRESS, VOTER]),
+    # the Service selects other pods
+    ([stateful(), service(app="other")], [ADDRESS, VOTER]),
+    # the pods' own names mean nothing to other pods; another file may have such Services
+    ([stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ""),
+                    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD):9092"}), service()],
+     [of("KL016", "advertised.listeners", "PLAINTEXT", "warning"),
+      of("KL016", "controller.quorum.voters", severity="warning")]),
+    # two workloads of one cluster with two cluster ids
+    ([stateful("one", script="", replicas="1", serviceName="one",
+               env={"KAFKA_NODE_ID": "1", "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@one:9093,2@two:9093",
+                    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://one:9092"}),
+      stateful("two", script="", replicas="1", serviceName="two",
+               env={"KAFKA_NODE_ID": "2", "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@one:9093,2@two:9093",
+                    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://two:9092",
+                    "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw"}), service("one", "one"),
+      service("two", "two")], [of("KL016", "CLUSTER_ID KAFKA_KRAFT_CLUSTER_ID KAFKA_CLUSTER_ID")]),
+    # readiness waits for a quorum, whose names are those of ready pods
+    ([stateful(readiness=TOOL, podManagementPolicy="Parallel"), service()], [READY]),
+    # the second pod waits for the first, which waits for a quorum
+    ([stateful(readiness=TOOL), service(publishNotReadyAddresses="true")], [READY]),
+])  # fmt: skip
 def test_nodes_that_do_not(documents: list[dict[str, Any]], expected: list[Any]) -> None:
     assert found(*documents) == expected
 
 
-@pytest.mark.parametrize(
-    "documents",
-    [
-        # ids, addresses and voters that the file does not show
-        [
-            stateful(script="export KAFKA_NODE_ID=$(cat /id) && /etc/confluent/docker/run"),
-            service(),
-        ],
-        [stateful(script="", env={"KAFKA_NODE_ID": {"secretKeyRef": {"name": "s"}}}), service()],
-        [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
-        # Services in another file
-        [stateful()],
-        [
-            stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
-            service(),
-        ],
-        # CoreDNS has names by a Service that is not headless, the documentation excludes them
-        [
-            stateful(
-                serviceName="nodes",
-                env={
-                    "KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes"),
-                    "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD).nodes:9092",
-                },
-            ),
-            service("nodes", clusterIP="10.0.0.1"),
-        ],
-        # one replica
-        [
-            stateful(
-                replicas="1",
-                env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-0.kafka:9093"},
-            ),
-            service(),
-        ],
-        # more than are read one by one
-        [stateful(script="", env={"KAFKA_NODE_ID": "1"}, replicas="${N}"), service()],
-        # ready before the quorum: a connection is enough for Kafka 3.6, or a controller answers
-        [
-            stateful(readiness={"tcpSocket": {"port": "9093"}}),
-            service(publishNotReadyAddresses="true"),
-        ],
-        [
-            stateful(readiness={"tcpSocket": {"port": "9092"}}, podManagementPolicy="Parallel"),
-            service(),
-        ],
-        # pods are named before they are ready, and start together
-        [
-            stateful(readiness=TOOL, podManagementPolicy="Parallel"),
-            service(publishNotReadyAddresses="true"),
-        ],
-    ],
-)
+@pytest.mark.parametrize("documents", [
+    # ids, addresses and voters that the file does not show
+    [stateful(script="export KAFKA_NODE_ID=$(cat /id) && /etc/confluent/docker/run"), service()],
+    [stateful(script="", env={"KAFKA_NODE_ID": {"secretKeyRef": {"name": "s"}}}), service()],
+    [stateful(env={"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(IP):9092"}), service()],
+    # Services in another file
+    [stateful()],
+    [stateful(env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".other")}),
+     service()],
+    # CoreDNS has names by a Service that is not headless, the documentation excludes them
+    [stateful(serviceName="nodes",
+              env={"KAFKA_CONTROLLER_QUORUM_VOTERS": VOTERS.replace(".kafka", ".nodes"),
+                   "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://$(POD).nodes:9092"}),
+     service("nodes", clusterIP="10.0.0.1")],
+    # one replica
+    [stateful(replicas="1", env={"KAFKA_CONTROLLER_QUORUM_VOTERS": "0@kafka-0.kafka:9093"}),
+     service()],
+    # more than are read one by one
+    [stateful(script="", env={"KAFKA_NODE_ID": "1"}, replicas="${N}"), service()],
+    # ready before the quorum: a connection is enough for Kafka 3.6, or a controller answers
+    [stateful(readiness={"tcpSocket": {"port": "9093"}}), service(publishNotReadyAddresses="true")],
+    [stateful(readiness={"tcpSocket": {"port": "9092"}}, podManagementPolicy="Parallel"),
+     service()],
+    # pods are named before they are ready, and start together
+    [stateful(readiness=TOOL, podManagementPolicy="Parallel"),
+     service(publishNotReadyAddresses="true")],
+])  # fmt: skip
 def test_nodes_that_may_be_right(documents: list[dict[str, Any]]) -> None:
     assert found(*documents) == []
 
@@ -276,18 +171,12 @@ def test_nodes_that_may_be_right(documents: list[dict[str, Any]]) -> None:
 RANDOM = "export KAFKA_NODE_ID=${HOSTNAME##*-}\nCLUSTER_ID=$(kafka-storage random-uuid)\n"
 
 
-@pytest.mark.parametrize(
-    ("script", "replicas", "expected"),
-    [
-        (
-            f"{RANDOM}kafka-storage format -t $CLUSTER_ID -c /c; /etc/confluent/docker/run",
-            "3",
-            [of("KL016", "command")],
-        ),
-        (f"if [ ! -f /id ]; then {RANDOM}fi\n/etc/confluent/docker/run", "3", []),
-        (f"{RANDOM}/etc/confluent/docker/run", "1", []),
-    ],
-)
+@pytest.mark.parametrize(("script", "replicas", "expected"), [
+    (f"{RANDOM}kafka-storage format -t $CLUSTER_ID -c /c; /etc/confluent/docker/run", "3",
+     [of("KL016", "command")]),
+    (f"if [ ! -f /id ]; then {RANDOM}fi\n/etc/confluent/docker/run", "3", []),
+    (f"{RANDOM}/etc/confluent/docker/run", "1", []),
+])  # fmt: skip
 def test_a_cluster_id_of_each_replica(script: str, replicas: str, expected: list[Any]) -> None:
     assert found(stateful(script=script, replicas=replicas), service()) == expected
 

@@ -90,39 +90,24 @@ WRONG = {
     "a broker that asks nothing": (with_broker("1@cx:9093"), "b1", "cx"),
     "a broker that asks its own container": (with_broker("1@localhost:9093"), "b1", "localhost"),
     "a broker that asks a port of brokers": (with_broker("1@b1:9092"), "b1", "b1:9092"),
-    "servers with a name of nothing": (
-        with_broker("", KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS="cx:9093"),
-        "b1",
-        "cx",
-    ),
-    "servers at another port": (
-        with_broker("", KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS="c1:9094"),
-        "b1",
-        "c1:9094",
-    ),
-    "a controller that calls itself localhost": (
-        dynamic("localhost:9093", "k2:9093"),
-        "k1",
-        "localhost",
-    ),
+    "servers with a name of nothing":
+    (with_broker("", KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS="cx:9093"), "b1", "cx"),
+    "servers at another port":
+    (with_broker("", KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS="c1:9094"), "b1", "c1:9094"),
+    "a controller that calls itself localhost": (dynamic("localhost:9093", "k2:9093"), "k1",
+                                                 "localhost"),
     "a controller by another's name": (dynamic("k1:9093", "k1:9093"), "k2", "k1:9093"),
     "another cluster id": (three(CLUSTER_ID="XkU3OEVBNTcwNTJENDM2Qk"), "k3", "XkU3"),
     "the id of the image, beside one that is set": (three(CLUSTER_ID=""), "k3", "5L6g3nShT"),
     "random ids": (f"{bitnami('k1', 1)}\n{bitnami('k2', 2)}", "k1", "random"),
-    "another protocol of controllers": (
-        three(KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:PLAINTEXT,CONTROLLER:SSL"),
-        "k3",
-        "SSL with controllers",
-    ),
-    "another protocol between brokers": (
-        three(
-            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-            KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/jaas.conf",
-        ),
-        "k3",
-        "SASL_PLAINTEXT with other brokers",
-    ),
-}
+    "another protocol of controllers":
+    (three(KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:PLAINTEXT,CONTROLLER:SSL"), "k3",
+     "SSL with controllers"),
+    "another protocol between brokers":
+    (three(KAFKA_LISTENER_SECURITY_PROTOCOL_MAP="IN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+           KAFKA_OPTS="-Djava.security.auth.login.config=/etc/kafka/jaas.conf"), "k3",
+     "SASL_PLAINTEXT with other brokers"),
+}  # fmt: skip
 RIGHT = {
     "three nodes": three(),
     "the same voters in another order": three(voters="3@k3:9093,1@k1:9093,2@k2:9093"),

@@ -21,24 +21,17 @@ WARNING = next(rule for rule in RULES if rule.severity is Severity.WARNING).find
 ALL = CheckResult((ERROR, MILD, UNKNOWN, OTHER, WARNING), ())
 
 
-@pytest.mark.parametrize(
-    ("document", "refused", "shown"),
-    [
-        ({}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
-        ({"kl011": "advisory"}, [OTHER], [ERROR, MILD, UNKNOWN, WARNING]),
-        ({"KL011": "disabled"}, [OTHER], [WARNING]),
-        ({"kl011": {"enforcementLevel": "disabled"}}, [OTHER], [WARNING]),
-        ({WARNING.rule: "mandatory"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
-        ({"all": "advisory"}, [], [ERROR, MILD, UNKNOWN, OTHER, WARNING]),
-        ({"all": "disabled", "kl003": "mandatory"}, [OTHER], []),
-        ({"all": "remediate"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
-        (
-            {"kl011-stack": "disabled", "advice": "mandatory"},
-            [ERROR, OTHER],
-            [MILD, UNKNOWN, WARNING],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("document", "refused", "shown"), [
+    ({}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
+    ({"kl011": "advisory"}, [OTHER], [ERROR, MILD, UNKNOWN, WARNING]),
+    ({"KL011": "disabled"}, [OTHER], [WARNING]),
+    ({"kl011": {"enforcementLevel": "disabled"}}, [OTHER], [WARNING]),
+    ({WARNING.rule: "mandatory"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+    ({"all": "advisory"}, [], [ERROR, MILD, UNKNOWN, OTHER, WARNING]),
+    ({"all": "disabled", "kl003": "mandatory"}, [OTHER], []),
+    ({"all": "remediate"}, [ERROR, OTHER, WARNING], [MILD, UNKNOWN]),
+    ({"kl011-stack": "disabled", "advice": "mandatory"}, [ERROR, OTHER], [MILD, UNKNOWN, WARNING]),
+])  # fmt: skip
 def test_levels_decide_what_stops(
     document: dict[str, Any], refused: list[Any], shown: list[Any]
 ) -> None:
@@ -47,22 +40,17 @@ def test_levels_decide_what_stops(
     assert config.shown(ALL) == shown
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ({"kl999": "advisory"}, "kl999: no such policy; allowed: KL002"),
-        ({"kl011": "strict"}, "kl011: found 'strict'; allowed: mandatory, advisory, disabled"),
-        ({"kl011": 3}, "kl011: found 3; allowed"),
-        ({"names": {"timeout": -1}}, "names: timeout"),
-        ({"KL011": "mandatory", "kl011": "disabled"}, "KL011, kl011: are one policy; allowed: one"),
-        ({"names": {"retry": 1}, "Names": {"retry": 2}}, "names, Names: are one policy"),
-        (
-            {"kl011": {"enforcmentLevel": "advisory"}},
-            "kl011: enforcmentLevel: no such property; allowed: enforcementLevel",
-        ),
-        ({"kl011": {"enforcementLevel": "advisory", "waived": []}}, "kl011: waived: no such prop"),
-    ],
-)
+@pytest.mark.parametrize(("document", "message"), [
+    ({"kl999": "advisory"}, "kl999: no such policy; allowed: KL002"),
+    ({"kl011": "strict"}, "kl011: found 'strict'; allowed: mandatory, advisory, disabled"),
+    ({"kl011": 3}, "kl011: found 3; allowed"),
+    ({"names": {"timeout": -1}}, "names: timeout"),
+    ({"KL011": "mandatory", "kl011": "disabled"}, "KL011, kl011: are one policy; allowed: one"),
+    ({"names": {"retry": 1}, "Names": {"retry": 2}}, "names, Names: are one policy"),
+    ({"kl011": {"enforcmentLevel": "advisory"}},
+     "kl011: enforcmentLevel: no such property; allowed: enforcementLevel"),
+    ({"kl011": {"enforcementLevel": "advisory", "waived": []}}, "kl011: waived: no such prop"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(document: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_config(document)

@@ -112,23 +112,14 @@ def test_a_client_that_is_sent_to_localhost_gets_a_listener() -> None:
     )
     ui = client("kafka:9092", setting="KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS")
     assert reported(kafka, ui) == [
-        (
-            "give clients in containers a listener of their own",
-            [
-                (
-                    "kafka: KAFKA_ADVERTISED_LISTENERS: "
-                    "PLAINTEXT://localhost:9092,INTERNAL://kafka:29092"
-                ),
-                (
-                    "kafka: KAFKA_LISTENERS: "
-                    "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092"
-                ),
-                f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
-                "ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka:29092",
-            ],
-            True,
-        )
-    ]
+        ("give clients in containers a listener of their own",
+         [("kafka: KAFKA_ADVERTISED_LISTENERS: "
+           "PLAINTEXT://localhost:9092,INTERNAL://kafka:29092"),
+          ("kafka: KAFKA_LISTENERS: "
+           "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093,INTERNAL://0.0.0.0:29092"),
+          f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
+          "ui: KAFKA_CLUSTERS_0_BOOTSTRAPSERVERS: kafka:29092"], True),
+    ]  # fmt: skip
 
 
 def test_a_listener_for_the_machine_has_another_name_where_one_is_taken() -> None:
@@ -403,25 +394,13 @@ def test_a_voter_without_a_controller_listener_is_left_where_it_is() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "expected"),
-    [
-        (
-            [("a", 1, "1@a:9999,5@elsewhere.example.com:9093")],
-            ["a: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,5@elsewhere.example.com:9093"],
-        ),
-        (
-            [
-                ("a", 1, "1@a:9999,2@b:9093"),
-                ("b", 2, "1@a:9999,2@b:9093"),
-                ("c", 1, "1@c:9093,2@d:9093"),
-                ("d", 2, "1@c:9093,2@d:9093"),
-            ],
-            [f"{name}: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,2@b:9093" for name in "ab"],
-        ),
-    ],
-    ids=["one of another file", "two clusters with the same ids"],
-)
+@pytest.mark.parametrize(("nodes", "expected"), [
+    ([("a", 1, "1@a:9999,5@elsewhere.example.com:9093")],
+     ["a: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,5@elsewhere.example.com:9093"]),
+    ([("a", 1, "1@a:9999,2@b:9093"), ("b", 2, "1@a:9999,2@b:9093"), ("c", 1, "1@c:9093,2@d:9093"),
+      ("d", 2, "1@c:9093,2@d:9093")],
+     [f"{name}: KAFKA_CONTROLLER_QUORUM_VOTERS: 1@a:9093,2@b:9093" for name in "ab"]),
+], ids=["one of another file", "two clusters with the same ids"])  # fmt: skip
 def test_voters_are_listed_anew_on_the_nodes_of_their_cluster(
     nodes: list[tuple[str, int, str]], expected: list[str]
 ) -> None:
@@ -494,21 +473,13 @@ def test_where_thousands_of_ports_are_taken_twice_each_is_looked_up_once(last: i
 
 
 # cp-kafka listens where it advertises, if nothing says where it listens
-@pytest.mark.parametrize(
-    ("host", "lines"),
-    [
-        (
-            "kafka",
-            [
-                f"kafka: {ADVERTISED}: PLAINTEXT://kafka:9092,EXTERNAL://localhost:29092",
-                "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,EXTERNAL://0.0.0.0:19092",
-                f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
-                "kafka: ports: 29092:19092 in place of 29092:9092",
-            ],
-        ),
-        ("192.168.0.5", ["kafka: ports: 9092:9092 in place of 29092:9092"]),
-    ],
-)
+@pytest.mark.parametrize(("host", "lines"), [
+    ("kafka", [f"kafka: {ADVERTISED}: PLAINTEXT://kafka:9092,EXTERNAL://localhost:29092",
+               "kafka: KAFKA_LISTENERS: PLAINTEXT://0.0.0.0:9092,EXTERNAL://0.0.0.0:19092",
+               f"kafka: {MAP}: PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+               "kafka: ports: 29092:19092 in place of 29092:9092"]),
+    ("192.168.0.5", ["kafka: ports: 9092:9092 in place of 29092:9092"]),
+])  # fmt: skip
 def test_no_line_leaves_a_published_port_without_a_listener(host: str, lines: list[str]) -> None:
     kafka = with_zookeeper(f"PLAINTEXT://{host}:9092", "", ports='"29092:9092"')
     ((_, told_lines, is_only_way),) = reported(kafka)
@@ -553,22 +524,17 @@ def test_of_one_finding_no_more_lines_are_tried_than_are_left(
     assert len(tried) == min(most, 3), "three for each, and the same"
 
 
-@pytest.mark.parametrize(
-    ("line", "changed"),
-    [
-        (LineToWrite("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
-        (LineToWrite("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
-        (LineToWrite("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
-        (LineToWrite("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
-        (LineToWrite("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
-        (
-            LineToWrite("app", "ports", "3:1", "1:1"),
-            {"published": (PublishedPort(1, 3), PublishedPort(2, 2))},
-        ),
-        (LineToWrite("app", "ports", "3:1", "4:4"), {}),
-        (LineToWrite("app", "ports", "3:1", "nothing that is a port"), {}),
-    ],
-)
+@pytest.mark.parametrize(("line", "changed"), [
+    (LineToWrite("app", "command", "b:2", "a:1"), {"command": ("run", "--to", "b:2,c:1")}),
+    (LineToWrite("app", "A", "x"), {"env": {"A": "x", "B": "b"}}),
+    (LineToWrite("app", "A", "x", "a"), {"env": {"A": "x:1", "B": "b"}}),
+    (LineToWrite("app", "C", "c"), {"env": {"A": "a:1", "B": "b", "C": "c"}}),
+    (LineToWrite("app", "node.id", "2"), {"properties": "node.id=1\n\nnode.id=2\n"}),
+    (LineToWrite("app", "ports", "3:1", "1:1"),
+     {"published": (PublishedPort(1, 3), PublishedPort(2, 2))}),
+    (LineToWrite("app", "ports", "3:1", "4:4"), {}),
+    (LineToWrite("app", "ports", "3:1", "nothing that is a port"), {}),
+])  # fmt: skip
 def test_what_a_line_makes_of_a_service(line: LineToWrite, changed: dict[str, Any]) -> None:
     container = Container(
         "app", env={"A": "a:1", "B": "b"}, published=(PublishedPort(1, 1), PublishedPort(2, 2))
@@ -727,24 +693,15 @@ def test_a_new_listener_gets_the_logins_of_the_one_beside_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (
-            secured("SASL_PLAINTEXT", **{LOGIN: SCRAM + ' username="a" password="planted";'}),
-            "the settings of CLIENTS hold a secret",
-        ),
-        (
-            secured("SASL_PLAINTEXT", OPTS="-Djava.security.auth.login.config=/jaas"),
-            "the logins of CLIENTS are elsewhere, as in a JAAS file",
-        ),
-        (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
-        (
-            secured("SASL_SSL", **{LOGIN: f"{SCRAM};"}),
-            "the certificate of CLIENTS has to be good for the new address, too",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "reason"), [
+    (secured("SASL_PLAINTEXT", **{LOGIN: SCRAM + ' username="a" password="planted";'}),
+     "the settings of CLIENTS hold a secret"),
+    (secured("SASL_PLAINTEXT", OPTS="-Djava.security.auth.login.config=/jaas"),
+     "the logins of CLIENTS are elsewhere, as in a JAAS file"),
+    (secured("SSL"), "the certificate of CLIENTS has to be good for the new address, too"),
+    (secured("SASL_SSL", **{LOGIN: f"{SCRAM};"}),
+     "the certificate of CLIENTS has to be good for the new address, too"),
+])  # fmt: skip
 def test_why_a_secured_listener_gets_no_lines(text: str, reason: str) -> None:
     ((remedy, lines, _),) = reported(text)
     assert remedy == (

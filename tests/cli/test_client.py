@@ -83,24 +83,14 @@ def test_a_listener_with_certificates_gives_a_key_store(project: Project, earsho
     assert "sasl.jaas.config" not in values
 
 
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        (
-            COMMAND.replace("--stack s", "--stack local"),
-            (
-                "stack local: has no `security`, so that it has no users\n"
-                "  fix: `security: {}` in its file; see docs/security.md\n"
-            ),
-        ),
-        (COMMAND.replace("app", "z"), "--user: found 'z'\n  allowed: validator, app\n"),
-        (
-            COMMAND.replace("EXTERNAL", "X"),
-            "--listener: found 'X'\n  allowed: INTERNAL, EXTERNAL\n",
-        ),
-        (f"{TO_STDOUT} .earshot", "file .earshot: cannot be written (Is a directory)\n"),
-    ],
-)
+@pytest.mark.parametrize(("line", "error"), [
+    (COMMAND.replace("--stack s", "--stack local"),
+     ("stack local: has no `security`, so that it has no users\n"
+      "  fix: `security: {}` in its file; see docs/security.md\n")),
+    (COMMAND.replace("app", "z"), "--user: found 'z'\n  allowed: validator, app\n"),
+    (COMMAND.replace("EXTERNAL", "X"), "--listener: found 'X'\n  allowed: INTERNAL, EXTERNAL\n"),
+    (f"{TO_STDOUT} .earshot", "file .earshot: cannot be written (Is a directory)\n"),
+])  # fmt: skip
 def test_an_unknown_user_listener_or_file_is_named(line: str, error: str, earshot: Earshot) -> None:
     assert earshot.refusal(line) == f"error: {error}"
     assert not FILE.exists()

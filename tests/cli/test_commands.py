@@ -313,27 +313,18 @@ FULL = (
 REMOVED = "error: the current folder: was removed\n  fix: change into the project's folder\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "error"),
-    [
-        ("earshot rules >&-", 0, ""),  # a closed stdout is no fault
-        *((f"earshot {words} > /dev/full", 2, FULL) for words in ("rules", "--version", "plan -h")),
-        # a full stderr leaves the exit code
-        *(
-            (f"earshot {words} 2> /dev/full", 2, "")
-            for words in ("rules KL999", "plan --nothing", "nothing")
-        ),
-        *(
-            (f"cd gone && rmdir ../gone && earshot {words}", 2, REMOVED)
-            for words in ("doctor -s local", "lint .")
-        ),
-        # the reader of a help text may go away
-        *(
-            (f"earshot {words} --help 2>&1 | true; exit ${{PIPESTATUS[0]}}", 0, "")
-            for words in ("", "plan", "lint")
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "code", "error"), [
+    ("earshot rules >&-", 0, ""),  # a closed stdout is no fault
+    *((f"earshot {words} > /dev/full", 2, FULL) for words in ("rules", "--version", "plan -h")),
+    # a full stderr leaves the exit code
+    *((f"earshot {words} 2> /dev/full", 2, "")
+      for words in ("rules KL999", "plan --nothing", "nothing")),
+    *((f"cd gone && rmdir ../gone && earshot {words}", 2, REMOVED)
+      for words in ("doctor -s local", "lint .")),
+    # the reader of a help text may go away
+    *((f"earshot {words} --help 2>&1 | true; exit ${{PIPESTATUS[0]}}", 0, "")
+      for words in ("", "plan", "lint")),
+])  # fmt: skip
 def test_a_stream_or_a_folder_that_is_lost(
     line: str, code: int, error: str, tmp_path: Path
 ) -> None:

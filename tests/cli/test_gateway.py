@@ -15,13 +15,9 @@ OFFICE = {
     "name": "OFFICE",
     "port": 9195,
     "scopes": "external",
-    "address": {
-        "strategy": "port",
-        "host": "kafka.example.com",
-        "base_port": 9100,
-        "path": {"idle_seconds": 350},
-    },
-}
+    "address": {"strategy": "port", "host": "kafka.example.com", "base_port": 9100,
+                "path": {"idle_seconds": 350}},
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -249,23 +249,6 @@ def test_a_bad_comment_is_an_error_of_its_file(earshot: Earshot) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "rules"),
-    [
-        ("", ["KL002", "KL017", "KL014"]),
-        ("--select KL017,KL014", ["KL017", "KL014"]),
-        ("--select KL017 --select kl014", ["KL017", "KL014"]),
-        ("--ignore KL017", ["KL002", "KL014"]),
-        ("--select KL017,KL014 --ignore KL014", ["KL017"]),
-        ("--select KL018", []),
-    ],
-)
-def test_which_rules_count(options: str, rules: list[str], earshot: Earshot) -> None:
-    write("a.yml", "kafka KL002\nkafka KL017\nkafka KL014")
-    code, output, _ = earshot(f"lint a.yml --format json {options}")
-    assert (code, rules_in(output)) == (int(bool(rules)), rules)
-
-
 def test_mistakes_of_a_baseline_are_ignored(earshot: Earshot) -> None:
     write("a.yml", "kafka KL003\nkafka KL006 # earshot: ignore=KL006 why\nkafka KL017")
     assert earshot("lint a.yml --write-baseline b.json") == (
@@ -322,28 +305,6 @@ services:
 
 
 @pytest.mark.usefixtures("real_check")
-@pytest.mark.parametrize(
-    ("image", "version", "rules"),
-    [
-        ("confluentinc/cp-kafka", "", ["KL014"]),
-        ("confluentinc/cp-kafka", "3.9", []),
-        ("confluentinc/cp-kafka:latest", "4.1.1", ["KL014"]),
-        ("apache/kafka:${TAG}", "", []),
-        ("apache/kafka:${TAG}", "3.9", []),
-        ("apache/kafka:${TAG}", "4.0", ["KL014"]),
-        ("apache/kafka:3.9.0", "4.0", []),
-    ],
-)
-def test_the_release_counts_if_the_image_has_none(
-    image: str, version: str, rules: list[str], earshot: Earshot
-) -> None:
-    write("a.yml", BASE.replace("registry.example.com/kafka", image))
-    option = f"--kafka-version {version}" if version else ""
-    code, output, _ = earshot(f"lint a.yml --format json {option}")
-    assert (code, rules_in(output)) == (int(bool(rules)), rules)
-
-
-@pytest.mark.usefixtures("real_check")
 def test_files_that_are_merged(earshot: Earshot) -> None:
     write("base.yml", BASE)
     write(
@@ -360,20 +321,54 @@ def test_files_that_are_merged(earshot: Earshot) -> None:
     assert (code, places_in(output)) == (1, [("KL015", "deploy/local.yml", 5)])
 
 
+def of_image(image: str) -> str:
+    return BASE.replace("registry.example.com/kafka", image)
+
+
+OWN_PROFILE = BASE.replace("{image: app,", "{image: app, profiles: [app],").replace(
+    "PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092"
+)
+
+
 @pytest.mark.usefixtures("real_check")
+@pytest.mark.parametrize(
+    ("text", "options", "rules"),
+    [
+        # the release counts if the image has none
+        (of_image("confluentinc/cp-kafka"), "", ["KL014"]),
+        (of_image("confluentinc/cp-kafka"), "--kafka-version 3.9", []),
+        (of_image("confluentinc/cp-kafka:latest"), "--kafka-version 4.1.1", ["KL014"]),
+        (of_image("apache/kafka:${TAG}"), "", []),
+        (of_image("apache/kafka:${TAG}"), "--kafka-version 3.9", []),
+        (of_image("apache/kafka:${TAG}"), "--kafka-version 4.0", ["KL014"]),
+        (of_image("apache/kafka:3.9.0"), "--kafka-version 4.0", []),
+        # profiles that run
+        (OWN_PROFILE, "", ["KL015"]),
+        (OWN_PROFILE, "--profile app", ["KL015"]),
+        (OWN_PROFILE, "--profile other --profile app", ["KL015"]),
+        (OWN_PROFILE, "--profile *", ["KL015"]),
+        (OWN_PROFILE, "--profile other", []),
+    ],
+)
+def test_releases_and_profiles(text: str, options: str, rules: list[str], earshot: Earshot) -> None:
+    write("a.yml", text)
+    code, output, _ = earshot(f"lint a.yml --format json {options}")
+    assert (code, rules_in(output)) == (int(bool(rules)), rules)
+
+
 @pytest.mark.parametrize(
     ("options", "rules"),
     [
-        ("", ["KL015"]),
-        ("--profile app", ["KL015"]),
-        ("--profile other --profile app", ["KL015"]),
-        ("--profile *", ["KL015"]),
-        ("--profile other", []),
+        ("", ["KL002", "KL017", "KL014"]),
+        ("--select KL017,KL014", ["KL017", "KL014"]),
+        ("--select KL017 --select kl014", ["KL017", "KL014"]),
+        ("--ignore KL017", ["KL002", "KL014"]),
+        ("--select KL017,KL014 --ignore KL014", ["KL017"]),
+        ("--select KL018", []),
     ],
 )
-def test_profiles_that_run(options: str, rules: list[str], earshot: Earshot) -> None:
-    app = BASE.replace("{image: app,", "{image: app, profiles: [app],")
-    write("a.yml", app.replace("PLAINTEXT://kafka:9092", "PLAINTEXT://localhost:9092"))
+def test_which_rules_count(options: str, rules: list[str], earshot: Earshot) -> None:
+    write("a.yml", "kafka KL002\nkafka KL017\nkafka KL014")
     code, output, _ = earshot(f"lint a.yml --format json {options}")
     assert (code, rules_in(output)) == (int(bool(rules)), rules)
 
@@ -475,22 +470,12 @@ def test_help_teaches_with_examples(earshot: Earshot) -> None:
     assert "# earshot: ignore=KL017 until=2027-01-31 a proxy publishes it" in text
 
 
-@pytest.mark.parametrize(
-    ("formats", "modules"),
-    [
-        (
-            "text",
-            (
-                "typer rich pydantic dns jinja2 asyncio ssl "
-                "earshot.checks.remedies earshot.sources.kubernetes"
-            ),
-        ),
-        (
-            "text json sarif junit markdown github",
-            "pyspark py4j confluent_kafka pulumi jinja2 docker boto3",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("formats", "modules"), [
+    ("text", ("typer rich pydantic dns jinja2 asyncio ssl "
+              "earshot.checks.remedies earshot.sources.kubernetes")),
+    ("text json sarif junit markdown github",
+     "pyspark py4j confluent_kafka pulumi jinja2 docker boto3"),
+])  # fmt: skip
 def test_nothing_heavy_is_loaded(formats: str, modules: str) -> None:
     write("a.yml", FIXED)
     command = [sys.executable, "-c", LOADING, formats, modules]

@@ -24,13 +24,9 @@ LISTENERS = [
 ]
 PUBLISHED = [
     {"name": "IN", "port": 19092, "scopes": ["internal"]},
-    {
-        "name": "OUT",
-        "port": 9092,
-        "scopes": ["external"],
-        "published": {1: 39092, 2: 39093, 3: 39094},
-    },
-]
+    {"name": "OUT", "port": 9092, "scopes": ["external"],
+     "published": {1: 39092, 2: 39093, 3: 39094}},
+]  # fmt: skip
 """Listeners of three brokers in containers."""
 
 
@@ -269,28 +265,12 @@ def table(project: Project, width: int) -> list[str]:
     return [" ".join(line.split()) for line in text.split("\n\n")[1].splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("width", "lines"),
-    [
-        (
-            120,
-            [
-                "node container listener scopes protocol binds published advertises",
-                "broker+controller 1 kafka-1 IN internal PLAINTEXT 0.0.0.0:19092 - kafka-1:19092",
-            ],
-        ),
-        (
-            80,
-            [
-                "listener scopes protocol binds published",
-                "advertises",
-                "broker+controller 1, kafka-1",
-                "IN internal PLAINTEXT 0.0.0.0:19092 -",
-                "kafka-1:19092",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("width", "lines"), [
+    (120, ["node container listener scopes protocol binds published advertises",
+           "broker+controller 1 kafka-1 IN internal PLAINTEXT 0.0.0.0:19092 - kafka-1:19092"]),
+    (80, ["listener scopes protocol binds published", "advertises", "broker+controller 1, kafka-1",
+          "IN internal PLAINTEXT 0.0.0.0:19092 -", "kafka-1:19092"]),
+])  # fmt: skip
 def test_the_table_of_containers_fits_the_terminal(
     project: Project, width: int, lines: list[str]
 ) -> None:

@@ -134,30 +134,22 @@ def test_the_credentials_of_a_secured_stack_are_used_unless_others_are_given(
     assert double.options.client == {}
 
 
-@pytest.mark.parametrize(
-    ("options", "observed"),
-    [
-        (
-            "--conf master=yarn",
-            "--conf master=yarn: is no Spark property\n  allowed: spark.KEY=VALUE\n",
-        ),
-        ("--conf spark.master", "is no Spark property"),
-        ("--incarnations {", "--incarnations: is not JSON (Expecting"),
-        ("--incarnations " + "[" * 100_000, "--incarnations: is not JSON (maximum recursion"),
-        ("--incarnations [1]", "--incarnations: found [1]\n  allowed: a JSON object\n"),
-        (
-            "--output report.pdf",
-            "its suffix names no format\n  allowed: .txt, .json, .xml, .md, .html\n",
-        ),
-        ("--output .", "--output .: its suffix names no format"),
-        ("--bootstrap a:1", "--bootstrap: is given with a contract"),
-        ("--vantage a --only b", "--vantage and --only: are both given"),
-        ("--vantage a --vantages f", "--vantage and --vantages: are both given"),
-        ("--vantages none.json", "none.json: cannot be read"),
-        ("--only host", "there is one vantage: this machine"),
-    ],
-    ids=lambda text: text[:40],
-)
+@pytest.mark.parametrize(("options", "observed"), [
+    ("--conf master=yarn",
+     "--conf master=yarn: is no Spark property\n  allowed: spark.KEY=VALUE\n"),
+    ("--conf spark.master", "is no Spark property"),
+    ("--incarnations {", "--incarnations: is not JSON (Expecting"),
+    ("--incarnations " + "[" * 100_000, "--incarnations: is not JSON (maximum recursion"),
+    ("--incarnations [1]", "--incarnations: found [1]\n  allowed: a JSON object\n"),
+    ("--output report.pdf",
+     "its suffix names no format\n  allowed: .txt, .json, .xml, .md, .html\n"),
+    ("--output .", "--output .: its suffix names no format"),
+    ("--bootstrap a:1", "--bootstrap: is given with a contract"),
+    ("--vantage a --only b", "--vantage and --only: are both given"),
+    ("--vantage a --vantages f", "--vantage and --vantages: are both given"),
+    ("--vantages none.json", "none.json: cannot be read"),
+    ("--only host", "there is one vantage: this machine"),
+], ids=lambda text: text[:40])  # fmt: skip
 def test_wrong_options_are_refused_before_anything_runs(
     options: str, observed: str, deployed: Project, double: Double, earshot: Earshot
 ) -> None:

@@ -62,25 +62,15 @@ def test_the_placement_of_another_cluster_is_refused() -> None:
         LocalCluster("kafka", args)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "settings"),
-    [
-        ({}, {}),
-        (PUBLIC, TWO_LISTENERS),
-        (
-            {
-                **PUBLIC,
-                "naming": "zone",
-                "zone": {"name": "kafka.example.com", "publicZoneId": "Z0123456789ABC"},
-                "controllers": {"mode": "separate"},
-                "flowLogs": True,
-                "pinned": {"2": ZONES[0]},
-                "controllerVolume": {"sizeGib": 30},
-            },
-            {**TWO_LISTENERS, **OWN_ZONE, "controllers": {"mode": "separate"}, "flow_logs": True},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "settings"), [
+    ({}, {}),
+    (PUBLIC, TWO_LISTENERS),
+    ({**PUBLIC, "naming": "zone",
+      "zone": {"name": "kafka.example.com", "publicZoneId": "Z0123456789ABC"},
+      "controllers": {"mode": "separate"}, "flowLogs": True, "pinned": {"2": ZONES[0]},
+      "controllerVolume": {"sizeGib": 30}},
+     {**TWO_LISTENERS, **OWN_ZONE, "controllers": {"mode": "separate"}, "flow_logs": True}),
+])  # fmt: skip
 def test_the_same_is_made_as_in_a_stack_of_ours(
     inputs: dict[str, Any], settings: dict[str, Any]
 ) -> None:

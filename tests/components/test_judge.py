@@ -129,18 +129,12 @@ def test_one_message_names_every_problem_once_with_cause_and_fix() -> None:
     assert "\n  expected: " in text and "\n  fix: " in text
 
 
-@pytest.mark.parametrize(
-    ("policy", "warnings"),
-    [
-        *(
-            ({key: level}, [True])
-            for key in ("kl011", "KL011")
-            for level in ("advisory", {"enforcementLevel": "advisory"})
-        ),
-        ({"all": "advisory"}, [True]),
-        ({"kl011": "disabled"}, []),
-    ],
-)
+@pytest.mark.parametrize(("policy", "warnings"), [
+    *(({key: level}, [True]) for key in ("kl011", "KL011")
+      for level in ("advisory", {"enforcementLevel": "advisory"})),
+    ({"all": "advisory"}, [True]),
+    ({"kl011": "disabled"}, []),
+])  # fmt: skip
 def test_an_advisory_rule_warns_and_a_disabled_one_does_not(
     policy: dict[str, Any], warnings: list[bool]
 ) -> None:

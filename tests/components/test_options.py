@@ -106,19 +106,12 @@ def test_a_cluster_has_the_providers_of_its_parent() -> None:
 TWO = [{"name": "a", "engine": "tcp://a:1"}, {"name": "b", "engine": "tcp://b:1"}]
 
 
-@pytest.mark.parametrize(
-    ("provider", "inputs", "message"),
-    [
-        ({"host": ENGINE}, {"hosts": TWO}, "provider: found a docker.Provider, which has one eng"),
-        ({"host": ENGINE}, {"hosts": [TWO[0]]}, "hosts[0].engine: found tcp://a:1, and the docker"),
-        (
-            {"host": ENGINE, "key_material": "s3cr3t"},
-            {},
-            "provider: found keyMaterial in the docker",
-        ),
-        ({"context": "far"}, {}, "provider: found context in the docker.Provider, which earshot's"),
-    ],
-)
+@pytest.mark.parametrize(("provider", "inputs", "message"), [
+    ({"host": ENGINE}, {"hosts": TWO}, "provider: found a docker.Provider, which has one eng"),
+    ({"host": ENGINE}, {"hosts": [TWO[0]]}, "hosts[0].engine: found tcp://a:1, and the docker"),
+    ({"host": ENGINE, "key_material": "s3cr3t"}, {}, "provider: found keyMaterial in the docker"),
+    ({"context": "far"}, {}, "provider: found context in the docker.Provider, which earshot's"),
+])  # fmt: skip
 def test_a_docker_provider_that_earshot_cannot_follow_is_refused(
     provider: dict[str, Any], inputs: Any, message: str
 ) -> None:

@@ -39,19 +39,9 @@ def test_an_error_reaches_the_user_as_its_message() -> None:
         with_run_errors(lambda: 1 // 0)()
 
 
-@pytest.mark.parametrize(
-    "component",
-    [
-        LocalCluster,
-        DockerCluster,
-        AwsCluster,
-        AwsEndpoint,
-        AwsNetwork,
-        DockerHosts,
-        Listeners,
-        Proof,
-    ],
-)
+@pytest.mark.parametrize("component", [
+    LocalCluster, DockerCluster, AwsCluster, AwsEndpoint, AwsNetwork, DockerHosts, Listeners, Proof,
+])  # fmt: skip
 @pytest.mark.parametrize(("args", "shown"), [(None, "nothing"), ([], "[]"), ("x", "'x'")])
 def test_inputs_that_are_no_map_are_one_message(component: Any, args: Any, shown: str) -> None:
     with pytest.raises(pulumi.RunError, match=f"kafka: found {re.escape(shown)}; allowed: a map"):
@@ -64,18 +54,14 @@ def test_keys_become_text_at_any_depth() -> None:
         with_text_keys({"a": [{1: "x", "1": "y"}]}, "kafka")
 
 
-@pytest.mark.parametrize(
-    ("value", "found"),
-    [
-        (10**400, "found 1000"),
-        (-(10**5000), "found a number that is too long"),
-        ("a\ud800", r"found 'a\\ud800'"),
-        ({"\udfff": 1}, r"found the key '\\udfff'"),
-        (b"kafka", "found b'kafka'"),
-        ({"kafka"}, "found {'kafka'}"),
-    ],
-    ids=["large", "larger than Python writes", "surrogate", "key", "bytes", "set"],
-)
+@pytest.mark.parametrize(("value", "found"), [
+    (10**400, "found 1000"),
+    (-(10**5000), "found a number that is too long"),
+    ("a\ud800", r"found 'a\\ud800'"),
+    ({"\udfff": 1}, r"found the key '\\udfff'"),
+    (b"kafka", "found b'kafka'"),
+    ({"kafka"}, "found {'kafka'}"),
+], ids=["large", "larger than Python writes", "surrogate", "key", "bytes", "set"])  # fmt: skip
 def test_values_that_end_pulumi_with_a_trace_are_refused_by_name(value: Any, found: str) -> None:
     with pytest.raises(pulumi.RunError, match=rf"^kafka: nodes\.1\.ports\[0\]: {found}"):
         with_text_keys({"nodes": {1: {"ports": [value]}}}, "kafka")

@@ -102,31 +102,14 @@ def bad_external(listener: dict[str, Any], name: str) -> dict[str, Any]:
     return {**listener, "advertised": {"1": name}}
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs", "name"),
-    [
-        (
-            LocalCluster,
-            {
-                **LOCAL,
-                "external_host": "kafka.example.com",
-                "extra": {"num.io.threads": unknown},
-                "listeners": [*LOCAL["listeners"], bad_external(EXTERNAL_LOCAL, "127.0.0.1")],
-            },
-            "127.0.0.1",
-        ),
-        (
-            AwsCluster,
-            {
-                **CLUSTER,
-                "vpc": {**VPC, "public_subnets": SUBNETS},
-                "listeners": [INTERNAL, bad_external(EXTERNAL, "localhost")],
-                "clients": OFFICE,
-            },
-            "localhost",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("kind", "inputs", "name"), [
+    (LocalCluster,
+     {**LOCAL, "external_host": "kafka.example.com", "extra": {"num.io.threads": unknown},
+      "listeners": [*LOCAL["listeners"], bad_external(EXTERNAL_LOCAL, "127.0.0.1")]}, "127.0.0.1"),
+    (AwsCluster, {**CLUSTER, "vpc": {**VPC, "public_subnets": SUBNETS},
+                  "listeners": [INTERNAL, bad_external(EXTERNAL, "localhost")], "clients": OFFICE},
+     "localhost"),
+])  # fmt: skip
 def test_a_bad_name_is_refused_though_another_input_is_unknown(
     kind: Any, inputs: dict[str, Any], name: str
 ) -> None:

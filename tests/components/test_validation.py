@@ -207,22 +207,15 @@ FAILED, UNDECIDED = (
 NO_ROUTE = with_verdict(without_internal(), "host", Verdict.SKIP, "no route")
 
 
-@pytest.mark.parametrize(
-    ("report", "code", "places", "match"),
-    [
-        *((without_internal(), code, BOTH, "not run") for code in (1, 2, 139)),
-        (FAILED, 3, BOTH, "INTERNAL"),
-        (UNDECIDED, 3, BOTH, "INTERNAL"),
-        (
-            without_internal().model_copy(update={"replication": (UNPROVED,)}),
-            None,
-            BOTH,
-            "nothing is known: stopped",
-        ),
-        (NO_ROUTE, None, (HERE,), "no route"),
-        (NO_ROUTE, None, (NOT_RUN_PLACE,), "no route"),
-    ],
-)
+@pytest.mark.parametrize(("report", "code", "places", "match"), [
+    *((without_internal(), code, BOTH, "not run") for code in (1, 2, 139)),
+    (FAILED, 3, BOTH, "INTERNAL"),
+    (UNDECIDED, 3, BOTH, "INTERNAL"),
+    (without_internal().model_copy(update={"replication": (UNPROVED,)}), None, BOTH,
+     "nothing is known: stopped"),
+    (NO_ROUTE, None, (HERE,), "no route"),
+    (NO_ROUTE, None, (NOT_RUN_PLACE,), "no route"),
+])  # fmt: skip
 def test_any_other_result_without_a_pass_fails_the_update(
     report: Report,
     code: int | None,

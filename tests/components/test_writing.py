@@ -25,20 +25,12 @@ def test_whoever_has_no_name_is_told_by_number(
     assert owner(tmp_path) == user() == f"uid {os.geteuid()}"
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "free space on that disk, then run the same command again"),
-        (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
-        (
-            errno.EROFS,
-            (
-                "mount that file system for writing, as no user can write to it now, or use a "
-                "folder elsewhere"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.ENOSPC, "free space on that disk, then run the same command again"),
+    (errno.ENOTDIR, "move this file away: its path is needed for a directory"),
+    (errno.EROFS, ("mount that file system for writing, as no user can write to it now, or use a "
+                   "folder elsewhere")),
+])  # fmt: skip
 def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy: str) -> None:
     with pytest.raises(EarshotError) as caught, writing("node 1", tmp_path):
         raise OSError(number, os.strerror(number))
@@ -47,18 +39,13 @@ def test_a_refused_write_is_one_clear_error(tmp_path: Path, number: int, remedy:
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (
-            errno.EDQUOT,
-            "free space within this user's quota on that disk, then run the same command again",
-        ),
-        (errno.EEXIST, "move this file away: its path is needed for a directory"),
-        (errno.EISDIR, "move this file away: its path is needed for a directory"),
-        (errno.EACCES, "run the command as bob, or give this user the right to write"),
-    ],
-)
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.EDQUOT,
+     "free space within this user's quota on that disk, then run the same command again"),
+    (errno.EEXIST, "move this file away: its path is needed for a directory"),
+    (errno.EISDIR, "move this file away: its path is needed for a directory"),
+    (errno.EACCES, "run the command as bob, or give this user the right to write"),
+])  # fmt: skip
 def test_the_file_that_could_not_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:

@@ -70,17 +70,12 @@ def test_nodes_are_distributed_over_the_zones() -> None:
     assert [spec.name_of(id) for id in (1, 10_001)] == ["broker-1", "controller-10001"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "zones"),
-    [
-        ({"brokers": 2, "pinned": {"1": ZONES[2]}}, {1: "c", 2: "a"}),
-        ({"pinned": {1: ZONES[1]}}, {1: "b", 2: "a", 3: "c"}),
-        (
-            {"controllers": {"mode": "separate"}, "pinned": {10_001: ZONES[2], 3: ZONES[0]}},
-            {1: "b", 2: "c", 3: "a", 10_001: "c", 10_002: "a", 10_003: "b"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "zones"), [
+    ({"brokers": 2, "pinned": {"1": ZONES[2]}}, {1: "c", 2: "a"}),
+    ({"pinned": {1: ZONES[1]}}, {1: "b", 2: "a", 3: "c"}),
+    ({"controllers": {"mode": "separate"}, "pinned": {10_001: ZONES[2], 3: ZONES[0]}},
+     {1: "b", 2: "c", 3: "a", 10_001: "c", 10_002: "a", 10_003: "b"}),
+])  # fmt: skip
 def test_a_pinned_node_stays_in_its_zone(settings: dict[str, Any], zones: dict[int, str]) -> None:
     zone_of = read_aws(**settings).zone_of
     assert zone_of == {id: f"{REGION}{letter}" for id, letter in zones.items()}

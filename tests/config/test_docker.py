@@ -80,21 +80,16 @@ def test_the_file_may_have_ids_and_names() -> None:
     assert read(broker_ids=(5, 7)).brokers == read(broker_ids=[0, 7], brokers=2).brokers == 2
 
 
-@pytest.mark.parametrize(
-    ("image", "given", "version"),
-    [
-        ("apache/kafka:4.0.0", None, "4.0.0"),
-        ("apache/kafka:4.0.0", "4.0.0", "4.0.0"),
-        ("registry.example/apache/kafka:4.0.0", None, "4.0.0"),
-        *(
-            (image, given, given or "4.1.1")
-            for image in ("apache/kafka:latest", "apache/kafka", "ours/kafka:4.0.0", "ours/kafka:7")
-            for given in (None, "4.0.1")
-        ),
-        ("apache/kafka:4.0.0-rc1", None, "4.1.1"),
-        ("apache/kafka:4.0.0-rc1", "4.0.1", "4.0.1"),
-    ],
-)
+@pytest.mark.parametrize(("image", "given", "version"), [
+    ("apache/kafka:4.0.0", None, "4.0.0"),
+    ("apache/kafka:4.0.0", "4.0.0", "4.0.0"),
+    ("registry.example/apache/kafka:4.0.0", None, "4.0.0"),
+    *((image, given, given or "4.1.1") for image in ("apache/kafka:latest", "apache/kafka",
+                                                     "ours/kafka:4.0.0", "ours/kafka:7") for given
+      in (None, "4.0.1")),
+    ("apache/kafka:4.0.0-rc1", None, "4.1.1"),
+    ("apache/kafka:4.0.0-rc1", "4.0.1", "4.0.1"),
+])  # fmt: skip
 def test_the_version_of_kafka_is_that_of_the_image_if_it_has_one(
     image: str, given: str | None, version: str
 ) -> None:
@@ -102,29 +97,16 @@ def test_the_version_of_kafka_is_that_of_the_image_if_it_has_one(
     assert (spec.image_name, spec.kafka_version) == (image, version)
 
 
-@pytest.mark.parametrize(
-    ("settings", "host_of"),
-    [
-        ({"hosts": TWO}, {1: 0, 2: 1, 3: 0}),
-        (
-            {"hosts": [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]},
-            {3: 0, 1: 1, 2: 1},
-        ),
-        ({"hosts": [TWO[0], TWO[1] | {"brokers": [1, 2, 3]}]}, {1: 1, 2: 1, 3: 1}),
-        # without external listeners, internal names are enough
-        (
-            {
-                "hosts": [{"name": "a", "internal": "a"}, {"name": "b", "internal": "b"}],
-                "listeners": [INTERNAL],
-            },
-            {1: 0, 2: 1, 3: 0},
-        ),
-        (
-            {"hosts": [{}], "controllers": {"mode": "separate"}},
-            dict.fromkeys((1, 2, 3, 10_001, 10_002, 10_003), 0),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "host_of"), [
+    ({"hosts": TWO}, {1: 0, 2: 1, 3: 0}),
+    ({"hosts": [TWO[0] | {"brokers": [3]}, TWO[1] | {"brokers": [1, 2]}]}, {3: 0, 1: 1, 2: 1}),
+    ({"hosts": [TWO[0], TWO[1] | {"brokers": [1, 2, 3]}]}, {1: 1, 2: 1, 3: 1}),
+    # without external listeners, internal names are enough
+    ({"hosts": [{"name": "a", "internal": "a"}, {"name": "b", "internal": "b"}],
+      "listeners": [INTERNAL]}, {1: 0, 2: 1, 3: 0}),
+    ({"hosts": [{}], "controllers": {"mode": "separate"}},
+     dict.fromkeys((1, 2, 3, 10_001, 10_002, 10_003), 0)),
+])  # fmt: skip
 def test_nodes_are_distributed_over_the_hosts(
     settings: dict[str, Any], host_of: dict[int, int]
 ) -> None:

@@ -64,28 +64,20 @@ def test_only_the_placement_is_required() -> None:
     assert isinstance(spec.listeners[0], ListenerSpec)
 
 
-@pytest.mark.parametrize(
-    ("document", "expected"),
-    [
-        (None, "found nothing"),
-        ("", "found ''"),
-        ([], "found []"),
-        ("\x00\x89PNG\r\n", r"found '\x00\x89PNG\r\n'"),
-        (b"\xff\xfe", r"found b'\xff\xfe'"),
-        (
-            7,
-            (
-                ": found 7\n  allowed: a map of settings with at least `placement`\n"
-                "  fix: see the comments in stacks/Pulumi.local.yaml"
-            ),
-        ),
-        ({}, ": placement: is missing\n  allowed: local, docker, aws"),
-        ({"secure": "v1:abc"}, "is a secret"),
-        ({"placement": "moon"}, ": placement: found 'moon'\n  allowed: local, docker, aws"),
-        ({"placement": None}, "placement: found nothing"),
-        ({"placement": ["local"]}, "placement: found ['local']"),
-    ],
-)
+@pytest.mark.parametrize(("document", "expected"), [
+    (None, "found nothing"),
+    ("", "found ''"),
+    ([], "found []"),
+    ("\x00\x89PNG\r\n", r"found '\x00\x89PNG\r\n'"),
+    (b"\xff\xfe", r"found b'\xff\xfe'"),
+    (7, (": found 7\n  allowed: a map of settings with at least `placement`\n"
+         "  fix: see the comments in stacks/Pulumi.local.yaml")),
+    ({}, ": placement: is missing\n  allowed: local, docker, aws"),
+    ({"secure": "v1:abc"}, "is a secret"),
+    ({"placement": "moon"}, ": placement: found 'moon'\n  allowed: local, docker, aws"),
+    ({"placement": None}, "placement: found nothing"),
+    ({"placement": ["local"]}, "placement: found ['local']"),
+])  # fmt: skip
 def test_a_document_that_is_no_cluster_is_refused(document: object, expected: str) -> None:
     message = message_of(document)
     assert message == expected if expected.startswith(":") else expected in message

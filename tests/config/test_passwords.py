@@ -65,32 +65,17 @@ def test_a_stack_file_is_checked_without_decrypting_anything(value: object) -> N
     check_encrypted(value, spec(), SOURCE)
 
 
-@pytest.mark.parametrize(
-    ("value", "cluster", "problem"),
-    [
-        ({"ap": {"secure": "v1:abc"}}, spec(), NO_USER),
-        ({"app": "hunter2hunter2"}, spec(), f"'app': {PLAIN}"),
-        (
-            {"app": {"secure": "v1:abc"}, "validator": 12345678},
-            spec(),
-            f"'validator': {PLAIN}",
-        ),
-        ("hunter2hunter2", spec(), f"USER: {PLAIN}"),
-        (
-            {"app": {"secure": "x"}},
-            spec(password_numbers={"app": 2}),
-            (
-                "app: found with security.password_numbers.app; allowed: one of them, as a "
-                "configured password has no number"
-            ),
-        ),
-        (
-            {"app": {"secure": "x"}},
-            read_local({"placement": "local"}),
-            "found for a cluster without `security`; allowed: where that has users",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("value", "cluster", "problem"), [
+    ({"ap": {"secure": "v1:abc"}}, spec(), NO_USER),
+    ({"app": "hunter2hunter2"}, spec(), f"'app': {PLAIN}"),
+    ({"app": {"secure": "v1:abc"}, "validator": 12345678}, spec(), f"'validator': {PLAIN}"),
+    ("hunter2hunter2", spec(), f"USER: {PLAIN}"),
+    ({"app": {"secure": "x"}}, spec(password_numbers={"app": 2}),
+     ("app: found with security.password_numbers.app; allowed: one of them, as a "
+      "configured password has no number")),
+    ({"app": {"secure": "x"}}, read_local({"placement": "local"}),
+     "found for a cluster without `security`; allowed: where that has users"),
+])  # fmt: skip
 def test_a_stack_file_has_secrets_of_users_only(
     value: object, cluster: ClusterSpec, problem: str
 ) -> None:

@@ -175,80 +175,41 @@ ACKNOWLEDGES = "broker 1 acknowledges a record (acks=all)"
 RETURNS = "broker 1 returns the same record"
 
 
-@pytest.mark.parametrize(
-    ("changes", "observed", "expected"),
-    [
-        (
-            DRIFTED,
-            "broker 1 advertises localhost:9999 to clients of EXTERNAL",
-            "localhost:9092, as the contract says",
-        ),
-        (
-            UNEXPECTED,
-            "EXTERNAL lists broker 1 at localhost:9092",
-            "no broker 1 at EXTERNAL: the contract has none there",
-        ),
-        (
-            {"cluster_id": "D"},
-            "localhost:9092 belongs to cluster C",
-            "cluster D, which the other addresses belong to",
-        ),
-        (
-            {"cluster_id": "D", "contract_names_cluster": True},
-            "localhost:9092 belongs to cluster C",
-            "cluster D of the contract",
-        ),
-        (
-            {"answering_listener": "INTERNAL"},
-            f"{HERE} is answered by listener INTERNAL: 1 at {HERE}, 2 at localhost:9093",
-            "the advertised addresses of EXTERNAL",
-        ),
-        (
-            MISSING | {"other_listeners": ("INTERNAL", "OTHER")},
-            "EXTERNAL lists 2 at x:1, and no broker 1; INTERNAL, OTHER lists it",
-            "broker 1 at localhost:9092",
-        ),
-        (
-            {"own_answer": answer(HERE, "", "localhost:9093")},
-            "EXTERNAL lists 2 at localhost:9093, and no broker 1",
-            "broker 1 at localhost:9092",
-        ),
-        (
-            {"own_answer": answer(HERE, HERE, HERE, HERE)},
-            "brokers 1 to 3 advertise one address to EXTERNAL: localhost:9092",
-            "a host:port of its own for every broker",
-        ),
-        (
-            {"own_answer": SILENT},
-            "localhost:9092 connects, but gives no metadata: no metadata",
-            "broker 1 answers a metadata request on localhost:9092",
-        ),
-        (
-            {"own_answer": ALERT},
-            "localhost:9092 (PLAINTEXT): alert",
-            "the client and EXTERNAL agree on security",
-        ),
-        (
-            DOWN,
-            "localhost:9092: 127.0.0.1:9092 refused the connection",
-            "localhost:9092 accepts a connection",
-        ),
-        (
-            {"target": replace(TARGET, address=address("a b:1")), **UNRESOLVED},
-            NO_NAME.format("a b:1", "'a b'"),
-            "one name or IP address, and one port",
-        ),
-        (
-            {"target": replace(TARGET, address=address(":1")), **UNRESOLVED},
-            NO_NAME.format(":1", "an empty text"),
-            "one name or IP address, and one port",
-        ),
-        (UNSENT, "the deadline passed before it was sent", ACKNOWLEDGES),
-        ({"produced": Failure("timeout", "late"), "consumed": None}, "late", ACKNOWLEDGES),
-        ({"consumed": None}, "the deadline passed before it was read", RETURNS),
-        ({"consumed": Failure("corrupt", "changed")}, "changed", RETURNS),
-    ],
-)
+@pytest.mark.parametrize(("changes", "observed", "expected"), [
+    (DRIFTED, "broker 1 advertises localhost:9999 to clients of EXTERNAL",
+     "localhost:9092, as the contract says"),
+    (UNEXPECTED, "EXTERNAL lists broker 1 at localhost:9092",
+     "no broker 1 at EXTERNAL: the contract has none there"),
+    ({"cluster_id": "D"}, "localhost:9092 belongs to cluster C",
+     "cluster D, which the other addresses belong to"),
+    ({"cluster_id": "D", "contract_names_cluster": True}, "localhost:9092 belongs to cluster C",
+     "cluster D of the contract"),
+    ({"answering_listener": "INTERNAL"},
+     f"{HERE} is answered by listener INTERNAL: 1 at {HERE}, 2 at localhost:9093",
+     "the advertised addresses of EXTERNAL"),
+    (MISSING | {"other_listeners": ("INTERNAL", "OTHER")},
+     "EXTERNAL lists 2 at x:1, and no broker 1; INTERNAL, OTHER lists it",
+     "broker 1 at localhost:9092"),
+    ({"own_answer": answer(HERE, "", "localhost:9093")},
+     "EXTERNAL lists 2 at localhost:9093, and no broker 1", "broker 1 at localhost:9092"),
+    ({"own_answer": answer(HERE, HERE, HERE, HERE)},
+     "brokers 1 to 3 advertise one address to EXTERNAL: localhost:9092",
+     "a host:port of its own for every broker"),
+    ({"own_answer": SILENT}, "localhost:9092 connects, but gives no metadata: no metadata",
+     "broker 1 answers a metadata request on localhost:9092"),
+    ({"own_answer": ALERT}, "localhost:9092 (PLAINTEXT): alert",
+     "the client and EXTERNAL agree on security"),
+    (DOWN, "localhost:9092: 127.0.0.1:9092 refused the connection",
+     "localhost:9092 accepts a connection"),
+    ({"target": replace(TARGET, address=address("a b:1")), **UNRESOLVED},
+     NO_NAME.format("a b:1", "'a b'"), "one name or IP address, and one port"),
+    ({"target": replace(TARGET, address=address(":1")), **UNRESOLVED},
+     NO_NAME.format(":1", "an empty text"), "one name or IP address, and one port"),
+    (UNSENT, "the deadline passed before it was sent", ACKNOWLEDGES),
+    ({"produced": Failure("timeout", "late"), "consumed": None}, "late", ACKNOWLEDGES),
+    ({"consumed": None}, "the deadline passed before it was read", RETURNS),
+    ({"consumed": Failure("corrupt", "changed")}, "changed", RETURNS),
+])  # fmt: skip
 def test_observed_and_expected(changes: dict[str, object], observed: str, expected: str) -> None:
     cell = diagnose(changed(changes), "host")
     assert cell.cause is not None
@@ -359,19 +320,12 @@ def test_a_broker_may_be_number_zero() -> None:
     assert cause.observed.startswith("broker 0 advertises localhost:9092 to clients of EXTERNAL")
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "words", "kind"),
-    [
-        (Diagnosis.NXDOMAIN, "does not exist", "unresolvable"),
-        (Diagnosis.NO_ANSWER, "has no address record", "unresolvable"),
-        (
-            Diagnosis.SERVER_FAILURE,
-            "could not be looked up, the resolver failed",
-            "resolver-failure",
-        ),
-        (Diagnosis.TIMEOUT, "could not be looked up in time", "resolver-timeout"),
-    ],
-)
+@pytest.mark.parametrize(("diagnosis", "words", "kind"), [
+    (Diagnosis.NXDOMAIN, "does not exist", "unresolvable"),
+    (Diagnosis.NO_ANSWER, "has no address record", "unresolvable"),
+    (Diagnosis.SERVER_FAILURE, "could not be looked up, the resolver failed", "resolver-failure"),
+    (Diagnosis.TIMEOUT, "could not be looked up in time", "resolver-timeout"),
+])  # fmt: skip
 @pytest.mark.parametrize("detail", ["", "not known"])
 def test_four_ways_not_to_resolve(diagnosis: Diagnosis, words: str, kind: str, detail: str) -> None:
     lookup = Lookup("localhost", "this machine", diagnosis, detail=detail)
@@ -413,27 +367,15 @@ def test_an_address_without_a_route_is_blamed_last(errors: tuple[str, str], kind
     assert failed(replace(HEALTHY, contact=contact, own_answer=None)) == (Stage.TCP, kind)
 
 
-@pytest.mark.parametrize(
-    ("days", "names", "reported"),
-    [
-        (29, (), "; the certificate expires in 29 days"),
-        (30, (), "; the certificate lasts 30 days"),
-        (
-            30,
-            ("*.test", "localhost", "::1"),
-            "; the certificate is for *.test, localhost, ::1 and lasts 30 days",
-        ),
-        (
-            30,
-            ("b9",),
-            (
-                "; the certificate is for b9 and lasts 30 days; it does not cover localhost: "
-                "clients that compare names refuse it"
-            ),
-        ),
-        (None, (), ""),
-    ],
-)
+@pytest.mark.parametrize(("days", "names", "reported"), [
+    (29, (), "; the certificate expires in 29 days"),
+    (30, (), "; the certificate lasts 30 days"),
+    (30, ("*.test", "localhost", "::1"),
+     "; the certificate is for *.test, localhost, ::1 and lasts 30 days"),
+    (30, ("b9",), ("; the certificate is for b9 and lasts 30 days; it does not cover localhost: "
+                   "clients that compare names refuse it")),
+    (None, (), ""),
+])  # fmt: skip
 def test_the_certificate_is_described(
     days: int | None, names: tuple[str, ...], reported: str
 ) -> None:

@@ -120,20 +120,13 @@ def test_a_slow_record_is_read_later(done: Done, monkeypatch: pytest.MonkeyPatch
 PEER = ReachableAddress(Address("a1", 9092), ("192.0.2.1",), None, None)
 
 
-@pytest.mark.parametrize(
-    ("others", "produced", "ids"),
-    [
-        ((0, 5), SentRecord(10, 1, 2.0, 7), (1,) * 5),
-        ((0, 0), SentRecord(10, 1, 2.0, 7), ()),
-        (
-            (2, 5),
-            Failure(
-                "misrouted", "2 of 5 connections to a1:9092 reached another broker than broker 1"
-            ),
-            (),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("others", "produced", "ids"), [
+    ((0, 5), SentRecord(10, 1, 2.0, 7), (1,) * 5),
+    ((0, 0), SentRecord(10, 1, 2.0, 7), ()),
+    ((2, 5),
+     Failure("misrouted", "2 of 5 connections to a1:9092 reached another broker than broker 1"),
+     ()),
+])  # fmt: skip
 def test_a_broker_that_did_not_tell_who_it_is_is_known_by_what_it_leads(
     others: tuple[int, int],
     produced: SentRecord | Failure,

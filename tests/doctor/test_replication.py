@@ -241,14 +241,10 @@ def test_a_leader_that_could_not_be_reached_proves_nothing() -> None:
     assert result.reason == "nothing is known: localhost:9093: connection refused"
 
 
-@pytest.mark.parametrize(
-    ("part", "listener", "through"),
-    [
-        (CONTRACT.model_copy(update={"inter_broker": None}), "", "the inter-broker listener"),
-        (CONTRACT.with_listeners(["EXTERNAL"]), "INTERNAL", "INTERNAL"),
-    ],
-    ids=["looked at", "a part of the contract"],
-)
+@pytest.mark.parametrize(("part", "listener", "through"), [
+    (CONTRACT.model_copy(update={"inter_broker": None}), "", "the inter-broker listener"),
+    (CONTRACT.with_listeners(["EXTERNAL"]), "INTERNAL", "INTERNAL"),
+], ids=["looked at", "a part of the contract"])  # fmt: skip
 def test_without_a_known_address_none_is_named(part: Contract, listener: str, through: str) -> None:
     (result,) = check_replication({(1, 2): LATE}, part)
     assert result.listener == listener

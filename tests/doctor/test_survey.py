@@ -134,31 +134,23 @@ NO_IDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changed", "cluster", "failed"),
-    [
-        pytest.param({}, TWO, {}, id="none"),
-        pytest.param({"i2": None, "e2": None}, TWO, BOTH_REFUSED, id="dead broker"),
-        pytest.param(
-            *({"i2": None, "e2": None, "i1": answer("i:1", "i:1"), "e1": E1_ALONE}, TWO),
-            *(BOTH_REFUSED,),
-            id="dead broker that others no longer list",
-        ),
-        pytest.param({"e2": None, "e1": E2_MOVED}, TWO, {"EXTERNAL 2": "drift"}, id="moved"),
-        pytest.param({"e2": None, "e1": E1_ALONE}, TWO, {"EXTERNAL 2": "missing"}, id="missing"),
-        pytest.param({"e1": OF_D}, TWO, {"EXTERNAL 1": "foreign-cluster"}, id="other cluster"),
-        pytest.param({"e1": OF_D}, OWN, {"EXTERNAL 1": "another-cluster"}, id="not contract's"),
-        pytest.param({"e1": WITHOUT_ID}, TWO, {"EXTERNAL 1": "no-cluster-id"}, id="no id"),
-        pytest.param({"e1": WITHOUT_ID}, OWN, {"EXTERNAL 1": "no-cluster-id"}, id="not own id"),
-        pytest.param(
-            *({"e1": MOVED_WITHOUT_ID, "e2": None}, TWO),
-            {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"},
-            id="what an answer without an id lists does not count",
-        ),
-        pytest.param(NO_IDS, TWO, {}, id="no answer has an id"),
-        pytest.param({"e1": answer("e:1", "e:9")}, TWO, {"EXTERNAL 1": "drift"}, id="own drift"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "cluster", "failed"), [
+    pytest.param({}, TWO, {}, id="none"),
+    pytest.param({"i2": None, "e2": None}, TWO, BOTH_REFUSED, id="dead broker"),
+    pytest.param(*({"i2": None, "e2": None, "i1": answer("i:1", "i:1"), "e1": E1_ALONE}, TWO),
+                 *(BOTH_REFUSED,), id="dead broker that others no longer list"),
+    pytest.param({"e2": None, "e1": E2_MOVED}, TWO, {"EXTERNAL 2": "drift"}, id="moved"),
+    pytest.param({"e2": None, "e1": E1_ALONE}, TWO, {"EXTERNAL 2": "missing"}, id="missing"),
+    pytest.param({"e1": OF_D}, TWO, {"EXTERNAL 1": "foreign-cluster"}, id="other cluster"),
+    pytest.param({"e1": OF_D}, OWN, {"EXTERNAL 1": "another-cluster"}, id="not contract's"),
+    pytest.param({"e1": WITHOUT_ID}, TWO, {"EXTERNAL 1": "no-cluster-id"}, id="no id"),
+    pytest.param({"e1": WITHOUT_ID}, OWN, {"EXTERNAL 1": "no-cluster-id"}, id="not own id"),
+    pytest.param(*({"e1": MOVED_WITHOUT_ID, "e2": None}, TWO),
+                 {"EXTERNAL 1": "no-cluster-id", "EXTERNAL 2": "refused"},
+                 id="what an answer without an id lists does not count"),
+    pytest.param(NO_IDS, TWO, {}, id="no answer has an id"),
+    pytest.param({"e1": answer("e:1", "e:9")}, TWO, {"EXTERNAL 1": "drift"}, id="own drift"),
+])  # fmt: skip
 def test_which_cells_fail(
     changed: dict[str, MetadataAnswer | None], cluster: Contract, failed: dict[str, str]
 ) -> None:
@@ -282,15 +274,11 @@ def test_without_a_contract_listeners_are_named_by_address() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
-        answer("e:1", *INTERNAL, "i:3"),  # another listener
-        answer("e:1", *EXTERNAL, cluster="D"),
-    ],
-    ids=["foreign", "crossed", "foreign with the same addresses"],
-)
+@pytest.mark.parametrize("other", [
+    answer("e:1", "e:1", "e:9", "e:3", cluster="D"),  # EXTERNAL of a foreign cluster
+    answer("e:1", *INTERNAL, "i:3"),  # another listener
+    answer("e:1", *EXTERNAL, cluster="D"),
+], ids=["foreign", "crossed", "foreign with the same addresses"])  # fmt: skip
 def test_an_answer_from_elsewhere_says_nothing_of_other_brokers(other: MetadataAnswer) -> None:
     observations = facts(seen(e1=other, e2=None))
     assert kinds(observations)["EXTERNAL 2"] == "refused"

@@ -20,17 +20,10 @@ from tests.doubles.plugin.values import Plain
 IMAGE = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{architecture}"
 BY_NAME = {token.rpartition(":")[2]: kind for token, kind in KINDS.items()}
 TRUST = json.dumps(
-    {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": "ec2.amazonaws.com"},
-                "Action": "sts:AssumeRole",
-            }
-        ],
-    }
-)
+    {"Version": "2012-10-17",
+     "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"},
+                    "Action": "sts:AssumeRole"}]},
+)  # fmt: skip
 POLICY = json.dumps(
     {
         "Version": "2012-10-17",

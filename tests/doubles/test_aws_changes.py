@@ -98,30 +98,15 @@ def test_a_preview_of_a_change_in_place_keeps_what_it_does_not_touch() -> None:
     assert parameter == {"version": UNKNOWN, "arn": "a"}
 
 
-@pytest.mark.parametrize(
-    ("region", "private", "public", "owner"),
-    [
-        ("us-east-1", "ip-10-0-0-9.ec2.internal", "ec2-203-0-113-9.compute-1.amazonaws.com", "aws"),
-        (
-            "eu-central-1",
-            "ip-10-0-0-9.eu-central-1.compute.internal",
-            "ec2-203-0-113-9.eu-central-1.compute.amazonaws.com",
-            "aws",
-        ),
-        (
-            "cn-north-1",
-            "ip-10-0-0-9.cn-north-1.compute.internal",
-            "ec2-203-0-113-9.cn-north-1.compute.amazonaws.com.cn",
-            "aws-cn",
-        ),
-        (
-            "us-gov-west-1",
-            "ip-10-0-0-9.us-gov-west-1.compute.internal",
-            "ec2-203-0-113-9.us-gov-west-1.compute.amazonaws.com",
-            "aws-us-gov",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("region", "private", "public", "owner"), [
+    ("us-east-1", "ip-10-0-0-9.ec2.internal", "ec2-203-0-113-9.compute-1.amazonaws.com", "aws"),
+    ("eu-central-1", "ip-10-0-0-9.eu-central-1.compute.internal",
+     "ec2-203-0-113-9.eu-central-1.compute.amazonaws.com", "aws"),
+    ("cn-north-1", "ip-10-0-0-9.cn-north-1.compute.internal",
+     "ec2-203-0-113-9.cn-north-1.compute.amazonaws.com.cn", "aws-cn"),
+    ("us-gov-west-1", "ip-10-0-0-9.us-gov-west-1.compute.internal",
+     "ec2-203-0-113-9.us-gov-west-1.compute.amazonaws.com", "aws-us-gov"),
+])  # fmt: skip
 def test_names_have_each_regions_form(region: str, private: str, public: str, owner: str) -> None:
     assert private_name("10.0.0.9", region) == private
     assert public_name("203.0.113.9", region) == public

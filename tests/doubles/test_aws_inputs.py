@@ -96,30 +96,18 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("token", "inputs", "refused"),
-    [
-        (
-            "aws:ec2/vpcEndpoint:VpcEndpoint",
-            {"vpcEndpointType": "GatewayLoadBalancer"},
-            ["vpcEndpointType"],
-        ),
-        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
-        ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
-        ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
-        (
-            "aws:ec2/instance:Instance",
-            {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
-            ["subnetId", "vpcSecurityGroupIds"],
-        ),
-        (
-            "aws:ec2/instance:Instance",
-            {"userData": "a", "userDataBase64": "YQ=="},
-            ["userDataBase64"],
-        ),
-        ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
-    ],
-)
+@pytest.mark.parametrize(("token", "inputs", "refused"), [
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "GatewayLoadBalancer"},
+     ["vpcEndpointType"]),
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
+    ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
+    ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
+    ("aws:ec2/instance:Instance",
+     {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
+     ["subnetId", "vpcSecurityGroupIds"]),
+    ("aws:ec2/instance:Instance", {"userData": "a", "userDataBase64": "YQ=="}, ["userDataBase64"]),
+    ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
+])  # fmt: skip
 def test_values_that_are_not_implemented_are_refused(
     token: str, inputs: dict[str, Any], refused: list[str]
 ) -> None:
@@ -188,15 +176,11 @@ def test_refused_inputs_are_said_with_the_reason() -> None:
         "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="GatewayLoadBalancer", dnsOptions={}
     )
     assert [(item.property, item.reason) for item in response.failures or []] == [
-        (
-            "dnsOptions",
-            "the input dnsOptions is not implemented by this test double of the AWS provider",
-        ),
-        (
-            "vpcEndpointType",
-            "this test double of the AWS provider knows only Gateway and Interface",
-        ),
-    ]
+        ("dnsOptions",
+         "the input dnsOptions is not implemented by this test double of the AWS provider"),
+        ("vpcEndpointType",
+         "this test double of the AWS provider knows only Gateway and Interface"),
+    ]  # fmt: skip
 
 
 def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:

@@ -23,17 +23,13 @@ from tests.doubles.plugin.values import plain, wrapped
 
 # Which class of the package describes the parts of an input.
 PARTS = {
-    "Container": {
-        "healthcheck": "ContainerHealthcheckArgs",
-        "labels": "ContainerLabelArgs",
-        "networksAdvanced": "ContainerNetworksAdvancedArgs",
-        "ports": "ContainerPortArgs",
-        "volumes": "ContainerVolumeArgs",
-    },
+    "Container": {"healthcheck": "ContainerHealthcheckArgs", "labels": "ContainerLabelArgs",
+                  "networksAdvanced": "ContainerNetworksAdvancedArgs", "ports": "ContainerPortArgs",
+                  "volumes": "ContainerVolumeArgs"},
     "Network": {"labels": "NetworkLabelArgs"},
     "Volume": {"labels": "VolumeLabelArgs"},
     "RemoteImage": {},
-}
+}  # fmt: skip
 CONTAINER = KINDS["docker:index/container:Container"]
 
 

@@ -88,23 +88,14 @@ SPLIT, JOINED, MOVES = "one listener split", "two listeners joined", "EXTERNAL's
 THERE, AND_BACK = ("before", "renamed"), ("renamed", "before")
 CASES = [
     *((RENAMED, it, *way) for it, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)),
-    *(
-        (name, interrupt, *way)
-        for interrupt in INTERRUPTS
-        for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))
-    ),
-    *(
-        (name, interrupt, *way)
-        for interrupt in INTERRUPTS
-        for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))
-    ),
-    *(
-        (MOVES, it, *way)
-        for it, way in zip(
-            INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
-        )
-    ),
-]
+    *((name, interrupt, *way) for interrupt in INTERRUPTS
+      for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))),
+    *((name, interrupt, *way) for interrupt in INTERRUPTS
+      for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))),
+    *((MOVES, interrupt, *way) for interrupt, way in zip(
+        INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
+    )),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -43,21 +43,17 @@ def test_what_came_into_being_and_could_not_be_finished_is_known(project: Projec
 
 
 REFUSED = {
-    'aws.ec2.Vpc("v", cidr_block="10.0.0.0/16", enable_network_address_usage_metrics=True)': (
-        "the input enableNetworkAddressUsageMetrics is not implemented by this test double"
-    ),
-    'aws.Provider("p", profile="x")': (
-        "the input profile is not implemented by this test double of the AWS provider"
-    ),
+    'aws.ec2.Vpc("v", cidr_block="10.0.0.0/16", enable_network_address_usage_metrics=True)':
+    ("the input enableNetworkAddressUsageMetrics is not implemented by this test double"),
+    'aws.Provider("p", profile="x")':
+    ("the input profile is not implemented by this test double of the AWS provider"),
     'aws.sqs.Queue("q")': "aws:sqs/queue:Queue is not implemented by this test double",
-    'aws.lb.LoadBalancer("l", load_balancer_type="gateway")': (
-        "this test double of the AWS provider knows only network"
-    ),
+    'aws.lb.LoadBalancer("l", load_balancer_type="gateway")':
+    ("this test double of the AWS provider knows only network"),
     "aws.ec2.get_vpcs()": "aws:ec2/getVpcs:getVpcs is not implemented by this test double",
-    'aws.ec2.get_vpc(state="available")': (
-        "the input state is not implemented by this test double"
-    ),
-}
+    'aws.ec2.get_vpc(state="available")':
+    ("the input state is not implemented by this test double"),
+}  # fmt: skip
 
 
 def test_what_is_not_implemented_is_refused_by_name(project: Project) -> None:

@@ -17,23 +17,14 @@ from tests.e2e.aws_stack import Stack, aws_stack, cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
-    (
-        "preview",
-        {"listeners": [{**INTERNAL, "name": "BROKERS"}]},
-        ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"],
-    ),
-    (
-        "up",
-        {"listeners": [{**INTERNAL, "protocol": "SSL"}]},
-        ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
-    ),
-    (
-        "up",
-        {"controllers": {"port": 29777}},
-        ["the controllers would move from", "keep the controllers' addresses; or stop"],
-    ),
+    ("preview", {"listeners": [{**INTERNAL, "name": "BROKERS"}]},
+     ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"]),
+    ("up", {"listeners": [{**INTERNAL, "protocol": "SSL"}]},
+     ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"]),
+    ("up", {"controllers": {"port": 29777}},
+     ["the controllers would move from", "keep the controllers' addresses; or stop"]),
     ("preview", {"controllers": {"count": 1}}, ["has the voters 1", "keep `controllers.mode`"]),
-]
+]  # fmt: skip
 """What is done, changes of running brokers, and words of their refusals."""
 
 

@@ -204,12 +204,9 @@ def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
 
 DISTURBANCES = {
     "kill": ("ended with status 137", "its log"),
-    "rm --force": (
-        "was removed by hand; its volume still exists",
-        "`pulumi up --refresh`",
-    ),
+    "rm --force": ("was removed by hand; its volume still exists", "`pulumi up --refresh`"),
     "network disconnect": ("was disconnected from its network", "run the same command again"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DISTURBANCES)

@@ -132,32 +132,20 @@ def left_over(stack: DockerStack, name: str) -> str:
     return stack.engine.run("create", "--name", name, *flags, stack.cluster["image"]).strip()
 
 
-@pytest.mark.parametrize(
-    ("command", "change", "words"),
-    [
-        (
-            "preview",
-            {"controllers": {"count": 1}},
-            ["the quorum has the voters 1, 2, 3 and would get 1", "`controllers.count`"],
-        ),
-        (
-            "up",
-            {"controllers": {"port": 29777}},
-            ["the controllers would move from", "keep the controllers' addresses; or stop"],
-        ),
-        (
-            "up",
-            {"listeners": [{"name": "BROKERS", "scopes": ["internal"]}]},  # on INTERNAL's port
-            ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"],
-        ),
-        (
-            "preview",
-            {"listeners": [{"name": "INTERNAL", "scopes": ["internal"], "protocol": "SSL"}]},
-            ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
-        ),
-        ("up", {"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
-    ],
-)
+@pytest.mark.parametrize(("command", "change", "words"), [
+    ("preview", {"controllers": {"count": 1}},
+     ["the quorum has the voters 1, 2, 3 and would get 1", "`controllers.count`"]),
+    ("up", {"controllers": {"port": 29777}},
+     ["the controllers would move from", "keep the controllers' addresses; or stop"]),
+    (
+        "up",
+        {"listeners": [{"name": "BROKERS", "scopes": ["internal"]}]},  # on INTERNAL's port
+        ["would change from INTERNAL to BROKERS in one step", "give BROKERS a port"],
+    ),
+    ("preview", {"listeners": [{"name": "INTERNAL", "scopes": ["internal"], "protocol": "SSL"}]},
+     ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"]),
+    ("up", {"kafka_version": "4.0.2"}, ["was written by Kafka 4.1.1", "4.0.2 is older"]),
+])  # fmt: skip
 def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     changing: DockerStack, command: str, change: dict[str, Any], words: list[str]
 ) -> None:

@@ -200,30 +200,16 @@ def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment)
     own, *others = kept["listeners"]
     quorum, moved = kept["controllers"], kept["controllers"] | {"port": SECURE["port"]}
     refusals: list[tuple[str, dict[str, Any], list[str]]] = [
-        (
-            "preview",
-            {"listeners": [own | {"name": "SAME"}, *others]},
-            [
-                "would change from INTERNAL to SAME in one step",
-                "give SAME a port that no listener has",
-            ],
-        ),
-        (
-            "up",
-            {"listeners": [own | {"protocol": "SSL"}, *others]},
-            ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
-        ),
-        (
-            "up",
-            {"controllers": moved},
-            ["the controllers would move from", "keep the controllers' addresses"],
-        ),
-        (
-            "preview",
-            {"controllers": quorum | {"name": "QUORUM"}},
-            ["would change from CONTROLLER (PLAINTEXT) to QUORUM", "`name: CONTROLLER`"],
-        ),
-    ]
+        ("preview", {"listeners": [own | {"name": "SAME"}, *others]},
+         ["would change from INTERNAL to SAME in one step",
+          "give SAME a port that no listener has"]),
+        ("up", {"listeners": [own | {"protocol": "SSL"}, *others]},
+         ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"]),
+        ("up", {"controllers": moved},
+         ["the controllers would move from", "keep the controllers' addresses"]),
+        ("preview", {"controllers": quorum | {"name": "QUORUM"}},
+         ["would change from CONTROLLER (PLAINTEXT) to QUORUM", "`name: CONTROLLER`"]),
+    ]  # fmt: skip
     for command, change, words in refusals:
         stack.cluster = kept | change
         output = " ".join(stack.refused(command=command).split())

@@ -300,19 +300,16 @@ def without(settings: str, word: str) -> str:
 
 LOGINS = "SASL_SSL (SCRAM-SHA-512, OAUTHBEARER)"
 DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
-    "wrong password, no certificate": {
-        "EXTERNAL": ("authentication", "invalid credentials"),
-        "INTERNAL": ("client-certificate", "bad certificate"),
-    },
-    "another mechanism, a login for a certificate": {
-        "EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
-        "INTERNAL": ("client-certificate", "bad certificate"),
-    },
+    "wrong password, no certificate": {"EXTERNAL": ("authentication", "invalid credentials"),
+                                       "INTERNAL": ("client-certificate", "bad certificate")},
+    "another mechanism, a login for a certificate":
+    {"EXTERNAL": ("mechanism", "supported mechanisms: SCRAM-SHA-512"),
+     "INTERNAL": ("client-certificate", "bad certificate")},
     "another authority": {"EXTERNAL": ("certificate-untrusted", "local issuer")},
     "no TLS": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SASL_P")},
     "no login": {"EXTERNAL": ("protocol", f"it speaks {LOGINS}, and this client SSL")},
     "another name": {"EXTERNAL": ("certificate-name", "the certificate is for localhost, ")},
-}
+}  # fmt: skip
 """By what is wrong, cause and words at each listener."""
 
 
@@ -781,10 +778,8 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
 
 
 TO_TLS = (
-    (
-        "step 1 of 3: INTERNAL and EXTERNAL added next to BETWEEN and PUBLIC; nodes get "
-        "certificates, and clients users; run again"
-    ),
+    ("step 1 of 3: INTERNAL and EXTERNAL added next to BETWEEN and PUBLIC; nodes get "
+     "certificates, and clients users; run again"),
     "step 2 of 3: brokers reach each other through INTERNAL; run again",
     "step 3 of 3: BETWEEN and PUBLIC removed",
-)
+)  # fmt: skip

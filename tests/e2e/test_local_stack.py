@@ -532,17 +532,13 @@ def copied(stack: Deployment, folder: Path) -> Deployment:
 
 
 @pytest.mark.combination
-@pytest.mark.parametrize(
-    ("extra", "words"),
-    [
-        ({"num.io.threads": "0"}, ["Invalid value 0 for configuration num.io.threads"]),
-        (
-            {"authorizer.class.name": "no.such.Authorizer"},
-            ["node 1 did not come up", "no.such.Authorizer"],
-        ),
-    ],
-    ids=["a property that Kafka refuses is quoted", "a broker that cannot start says why"],
-)
+@pytest.mark.parametrize(("extra", "words"), [
+    ({"num.io.threads": "0"}, ["Invalid value 0 for configuration num.io.threads"]),
+    ({"authorizer.class.name": "no.such.Authorizer"},
+     ["node 1 did not come up", "no.such.Authorizer"]),
+], ids=[
+    "a property that Kafka refuses is quoted", "a broker that cannot start says why",
+])  # fmt: skip
 def test_a_first_start_that_fails(tmp_path: Path, extra: dict[str, str], words: list[str]) -> None:
     with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as stack:
         output = stack.refused("--skip-preview")

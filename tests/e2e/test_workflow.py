@@ -130,22 +130,8 @@ def resources(advertised: str) -> list[dict[str, object]]:
     inputs = {"name": "kafka", "image": "apache/kafka:4.1.1", "envs": variables(advertised)}
     return [
         {"urn": root, "custom": False, "type": "pulumi:pulumi:Stack"},
-        {
-            "urn": provider,
-            "custom": True,
-            "id": "0d3c",
-            "type": PROVIDER,
-            "inputs": {"version": VERSION},
-            "outputs": {"version": VERSION},
-        },
-        {
-            "urn": f"{head}{CONTAINER}::kafka",
-            "custom": True,
-            "id": "c0ffee",
-            "type": CONTAINER,
-            "parent": root,
-            "provider": f"{provider}::0d3c",
-            "inputs": inputs,
-            "outputs": inputs,
-        },
-    ]
+        {"urn": provider, "custom": True, "id": "0d3c", "type": PROVIDER,
+         "inputs": {"version": VERSION}, "outputs": {"version": VERSION}},
+        {"urn": f"{head}{CONTAINER}::kafka", "custom": True, "id": "c0ffee", "type": CONTAINER,
+         "parent": root, "provider": f"{provider}::0d3c", "inputs": inputs, "outputs": inputs},
+    ]  # fmt: skip

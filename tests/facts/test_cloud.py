@@ -9,23 +9,15 @@ from earshot.names.evidence import Declaration
 
 VPC = read_range("10.0.0.0/16")
 CLOUD = Cloud(
-    instances={
-        1: Instance(
-            ingress=(
-                Ingress(9092, 9092, Members("brokers"), "between brokers"),
-                Ingress(19092, 19092, VPC, "inside"),
-                Ingress(9092, 9092, read_range("2001:db8::/32"), "beyond"),
-            ),
-            elastic=("198.51.100.1", UnknownHost(what="another Elastic IP")),
-        ),
-        10_001: Instance(ingress=(), elastic=()),
-    },
+    instances={1: Instance(ingress=(Ingress(9092, 9092, Members("brokers"), "between brokers"),
+                                    Ingress(19092, 19092, VPC, "inside"),
+                                    Ingress(9092, 9092, read_range("2001:db8::/32"), "beyond")),
+                           elastic=("198.51.100.1", UnknownHost(what="another Elastic IP"))),
+               10_001: Instance(ingress=(), elastic=())},
     clients=Clients((VPC, Members("sg-0123abcd"), Members("app")), (read_range("0.0.0.0/0"),)),
-    declared={
-        ("INTERNAL", Scope.INTERNAL, "a.example"): Declaration("a record", ("10.0.0.4",)),
-        ("INTERNAL", Scope.CONTROLLER, "a.example"): Declaration("another"),
-    },
-)
+    declared={("INTERNAL", Scope.INTERNAL, "a.example"): Declaration("a record", ("10.0.0.4",)),
+              ("INTERNAL", Scope.CONTROLLER, "a.example"): Declaration("another")},
+)  # fmt: skip
 
 
 def through_the_engine(value: object) -> object:

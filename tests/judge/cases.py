@@ -259,18 +259,8 @@ def environments(seed: int, count: int) -> Iterator[Case]:
     """``count`` environments, with variables of apache/kafka and of its scripts among them."""
     random = Random(seed)
     words = (
-        "A",
-        "B1",
-        "LISTENERS",
-        "LISTENER_NAME",
-        "SASL_SSL",
-        "_",
-        "__",
-        "___",
-        "x",
-        "OPTS",
-        "KAFKA",
-    )
+        "A", "B1", "LISTENERS", "LISTENER_NAME", "SASL_SSL", "_", "__", "___", "x", "OPTS", "KAFKA",
+    )  # fmt: skip
     own = [*sorted(UNMAPPED), "KAFKA_PORT", "CLUSTER_ID", "PATH", "kafka_listeners"]
     for _ in range(count):
         made = ["KAFKA_" + "_".join(random.choices(words, k=random.randint(1, 4)))]

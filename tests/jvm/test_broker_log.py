@@ -63,31 +63,25 @@ STARTED = "[2026-11-22 09:10:00,000] INFO started (kafka.server.KafkaRaftServer)
 HEAP = "Terminating due to java.lang.OutOfMemoryError: Java heap space\n"
 
 
-@pytest.mark.parametrize(
-    ("log", "console", "cause"),
-    [
-        (SETTING, "", f"ConfigException: Invalid value abc {NOT_A_NUMBER}"),
-        (BIND, "", f"KafkaException: {NOT_BOUND}"),
-        (CLASS_3_9, "", NO_CLASS),
-        (REGISTRATION, "", UNREGISTERED),
-        (
-            HARMLESS + SETTING.replace("abc", "x y"),
-            HEAP,
-            f"ConfigException: Invalid value x y {NOT_A_NUMBER}",
-        ),
-        (HARMLESS, HEAP, HEAP.strip()),
-        (HARMLESS, f"of no matter\n{HEAP}", HEAP.strip()),
-        (HARMLESS + PLAIN, "", NOT_LEADER),
-        (OTHER_CLASS, "", NO_CLASS),
-        (PLAIN.replace("Nothing", "Little") + PLAIN, "", "Nothing was thrown"),
-        (HARMLESS, "", NOT_LEADER),
-        # the outer exception does not have the cause
-        (KEY_STORE, "", WRONG_PASSWORD),
-        (STARTED, "", ""),
-        ("", "", ""),
-        ("", f"{NO_JVM}\nError: A fatal exception\n", f"{NO_JVM} Error: A fatal exception"),
-    ],
-)
+@pytest.mark.parametrize(("log", "console", "cause"), [
+    (SETTING, "", f"ConfigException: Invalid value abc {NOT_A_NUMBER}"),
+    (BIND, "", f"KafkaException: {NOT_BOUND}"),
+    (CLASS_3_9, "", NO_CLASS),
+    (REGISTRATION, "", UNREGISTERED),
+    (HARMLESS + SETTING.replace("abc", "x y"), HEAP,
+     f"ConfigException: Invalid value x y {NOT_A_NUMBER}"),
+    (HARMLESS, HEAP, HEAP.strip()),
+    (HARMLESS, f"of no matter\n{HEAP}", HEAP.strip()),
+    (HARMLESS + PLAIN, "", NOT_LEADER),
+    (OTHER_CLASS, "", NO_CLASS),
+    (PLAIN.replace("Nothing", "Little") + PLAIN, "", "Nothing was thrown"),
+    (HARMLESS, "", NOT_LEADER),
+    # the outer exception does not have the cause
+    (KEY_STORE, "", WRONG_PASSWORD),
+    (STARTED, "", ""),
+    ("", "", ""),
+    ("", f"{NO_JVM}\nError: A fatal exception\n", f"{NO_JVM} Error: A fatal exception"),
+])  # fmt: skip
 def test_the_error_that_ended_a_broker_is_picked(log: str, console: str, cause: str) -> None:
     assert cause_of_end(log, console) == cause
 

@@ -114,29 +114,24 @@ ALLOWED = "\n  allowed: a file that --write-baseline wrote"
 NO_DAY = "KL003, b: until=2027-02-30 is not a day\n  allowed: a day such as until=2027-01-31"
 
 
-@pytest.mark.parametrize(
-    ("document", "error"),
-    [
-        ({"version": 2, "mistakes": []}, "version: must be 1"),
-        ({"version": True, "mistakes": []}, "version: must be 1"),
-        ({"version": 1}, "mistakes: not a list"),
-        ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
-        *(
-            ({"version": 1, "mistakes": [row]}, error)
-            for row, error in (
-                (3, "mistakes[0]: not a JSON object"),
-                (ROW | {"line": "3"}, "mistakes[0].line: unknown key"),
-                (ROW | {"rule": 3}, "mistakes[0].rule: not text"),
-                ({"file": "a", "rule": "b", "subject": "c"}, "mistakes[0].observed: is missing"),
-                (ROW | {"until": "2027-02-30"}, NO_DAY),
-            )
-        ),
-        (3, f"is not a JSON object{ALLOWED}"),
-        ("", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
-        ("[" * 500, f"is not JSON (Expecting value: line 1 column 501 (char 500)){ALLOWED}"),
-        ("\x00", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
-    ],
-)
+@pytest.mark.parametrize(("document", "error"), [
+    ({"version": 2, "mistakes": []}, "version: must be 1"),
+    ({"version": True, "mistakes": []}, "version: must be 1"),
+    ({"version": 1}, "mistakes: not a list"),
+    ({"version": 1, "mistakes": [], "more": 1}, "more: unknown key"),
+    *(({"version": 1, "mistakes": [row]}, error)
+      for row, error in (
+        (3, "mistakes[0]: not a JSON object"),
+        (ROW | {"line": "3"}, "mistakes[0].line: unknown key"),
+        (ROW | {"rule": 3}, "mistakes[0].rule: not text"),
+        ({"file": "a", "rule": "b", "subject": "c"}, "mistakes[0].observed: is missing"),
+        (ROW | {"until": "2027-02-30"}, NO_DAY),
+    )),
+    (3, f"is not a JSON object{ALLOWED}"),
+    ("", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
+    ("[" * 500, f"is not JSON (Expecting value: line 1 column 501 (char 500)){ALLOWED}"),
+    ("\x00", f"is not JSON (Expecting value: line 1 column 1 (char 0)){ALLOWED}"),
+])  # fmt: skip
 def test_a_file_that_is_no_baseline_is_refused(
     tmp_path: Path, document: object, error: str
 ) -> None:

@@ -191,51 +191,34 @@ TEMPLATE = "is a template: check what it renders"
 YAML_TEMPLATE = f"{TEMPLATE} (`helm template`, `docker compose config`)"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "why"),
-    [
-        ("compose.yml", "services: {web: {image: nginx}}", NO_BROKER),
-        ("compose.yml", CLIENT, NO_BROKER),
-        ("compose.yml", "kafka: {listeners: []}", "is not a Compose file"),
-        (
-            "compose.yml",
-            "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
-            ("advertises no address (advertised_kafka_api): flags or a Compose file may"),
-        ),
-        ("compose.yml", "- kafka", "is not a Compose file"),
-        ("compose.yml", "kafka: !Ref a\nx: !GetAtt b.c\n", "is not a Compose file"),
-        ("compose.yml", "kafka: !vault |\n  $ANSIBLE_VAULT\n", "is not a Compose file"),
-        ("compose.yml", "kafka:\n  <<: !include common.yaml\n", "is not a Compose file"),
-        ("compose.yml", "kafka: {e: !!python/name:m.t }", "is not a Compose file"),
-        (
-            "compose.yml",
-            "a: {image: build, script: [kafka, !reference [.b, script]]}",
-            "no service of it is known to run a Kafka broker",
-        ),
-        (
-            "compose.yml",
-            "services: {App: {arguments: [!tagged_iterator kafka]}}",
-            "no service of it is known to run a Kafka broker",
-        ),
-        ("compose.yml", "", "is not a Compose file"),
-        (
-            "compose.yml",
-            "{% if kafka %}\nservices:\n  kafka: {image: apache/kafka}\n{% endif %}\n",
-            YAML_TEMPLATE,
-        ),
-        (
-            "compose.yml",
-            "services:\n{{- if .Values.kafka }}\n  kafka: {image: apache/kafka}\n{{- end }}\n",
-            YAML_TEMPLATE,
-        ),
-        ("a.conf", "server {\n  listen 80;\n}\n", OTHER),
-        ("notes.txt", "kafka: [\n", OTHER),
-        ("a.ini", "[kafka]\nhost = k\n", OTHER),
-        ("k.env.j2", "{% if x %}\nKAFKA_LISTENERS=A://:1\n{% endif %}\n", TEMPLATE),
-        ("app.properties", "spring.kafka.bootstrap-servers=k:1\n", "is not a broker configuration"),
-        ("client.properties", "bootstrap.servers=kafka:9092\n", "is not a broker configuration"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "why"), [
+    ("compose.yml", "services: {web: {image: nginx}}", NO_BROKER),
+    ("compose.yml", CLIENT, NO_BROKER),
+    ("compose.yml", "kafka: {listeners: []}", "is not a Compose file"),
+    ("compose.yml", "redpanda: {kafka_api: [{address: 0.0.0.0}]}",
+     ("advertises no address (advertised_kafka_api): flags or a Compose file may")),
+    ("compose.yml", "- kafka", "is not a Compose file"),
+    ("compose.yml", "kafka: !Ref a\nx: !GetAtt b.c\n", "is not a Compose file"),
+    ("compose.yml", "kafka: !vault |\n  $ANSIBLE_VAULT\n", "is not a Compose file"),
+    ("compose.yml", "kafka:\n  <<: !include common.yaml\n", "is not a Compose file"),
+    ("compose.yml", "kafka: {e: !!python/name:m.t }", "is not a Compose file"),
+    ("compose.yml", "a: {image: build, script: [kafka, !reference [.b, script]]}",
+     "no service of it is known to run a Kafka broker"),
+    ("compose.yml", "services: {App: {arguments: [!tagged_iterator kafka]}}",
+     "no service of it is known to run a Kafka broker"),
+    ("compose.yml", "", "is not a Compose file"),
+    ("compose.yml", "{% if kafka %}\nservices:\n  kafka: {image: apache/kafka}\n{% endif %}\n",
+     YAML_TEMPLATE),
+    ("compose.yml",
+     "services:\n{{- if .Values.kafka }}\n  kafka: {image: apache/kafka}\n{{- end }}\n",
+     YAML_TEMPLATE),
+    ("a.conf", "server {\n  listen 80;\n}\n", OTHER),
+    ("notes.txt", "kafka: [\n", OTHER),
+    ("a.ini", "[kafka]\nhost = k\n", OTHER),
+    ("k.env.j2", "{% if x %}\nKAFKA_LISTENERS=A://:1\n{% endif %}\n", TEMPLATE),
+    ("app.properties", "spring.kafka.bootstrap-servers=k:1\n", "is not a broker configuration"),
+    ("client.properties", "bootstrap.servers=kafka:9092\n", "is not a broker configuration"),
+])  # fmt: skip
 def test_why_a_file_is_not_judged(checked: Checker, name: str, text: str, why: str) -> None:
     report = checked(text, name)
     assert (report.kind, report.mistakes, report.unchecked) == ("", (), (why,))
@@ -279,21 +262,13 @@ def test_a_broker_with_clients_inside_is_judged(checked: Checker, more: str) -> 
 VARIABLES = "# of the service\nexport KAFKA_ADVERTISED_LISTENERS=A://0.0.0.0:9092\n"
 
 
-@pytest.mark.parametrize(
-    ("names", "text", "kind"),
-    [
-        (
-            (
-                "kafka.conf server.properties.j2 server.properties.example server.cfg server "
-                "server.properties.erb server.properties.bak Server.Properties"
-            ),
-            PROPERTIES,
-            "properties file",
-        ),
-        (".env.example env.j2 kafka.env.dist kafka k.conf", VARIABLES, "environment file"),
-        ("compose.yml.j2 docker-compose.yml.example kafka", COMPOSE, "Compose file"),
-    ],
-)
+@pytest.mark.parametrize(("names", "text", "kind"), [
+    (("kafka.conf server.properties.j2 server.properties.example server.cfg server "
+      "server.properties.erb server.properties.bak Server.Properties"), PROPERTIES,
+     "properties file"),
+    (".env.example env.j2 kafka.env.dist kafka k.conf", VARIABLES, "environment file"),
+    ("compose.yml.j2 docker-compose.yml.example kafka", COMPOSE, "Compose file"),
+])  # fmt: skip
 def test_the_kind_of_a_file_of_another_name(
     checked: Checker, names: str, text: str, kind: str
 ) -> None:

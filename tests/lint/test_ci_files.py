@@ -119,18 +119,12 @@ def test_only_services_of_the_job_are_on_its_network(
     assert checked(tmp_path, "test.yml", text)[1] == rules
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("test.yml", "on: push\njobs: {a: {services: {db: {image: 'postgres:17'}}, steps: []}}\n"),
-        ("db.container", "[Container]\nImage=postgres:17\n"),
-        *(
-            ("devcontainer.json", text)
-            for text in ('{"image": "python:3.13"}', "{", "[]", "[" * 100_000)
-        ),
-    ],
-    ids=str.__len__,
-)
+@pytest.mark.parametrize(("name", "text"), [
+    ("test.yml", "on: push\njobs: {a: {services: {db: {image: 'postgres:17'}}, steps: []}}\n"),
+    ("db.container", "[Container]\nImage=postgres:17\n"),
+    *(("devcontainer.json", text) for text in ('{"image": "python:3.13"}', "{", "[]",
+                                               "[" * 100_000)),
+], ids=str.__len__)  # fmt: skip
 def test_a_file_without_a_broker_is_not_judged(tmp_path: Path, name: str, text: str) -> None:
     assert checked(tmp_path, name, text) == ("", [])
 
@@ -180,51 +174,28 @@ test:
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "rules"),
-    [
-        (gitlab("kafka:9092", "kafka:9092"), []),
-        (gitlab("apache-kafka:9092", "apache-kafka:9092", ""), []),
-        (gitlab("localhost:9092", "kafka:9092"), ["KL015"]),
-        (gitlab("kafka:9092", "kafka:9092", ""), ["KL015"]),
-        (gitlab("kafka:9092", "localhost:9092"), ["KL015"]),
-        (JOBS_IN_COMMON, ["KL015"]),
-    ],
-)
-def test_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
-    assert checked(tmp_path, ".gitlab-ci.yml", text) == ("GitLab CI", rules)
-
-
 REFERENCE = "    - !reference [.setup, script]\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "rules"),
-    [
-        (gitlab("localhost:9092", "kafka:9092") + REFERENCE, ["KL015"]),
-        (gitlab("kafka:9092", "kafka:9092") + REFERENCE, []),
-        # the referenced service may be the advertised one
-        (
-            gitlab("db:9092", "kafka:9092").replace(
-                "  services:\n", "  services:\n    - !reference [.db, services]\n"
-            ),
-            [],
-        ),
-        # a variable and all variables of another job
-        (
-            gitlab("localhost:9092", "kafka:9092").replace(
-                "PLAINTEXT://l", "!reference [.a, l]  # "
-            ),
-            [],
-        ),
-        (
-            gitlab("localhost:9092", "kafka:9092").partition("      variables:\n")[0]
-            + "      variables: !reference [.kafka, variables]\n  script: [make]\n",
-            [],
-        ),
-    ],
-)
-def test_references_of_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
+@pytest.mark.parametrize(("text", "rules"), [
+    (gitlab("kafka:9092", "kafka:9092"), []),
+    (gitlab("apache-kafka:9092", "apache-kafka:9092", ""), []),
+    (gitlab("localhost:9092", "kafka:9092"), ["KL015"]),
+    (gitlab("kafka:9092", "kafka:9092", ""), ["KL015"]),
+    (gitlab("kafka:9092", "localhost:9092"), ["KL015"]),
+    (JOBS_IN_COMMON, ["KL015"]),
+    (gitlab("localhost:9092", "kafka:9092") + REFERENCE, ["KL015"]),
+    (gitlab("kafka:9092", "kafka:9092") + REFERENCE, []),
+    # the referenced service may be the advertised one
+    (gitlab("db:9092", "kafka:9092").replace("  services:\n",
+                                             "  services:\n    - !reference [.db, services]\n"),
+     []),
+    # a variable and all variables of another job
+    (gitlab("localhost:9092", "kafka:9092").replace("PLAINTEXT://l", "!reference [.a, l]  # "), []),
+    (gitlab("localhost:9092", "kafka:9092").partition("      variables:\n")[0] +
+     "      variables: !reference [.kafka, variables]\n  script: [make]\n", []),
+])  # fmt: skip
+def test_gitlab_ci(tmp_path: Path, text: str, rules: list[str]) -> None:
     assert checked(tmp_path, ".gitlab-ci.yml", text) == ("GitLab CI", rules)
 
 
@@ -306,29 +277,21 @@ LOOPBACK = "[Container]\nEnvironment=KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://loca
 NAMED = LOOPBACK.replace("localhost", "kafka")
 
 
-@pytest.mark.parametrize(
-    ("drop_ins", "expected"),
-    [
-        ({"a-b.container.d/10.conf": LOOPBACK}, [("a-b.container.d/10.conf", "KL015")]),
-        ({"a-.container.d/10.conf": LOOPBACK}, [("a-.container.d/10.conf", "KL015")]),
-        # the names of the files decide the order, not their folders
-        ({"a-b.container.d/10.conf": LOOPBACK, "container.d/20.conf": NAMED}, []),
-        ({"a-b.container.d/9.conf": NAMED, "a-b.container.d/10.conf": LOOPBACK}, []),
-        # one with the same name in the unit's own folder hides that of the group
-        ({"a-b.container.d/10.conf": "", "a-.container.d/10.conf": LOOPBACK}, []),
-        ({"a-b.container.d/10.txt": LOOPBACK, "b.container.d/10.conf": LOOPBACK}, []),
-        ({"a-b.container.d/10.conf": LOOPBACK.partition("\n")[2]}, []),  # in no section
-        # an empty value removes all variables: the image advertises localhost
-        (
-            {"a-b.container.d/1.conf": "[Container]\nEnvironment=\n"},
-            [("a-b.container", "KL015")],
-        ),
-        (
-            {"a-b.container.d/1.conf": "[Container]\nPublishPort=9092:9092\n"},
-            [("a-b.container.d/1.conf", "KL017")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("drop_ins", "expected"), [
+    ({"a-b.container.d/10.conf": LOOPBACK}, [("a-b.container.d/10.conf", "KL015")]),
+    ({"a-.container.d/10.conf": LOOPBACK}, [("a-.container.d/10.conf", "KL015")]),
+    # the names of the files decide the order, not their folders
+    ({"a-b.container.d/10.conf": LOOPBACK, "container.d/20.conf": NAMED}, []),
+    ({"a-b.container.d/9.conf": NAMED, "a-b.container.d/10.conf": LOOPBACK}, []),
+    # one with the same name in the unit's own folder hides that of the group
+    ({"a-b.container.d/10.conf": "", "a-.container.d/10.conf": LOOPBACK}, []),
+    ({"a-b.container.d/10.txt": LOOPBACK, "b.container.d/10.conf": LOOPBACK}, []),
+    ({"a-b.container.d/10.conf": LOOPBACK.partition("\n")[2]}, []),  # in no section
+    # an empty value removes all variables: the image advertises localhost
+    ({"a-b.container.d/1.conf": "[Container]\nEnvironment=\n"}, [("a-b.container", "KL015")]),
+    ({"a-b.container.d/1.conf": "[Container]\nPublishPort=9092:9092\n"},
+     [("a-b.container.d/1.conf", "KL017")]),
+])  # fmt: skip
 @pytest.mark.parametrize("by_folder", [False, True])
 def test_drop_ins_are_merged_into_their_unit(
     tmp_path: Path, drop_ins: dict[str, str], expected: list[tuple[str, str]], by_folder: bool

@@ -93,20 +93,13 @@ spec:
 """
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "code", "golden"),
-    [
-        *(
-            (client, TEXT, code, f"{client}.txt")
-            for client, code in (
-                *(("right", 0), ("unsaid", 3), ("secret", 1)),
-                *(("misled", 1), ("afar", 3), ("host", 1)),
-            )
-        ),
-        ("app/ui", MANIFEST, 0, "pods-app.txt"),
-        ("host", MANIFEST, 1, "pods-host.txt"),
-    ],
-)
+@pytest.mark.parametrize(("client", "text", "code", "golden"), [
+    *((client, TEXT, code, f"{client}.txt")
+      for client, code in (*(("right", 0), ("unsaid", 3), ("secret", 1)),
+                           *(("misled", 1), ("afar", 3), ("host", 1)))),
+    ("app/ui", MANIFEST, 0, "pods-app.txt"),
+    ("host", MANIFEST, 1, "pods-host.txt"),
+])  # fmt: skip
 def test_a_walk(client: str, text: str, code: int, golden: str, explain: Explain) -> None:
     exit_code, output = explain(client, text)
     assert exit_code == code

@@ -45,29 +45,19 @@ def test_a_named_file_is_checked_whatever_it_is(monkeypatch: pytest.MonkeyPatch)
         assert chosen(str(write(name, text))) == [name]
 
 
-@pytest.mark.parametrize(
-    ("names", "paths", "expected"),
-    [
-        # in the order of names
-        (
-            "b/z.yml b/a.yaml a.properties c.YML b.yml",
-            ".",
-            "a.properties b/a.yaml b/z.yml b.yml c.YML",
-        ),
-        ("a.json a.txt yml a.yml.bak Dockerfile", ".", ""),
-        # templates and samples
-        (
-            "server.properties.j2 kafka.conf a.yml.example compose.yaml.tmpl k.cfg",
-            ".",
-            "a.yml.example compose.yaml.tmpl k.cfg kafka.conf server.properties.j2",
-        ),
-        (".ci/a.yml", ".", ""),
-        (".ci/a.yml", ".ci", ".ci/a.yml"),
-        (".kafka.yml", ".", ".kafka.yml"),
-        # each file is checked once
-        ("a/a.yml", "a/a.yml a . a/../a/a.yml", "a/a.yml"),
-    ],
-)
+@pytest.mark.parametrize(("names", "paths", "expected"), [
+    # in the order of names
+    ("b/z.yml b/a.yaml a.properties c.YML b.yml", ".", "a.properties b/a.yaml b/z.yml b.yml c.YML"),
+    ("a.json a.txt yml a.yml.bak Dockerfile", ".", ""),
+    # templates and samples
+    ("server.properties.j2 kafka.conf a.yml.example compose.yaml.tmpl k.cfg", ".",
+     "a.yml.example compose.yaml.tmpl k.cfg kafka.conf server.properties.j2"),
+    (".ci/a.yml", ".", ""),
+    (".ci/a.yml", ".ci", ".ci/a.yml"),
+    (".kafka.yml", ".", ".kafka.yml"),
+    # each file is checked once
+    ("a/a.yml", "a/a.yml a . a/../a/a.yml", "a/a.yml"),
+])  # fmt: skip
 def test_which_files_are_checked(names: str, paths: str, expected: str) -> None:
     for name in names.split():
         write(name)

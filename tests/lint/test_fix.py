@@ -47,49 +47,28 @@ def one(line: LineToWrite, text: str = FILE) -> tuple[str, str]:
     return "\n".join(gone), "\n".join(come)
 
 
-@pytest.mark.parametrize(
-    ("line", "gone", "come"),
-    [
-        (
-            LineToWrite("kafka", "KAFKA_LISTENERS", "A://:3"),
-            "      \"KAFKA_LISTENERS\": 'A://:1,B://:2'  # bound",
-            "      \"KAFKA_LISTENERS\": 'A://:3'  # bound",
-        ),
-        (
-            LineToWrite("kafka", "KAFKA_NODE_ID", "2"),
-            "      KAFKA_NODE_ID: 1   # first",
-            '      KAFKA_NODE_ID: "2"   # first',
-        ),
-        (
-            LineToWrite("kafka", "KAFKA_ADVERTISED_LISTENERS", "A://a:1,B://b:2"),
-            "      KAFKA_ADVERTISED_LISTENERS: A://a:1",
-            "      KAFKA_ADVERTISED_LISTENERS: A://a:1,B://b:2",
-        ),
-        (LineToWrite("kafka", "NEW", "A:B"), "", "      NEW: A:B"),
-        (LineToWrite("ui", "NEW", "a:1"), "", "      - NEW=a:1"),
-        (
-            LineToWrite("ui", "BROKERS", "kafka:1"),
-            "      - BROKERS=kafka:9092   # where",
-            "      - BROKERS=kafka:1   # where",
-        ),
-        (LineToWrite("ui", "OTHER", "2"), '      - "OTHER=1"', '      - "OTHER=2"'),
-        (
-            LineToWrite("kafka", "ports", "9094:9092", "9092:9092"),
-            '    ports: ["9092:9092", 9093:9093]',
-            '    ports: ["9094:9092", 9093:9093]',
-        ),
-        (
-            LineToWrite("kafka", "ports", "9093:1", "9093:9093"),
-            '    ports: ["9092:9092", 9093:9093]',
-            '    ports: ["9092:9092", "9093:1"]',
-        ),
-        (
-            LineToWrite("ui", "command", "kafka:29092", "kafka:9092"),
-            '    command: [run, --bootstrap-server, "kafka:9092"]',
-            '    command: [run, --bootstrap-server, "kafka:29092"]',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "gone", "come"), [
+    (LineToWrite("kafka", "KAFKA_LISTENERS", "A://:3"),
+     "      \"KAFKA_LISTENERS\": 'A://:1,B://:2'  # bound",
+     "      \"KAFKA_LISTENERS\": 'A://:3'  # bound"),
+    (LineToWrite("kafka", "KAFKA_NODE_ID", "2"), "      KAFKA_NODE_ID: 1   # first",
+     '      KAFKA_NODE_ID: "2"   # first'),
+    (LineToWrite("kafka", "KAFKA_ADVERTISED_LISTENERS", "A://a:1,B://b:2"),
+     "      KAFKA_ADVERTISED_LISTENERS: A://a:1",
+     "      KAFKA_ADVERTISED_LISTENERS: A://a:1,B://b:2"),
+    (LineToWrite("kafka", "NEW", "A:B"), "", "      NEW: A:B"),
+    (LineToWrite("ui", "NEW", "a:1"), "", "      - NEW=a:1"),
+    (LineToWrite("ui", "BROKERS", "kafka:1"), "      - BROKERS=kafka:9092   # where",
+     "      - BROKERS=kafka:1   # where"),
+    (LineToWrite("ui", "OTHER", "2"), '      - "OTHER=1"', '      - "OTHER=2"'),
+    (LineToWrite("kafka", "ports", "9094:9092", "9092:9092"), '    ports: ["9092:9092", 9093:9093]',
+     '    ports: ["9094:9092", 9093:9093]'),
+    (LineToWrite("kafka", "ports", "9093:1", "9093:9093"), '    ports: ["9092:9092", 9093:9093]',
+     '    ports: ["9092:9092", "9093:1"]'),
+    (LineToWrite("ui", "command", "kafka:29092", "kafka:9092"),
+     '    command: [run, --bootstrap-server, "kafka:9092"]',
+     '    command: [run, --bootstrap-server, "kafka:29092"]'),
+])  # fmt: skip
 def test_a_line_at_its_place(line: LineToWrite, gone: str, come: str) -> None:
     assert one(line) == (gone, come)
 

@@ -85,21 +85,14 @@ def test_kubernetes_refuses_a_value_that_is_not_text(
     assert mistake.place.line == line and observed in mistake.finding.observed
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        *(
-            {"broker": value}
-            for value in (
-                *('"1"', "'true'", "!!str 1", "22:22", "2001-01-01", "1.2.3", "tRue", "", "null"),
-                *("|-\n                1", "${PARTITIONS}", "[[ .partitions ]]"),
-                *("{partitions}", "!number 1"),
-            )
-        ),
-        {"other": "1"},  # a pod without Kafka
-        {"broker": "1", "other": '"{{ .workers }}"'},  # a template may add quotes
-    ],
-)
+@pytest.mark.parametrize("values", [
+    *({"broker": value} for value in (*('"1"', "'true'", "!!str 1", "22:22", "2001-01-01", "1.2.3",
+                                        "tRue", "", "null"),
+                                      *("|-\n                1", "${PARTITIONS}",
+                                        "[[ .partitions ]]"), *("{partitions}", "!number 1"))),
+    {"other": "1"},  # a pod without Kafka
+    {"broker": "1", "other": '"{{ .workers }}"'},  # a template may add quotes
+])  # fmt: skip
 def test_text_null_and_placeholders_are_accepted(values: dict[str, str], tmp_path: Path) -> None:
     assert check_values(tmp_path, **values) == ()
 

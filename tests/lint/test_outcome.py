@@ -53,36 +53,21 @@ NOT_JUDGED = "1 file checked: 0 errors, 0 warnings; 6 not judged: a.yml, b.yml, 
 IN_PART = "2 judged in part: x.yml (service k: KAFKA_LISTENERS is not known: A://${IP}:9092)"
 
 
-@pytest.mark.parametrize(
-    ("reports", "summary"),
-    [
-        ([], "nothing to check"),
-        ([report()], "1 file checked: 0 errors, 0 warnings"),
-        ([report(ERROR)], "1 file checked: 1 error, 0 warnings"),
-        ([report(ERROR, ERROR, WARNING)], "1 file checked: 2 errors, 1 warning"),
-        ([report(NOTE, NOTE)], "1 file checked: 0 errors, 0 warnings, 2 notes"),
-        ([report(IGNORED, ERROR)], "1 file checked: 1 error, 0 warnings, 1 ignored"),
-        (
-            [
-                report(),
-                *(unjudged(f"{letter}.yml") for letter in "abcde"),
-                unjudged("x.properties", "is a client's"),
-            ],
-            f"{NOT_JUDGED} (is not a Compose file), x.properties (is a client's)",
-        ),
-        (
-            [in_part("x.yml"), in_part("y.yml", is_named=False), unjudged("z.yml")],
-            (
-                "2 files checked: 0 errors, 0 warnings; "
-                f"1 not judged: z.yml (is not a Compose file); {IN_PART}"
-            ),
-        ),
-        (
-            [in_part("y.yml", is_named=False)],
-            "1 file checked: 0 errors, 0 warnings; 1 judged in part",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("reports", "summary"), [
+    ([], "nothing to check"),
+    ([report()], "1 file checked: 0 errors, 0 warnings"),
+    ([report(ERROR)], "1 file checked: 1 error, 0 warnings"),
+    ([report(ERROR, ERROR, WARNING)], "1 file checked: 2 errors, 1 warning"),
+    ([report(NOTE, NOTE)], "1 file checked: 0 errors, 0 warnings, 2 notes"),
+    ([report(IGNORED, ERROR)], "1 file checked: 1 error, 0 warnings, 1 ignored"),
+    ([report(), *(unjudged(f"{letter}.yml") for letter in "abcde"),
+      unjudged("x.properties", "is a client's")],
+     f"{NOT_JUDGED} (is not a Compose file), x.properties (is a client's)"),
+    ([in_part("x.yml"), in_part("y.yml", is_named=False), unjudged("z.yml")],
+     ("2 files checked: 0 errors, 0 warnings; "
+      f"1 not judged: z.yml (is not a Compose file); {IN_PART}")),
+    ([in_part("y.yml", is_named=False)], "1 file checked: 0 errors, 0 warnings; 1 judged in part"),
+])  # fmt: skip
 def test_the_summary(reports: list[FileReport], summary: str) -> None:
     assert outcome(*reports).headline == summary
 

@@ -26,18 +26,13 @@ def written(folder: Path, *names: str) -> list[Path]:
     return [folder / name for name in names]
 
 
-@pytest.mark.parametrize(
-    ("names", "together"),
-    [
-        (DEFAULT, DEFAULT),
-        (
-            ("compose.yaml", "docker-compose.override.yaml"),
-            ("compose.yaml", "docker-compose.override.yaml"),
-        ),
-        ((*DEFAULT, "compose.override.yml"), ("docker-compose.yml", "compose.override.yml")),
-        ((*DEFAULT, "compose.yml"), ("compose.yml", "docker-compose.override.yml")),
-    ],
-)
+@pytest.mark.parametrize(("names", "together"), [
+    (DEFAULT, DEFAULT),
+    (("compose.yaml", "docker-compose.override.yaml"),
+     ("compose.yaml", "docker-compose.override.yaml")),
+    ((*DEFAULT, "compose.override.yml"), ("docker-compose.yml", "compose.override.yml")),
+    ((*DEFAULT, "compose.yml"), ("compose.yml", "docker-compose.override.yml")),
+])  # fmt: skip
 def test_the_first_base_takes_the_first_override(
     names: tuple[str, ...], together: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -63,21 +58,16 @@ def test_both_are_checked_under_the_name_of_the_first(named_file: str, tmp_path:
     assert mistake.place.line == 3
 
 
-@pytest.mark.parametrize(
-    ("env", "together"),
-    [
-        ("COMPOSE_FILE=app.yml:kafka.override.yml", ("app.yml", "kafka.override.yml")),
-        (
-            "COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=app.yml;./docker-compose.override.yml",
-            ("app.yml", "docker-compose.override.yml"),
-        ),
-        ("COMPOSE_FILE=app.yml", ("app.yml",)),
-        ("COMPOSE_FILE=app.yml:nowhere.yml", DEFAULT),
-        ("COMPOSE_FILE=../app.yml:kafka.override.yml", DEFAULT),
-        ("no assignment", DEFAULT),
-        ("COMPOSE_FILE=", DEFAULT),
-    ],
-)
+@pytest.mark.parametrize(("env", "together"), [
+    ("COMPOSE_FILE=app.yml:kafka.override.yml", ("app.yml", "kafka.override.yml")),
+    ("COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=app.yml;./docker-compose.override.yml",
+     ("app.yml", "docker-compose.override.yml")),
+    ("COMPOSE_FILE=app.yml", ("app.yml",)),
+    ("COMPOSE_FILE=app.yml:nowhere.yml", DEFAULT),
+    ("COMPOSE_FILE=../app.yml:kafka.override.yml", DEFAULT),
+    ("no assignment", DEFAULT),
+    ("COMPOSE_FILE=", DEFAULT),
+])  # fmt: skip
 def test_a_variable_may_name_them(env: str, together: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(env)
     base, *above = (tmp_path / name for name in together)

@@ -75,41 +75,25 @@ def test_a_place_in_a_compose_file(
     assert place(container, *inputs) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "container", "key", "expected"),
-    [
-        # a service comes before one whose container has this name
-        ("services:\n  a: {container_name: b}\n  b: {image: x}\n", "b", "", (3, 3)),
-        # the oldest format
-        ("k:\n  image: apache/kafka\n", "k", "image", (2, 3)),
-        # merged keys come after others
-        ("x: &x {image: a}\nservices:\n  k:\n    image: b\n    <<: [*x]\n", "k", "image", (4, 5)),
-        # the last of equal keys
-        ("services:\n  k:\n    image: a\n    image: b\n", "k", "image", (4, 5)),
-        *(
-            (f"services:\n  k:\n    environment: {environment}\n", "k", "listeners", (2, 3))
-            for environment in ("", "[]", "{}", "text", "[[a]]", "[{a: b}]", "{[a]: b}")
-        ),
-        *(
-            (
-                (
-                    f"x: &x {{CLUSTER_ID: a}}\ny: &y {{CLUSTER_ID: a}}\n"
-                    f"services:\n  k:\n    environment: {environment}\n"
-                ),
-                "k",
-                "CLUSTER_ID",
-                expected,
-            )
-            for environment, expected in (
-                ("{<<: *x, CLUSTER_ID: b}", (5, 27)),
-                ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
-                ("{<<: [*x, *y]}", (1, 8)),
-                ("{<<: [*y, *x]}", (2, 8)),
-                ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "container", "key", "expected"), [
+    # a service comes before one whose container has this name
+    ("services:\n  a: {container_name: b}\n  b: {image: x}\n", "b", "", (3, 3)),
+    # the oldest format
+    ("k:\n  image: apache/kafka\n", "k", "image", (2, 3)),
+    # merged keys come after others
+    ("x: &x {image: a}\nservices:\n  k:\n    image: b\n    <<: [*x]\n", "k", "image", (4, 5)),
+    # the last of equal keys
+    ("services:\n  k:\n    image: a\n    image: b\n", "k", "image", (4, 5)),
+    *((f"services:\n  k:\n    environment: {environment}\n", "k", "listeners", (2, 3))
+      for environment in ("", "[]", "{}", "text", "[[a]]", "[{a: b}]", "{[a]: b}")),
+    *(((f"x: &x {{CLUSTER_ID: a}}\ny: &y {{CLUSTER_ID: a}}\n"
+        f"services:\n  k:\n    environment: {environment}\n"), "k", "CLUSTER_ID", expected)
+      for environment, expected in (
+        ("{<<: *x, CLUSTER_ID: b}", (5, 27)), ("{CLUSTER_ID: b, <<: *x}", (5, 19)),
+        ("{<<: [*x, *y]}", (1, 8)), ("{<<: [*y, *x]}", (2, 8)),
+        ("[CLUSTER_ID=a, CLUSTER_ID=b]", (5, 33)),
+    )),
+])  # fmt: skip
 def test_a_place_in_other_compose_files(
     text: str, container: str, key: str, expected: tuple[int, int]
 ) -> None:

@@ -182,24 +182,15 @@ def test_a_region_as_far_as_it_is_known() -> None:
     assert result_of(moved)["partialFingerprints"] == result_of(ERROR)["partialFingerprints"]
 
 
-@pytest.mark.parametrize(
-    ("file", "location"),
-    [
-        *(
-            (file, {"uri": uri, "uriBaseId": "%SRCROOT%"})
-            for file, uri in (
-                ("a/b.yml", "a/b.yml"),
-                ("./a/../b.yml", "b.yml"),
-                ("/project/a.yml", "a.yml"),
-                ("kafka 1.yml", "kafka%201.yml"),
-                ("ä#?.yml", "%C3%A4%23%3F.yml"),
-                ("c:d.yml", "c%3Ad.yml"),
-                ("a\udcff.yml", "a%FF.yml"),
-            )
-        ),
-        ("/etc/kafka 1.yml", {"uri": "file:///etc/kafka%201.yml"}),
-    ],
-)
+@pytest.mark.parametrize(("file", "location"), [
+    *((file, {"uri": uri, "uriBaseId": "%SRCROOT%"})
+      for file, uri in (
+        ("a/b.yml", "a/b.yml"), ("./a/../b.yml", "b.yml"), ("/project/a.yml", "a.yml"),
+        ("kafka 1.yml", "kafka%201.yml"), ("ä#?.yml", "%C3%A4%23%3F.yml"),
+        ("c:d.yml", "c%3Ad.yml"), ("a\udcff.yml", "a%FF.yml"),
+    )),
+    ("/etc/kafka 1.yml", {"uri": "file:///etc/kafka%201.yml"}),
+])  # fmt: skip
 def test_files_are_named_from_the_root(file: str, location: dict[str, str]) -> None:
     assert place_of(file)["artifactLocation"] == location
 

@@ -203,22 +203,16 @@ def test_a_file_is_read_once_and_an_unreadable_one_has_no_lines(tmp_path: Path) 
     assert [lines(name) for name in ("nowhere", "pipe.yml", ".", "\0")] == [(), (), (), ()]
 
 
-@pytest.mark.parametrize(
-    ("text", "number", "shown"),
-    [
-        (
-            "env: [{name: A_PASSWORD, value: x}, {name: B, value: y}]",
-            1,
-            "env: [{name: A_PASSWORD, value: ***",
-        ),
-        ("- name: A_PASSWORD\n  value: x", 2, "  value: ***"),
-        ("- value: x\n  name: A_PASSWORD", 1, "- value: ***"),
-        ("- name: A_PASSWORD\n  value:", 2, "  value:"),
-        ("- name: KAFKA_LISTENERS\n  value: x", 2, "  value: x"),
-        ("- name: A_PASSWORD\n- value: x\n  name: B", 2, "- value: x"),
-        ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 2, "  value: x"),
-        ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 4, "  value: ***"),
-    ],
-)
+@pytest.mark.parametrize(("text", "number", "shown"), [
+    ("env: [{name: A_PASSWORD, value: x}, {name: B, value: y}]", 1,
+     "env: [{name: A_PASSWORD, value: ***"),
+    ("- name: A_PASSWORD\n  value: x", 2, "  value: ***"),
+    ("- value: x\n  name: A_PASSWORD", 1, "- value: ***"),
+    ("- name: A_PASSWORD\n  value:", 2, "  value:"),
+    ("- name: KAFKA_LISTENERS\n  value: x", 2, "  value: x"),
+    ("- name: A_PASSWORD\n- value: x\n  name: B", 2, "- value: x"),
+    ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 2, "  value: x"),
+    ("- name: B\n  value: x\n- name: A_PASSWORD\n  value: y", 4, "  value: ***"),
+])  # fmt: skip
 def test_values_of_variables_in_a_manifest(text: str, number: int, shown: str) -> None:
     assert masked(text.split("\n"), number) == shown

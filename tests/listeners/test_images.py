@@ -22,17 +22,23 @@ from earshot.listeners.images import (
         ("apache/kafka:4.1.1", Family.APACHE),
         ("docker.io/apache/kafka-native@sha256:0123", Family.APACHE),
         ("localhost:5000/apache/kafka", Family.APACHE),
+        ("apache/kafka-raft", Family.UNKNOWN),
+        ("apache/kafkas", Family.UNKNOWN),
         ("confluentinc/cp-enterprise-kafka:5.2.1", Family.CONFLUENT),
+        ("confluentinc/cp-server", Family.CONFLUENT),
+        ("confluentinc/confluent-local", Family.CONFLUENT),
         ("registry.example.com:5000/mirror/cp-kafka:8.0.0", Family.CONFLUENT),
+        ("confluentinc/cp-kafkacat", Family.UNKNOWN),
+        ("confluentinc/cp-kafka-connect", Family.UNKNOWN),
+        ("bitnami/kafka", Family.BITNAMI),
+        ("bitnamisecure/kafka", Family.BITNAMI),
         ("bitnamilegacy/kafka", Family.BITNAMI),
         ("wurstmeister/kafka:2.13", Family.WURSTMEISTER),
         ("ours/kafka:1", Family.UNKNOWN),
-        ("confluentinc/cp-kafkacat", Family.UNKNOWN),
-        ("confluentinc/cp-kafka-connect", Family.UNKNOWN),
         ("", Family.UNKNOWN),
     ],
 )
-def test_families(image: str, family: Family) -> None:
+def test_the_repository_of_an_image_decides_its_family(image: str, family: Family) -> None:
     assert family_of(image) is family
 
 
@@ -54,7 +60,7 @@ def test_references(image: str, repository: str, tag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "name", "key"),
+    ("image", "name", "key"),
     [
         (Family.APACHE, "KAFKA_LOG_DIRS", "log.dirs"),
         (Family.CONFLUENT, "KAFKA_A__B___C", "a_b-c"),
@@ -66,15 +72,7 @@ def test_references(image: str, repository: str, tag: str) -> None:
         (Family.APACHE, "KAFKA_LISTENER_NAME_KAFKA_SSL", "listener.name.kafka.ssl"),
         (Family.APACHE, "KAFKA_HEAP_OPTS", ""),
         (Family.APACHE, "CLUSTER_ID", ""),
-    ],
-)
-def test_each_image_maps_in_its_own_way(family: Family, name: str, key: str) -> None:
-    assert broker_property(family, name) == key
-
-
-@pytest.mark.parametrize(
-    ("image", "name", "key"),
-    [  # apache/kafka as its KafkaDockerWrapper of 3.7.2, 3.9.2, 4.0.2 and 4.4.0 answered
+        # apache/kafka as its KafkaDockerWrapper of 3.7.2, 3.9.2, 4.0.2 and 4.4.0 answered
         ("apache/kafka:3.7.2", "KAFKA_LISTENER_NAME_KAFKA_SSL", "listener.name.ssl"),
         ("apache/kafka:3.9.2", "KAFKA_LISTENER_NAME_MYKAFKA_SSL", "listener.name.myssl"),
         ("apache/kafka:3", "KAFKA_KAFKA_X", "x"),
@@ -89,15 +87,16 @@ def test_each_image_maps_in_its_own_way(family: Family, name: str, key: str) -> 
         ("bitnami/kafka:4.0", "KAFKA_CONTROLLER_QUORUM_VOTERS", "controller.quorum.voters"),
     ],
 )
-def test_a_variable_is_mapped_as_the_release_of_the_image_does(
-    image: str, name: str, key: str
+def test_each_image_and_release_maps_variables_in_its_own_way(
+    image: Family | str, name: str, key: str
 ) -> None:
-    assert broker_property(family_of(image), name, image) == key
+    arguments = (image, name) if isinstance(image, Family) else (family_of(image), name, image)
+    assert broker_property(*arguments) == key
 
 
 def test_notes_stand_in_variables_that_no_image_maps() -> None:
-    found = broker_settings(Family.APACHE, {"EARSHOT_SCOPES": "A:host", "KAFKA_NODE_ID": "1"})
-    assert (dict(found.values), dict(found.notes)) == ({"node.id": "1"}, {"scopes": "A:host"})
+    settings = broker_settings(Family.APACHE, {"EARSHOT_SCOPES": "A:host", "KAFKA_NODE_ID": "1"})
+    assert (dict(settings.values), dict(settings.notes)) == ({"node.id": "1"}, {"scopes": "A:host"})
     assert variable_of(Family.BITNAMI, "node.id") == "KAFKA_CFG_NODE_ID"
 
 
@@ -105,21 +104,29 @@ def test_the_image_keeps_names_and_ports_when_it_derives() -> None:
     assert derived_listeners("A://h:1,B://localhost:2") == "A://0.0.0.0:1,B://0.0.0.0:2"
 
 
-@pytest.mark.parametrize(
-    ("image", "env", "command", "expected"),
-    [
-        ("apache/kafka:4.1.1", {}, (), True),
-        ("apache/kafka:4.1.1", {}, ("kafka-topics.sh",), False),
-        ("ours/kafka", {"KAFKA_LISTENERS": "A://:1"}, ("start",), True),
-        ("ours/kafka", {"KAFKA_CFG_NODE_ID": "1"}, (), True),
-        ("ours/ui", {"KAFKA_BOOTSTRAP_SERVERS": "a:1"}, (), False),
-        ("postgres", {}, (), False),
-    ],
-)
+@pytest.mark.parametrize(("image", "env", "command", "broker"), [
+    ("apache/kafka", {}, (), True),
+    ("apache/kafka:4.1.1", {}, (), True),
+    ("apache/kafka:4.1.1", {}, ("kafka-topics.sh",), False),
+    ("apache/kafka", {}, ("kafka-topics",), False),
+    ("apache/kafka", {"KAFKA_NODE_ID": "1"}, ("kafka-topics",), True),
+    ("ours/kafka", {}, (), False),
+    ("ours/kafka", {"KAFKA_LISTENERS": "A://:1"}, ("start",), True),
+    ("ours/kafka", {"KAFKA_CFG_NODE_ID": "1"}, (), True),
+    ("ours/kafka", {"KAFKA_CFG_X": "1"}, ("x",), True),
+    ("ours/kafka", {"KAFKA_X": "1"}, (), False),
+    *(("ours/kafka", {name: "1"}, (), True) for name in (
+        "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_PROCESS_ROLES", "KAFKA_BROKER_ID",
+        "KAFKA_NODE_ID", "KAFKA_ZOOKEEPER_CONNECT", "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP",
+        "KAFKA_ADVERTISED_HOST_NAME", "KAFKA_CONTROLLER_QUORUM_VOTERS",
+    )),
+    ("ours/ui", {"KAFKA_BOOTSTRAP_SERVERS": "a:1"}, (), False),
+    ("postgres", {}, (), False),
+])  # fmt: skip
 def test_brokers_are_told_from_clients(
-    image: str, env: dict[str, str], command: tuple[str, ...], expected: bool
+    image: str, env: dict[str, str], command: tuple[str, ...], broker: bool
 ) -> None:
-    assert is_broker(image, env, command) is expected
+    assert is_broker(image, env, command) is broker
 
 
 ID = "sha256:" + "0123456789abcdef" * 4
@@ -162,64 +169,18 @@ def test_an_id_is_no_name(image: str, unnamed: bool) -> None:
         ("apache/kafka:latest", None),
         ("bitnami/kafka:4.0", (4, 0)),
         ("confluentinc/cp-kafka:8.1.0", (4, 1)),
+        ("confluentinc/cp-kafka:8.1", (4, 1)),
         ("confluentinc/cp-kafka:7.9.2-1-ubi8", (3, 9)),
+        ("confluentinc/cp-kafka:7.0.1", (3, 0)),
+        ("confluentinc/cp-kafka:6.2.0", (2, 2)),
         ("confluentinc/cp-enterprise-kafka:5.2.1", (2, 2)),
         ("wurstmeister/kafka:2.13-2.8.1", (2, 8)),
+        ("wurstmeister/kafka:2.13-2.7.0", (2, 8)),
+        ("wurstmeister/kafka", (2, 8)),
         ("ours/kafka:4.1", None),
+        ("ours/kafka:3.9.0", None),
         (ID, None),
     ],
 )
 def test_a_tag_may_tell_the_release_of_kafka(image: str, release: tuple[int, int] | None) -> None:
-    assert release_of(image) == release
-
-
-@pytest.mark.parametrize(
-    ("image", "env", "command", "broker"),
-    [
-        ("apache/kafka", {}, (), True),
-        ("apache/kafka", {}, ("kafka-topics",), False),
-        ("apache/kafka", {"KAFKA_NODE_ID": "1"}, ("kafka-topics",), True),
-        ("ours/kafka", {}, (), False),
-        ("ours/kafka", {"KAFKA_CFG_X": "1"}, ("x",), True),
-        ("ours/kafka", {"KAFKA_X": "1"}, (), False),
-        *(("ours/kafka", {name: "1"}, (), True) for name in (
-            "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS", "KAFKA_PROCESS_ROLES",
-            "KAFKA_BROKER_ID", "KAFKA_NODE_ID", "KAFKA_ZOOKEEPER_CONNECT",
-            "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP", "KAFKA_ADVERTISED_HOST_NAME",
-            "KAFKA_CONTROLLER_QUORUM_VOTERS",
-        )),
-    ],
-)  # fmt: skip
-def test_what_only_a_broker_is_given_tells(
-    image: str, env: dict[str, str], command: tuple[str, ...], broker: bool
-) -> None:
-    assert is_broker(image, env, command) is broker
-
-
-@pytest.mark.parametrize(
-    ("image", "family"),
-    [
-        *((f"confluentinc/{name}", Family.CONFLUENT) for name in ("cp-server", "confluent-local")),
-        *((f"{name}/kafka", Family.BITNAMI) for name in ("bitnami", "bitnamisecure")),
-        ("apache/kafka-raft", Family.UNKNOWN),
-        ("apache/kafkas", Family.UNKNOWN),
-    ],
-)
-def test_further_families(image: str, family: Family) -> None:
-    assert family_of(image) is family
-
-
-@pytest.mark.parametrize(
-    ("image", "release"),
-    [
-        ("confluentinc/cp-kafka:7.0.1", (3, 0)),
-        ("confluentinc/cp-kafka:6.2.0", (2, 2)),
-        ("confluentinc/cp-kafka:8.1", (4, 1)),
-        ("wurstmeister/kafka:2.13-2.7.0", (2, 8)),
-        ("wurstmeister/kafka", (2, 8)),
-        ("apache/kafka:latest", None),
-        ("ours/kafka:3.9.0", None),
-    ],
-)
-def test_further_releases(image: str, release: tuple[int, int] | None) -> None:
     assert release_of(image) == release

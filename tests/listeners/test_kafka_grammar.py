@@ -61,33 +61,15 @@ def test_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
     assert list(read_listeners(text)) == entries
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "A://b1",
-            (
-                "A: listener entry 'A://b1': cannot be read; "
-                "allowed: NAME://host:port entries with one comma between them"
-            ),
-        ),
-        (
-            "b1:9092",
-            (
-                "b1: listener entry 'b1:9092': cannot be read; "
-                "allowed: NAME://host:port entries with one comma between them"
-            ),
-        ),
-        (
-            "A://h:2147483648",
-            (
-                "A: listener entry 'A://h:2147483648': cannot be read; "
-                "allowed: NAME://host:port entries with one comma between them"
-            ),
-        ),
-        ("a://h:1,A://h:2", "A: A: occurs twice in one list; allowed: each name once"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("A://b1", ("A: listener entry 'A://b1': cannot be read; "
+                "allowed: NAME://host:port entries with one comma between them")),
+    ("b1:9092", ("b1: listener entry 'b1:9092': cannot be read; "
+                 "allowed: NAME://host:port entries with one comma between them")),
+    ("A://h:2147483648", ("A: listener entry 'A://h:2147483648': cannot be read; "
+                          "allowed: NAME://host:port entries with one comma between them")),
+    ("a://h:1,A://h:2", "A: A: occurs twice in one list; allowed: each name once"),
+])  # fmt: skip
 def test_what_is_said_of_a_listener_that_is_refused(text: str, said: str) -> None:
     assert bad(read_listeners, text) == [said]
 

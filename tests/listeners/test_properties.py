@@ -105,18 +105,13 @@ def test_an_environment_reads_back_as_it_was_written(values: dict[str, str]) -> 
     assert read_environment(write_environment(settings)) == settings
 
 
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
-        ("node.id", "KAFKA_NODE_ID"),
-        ("a_b", "KAFKA_A__B"),
-        ("a-b", "KAFKA_A___B"),
-        (
-            "listener.name.plaintext_host.ssl.keystore.location",
-            "KAFKA_LISTENER_NAME_PLAINTEXT__HOST_SSL_KEYSTORE_LOCATION",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("key", "name"), [
+    ("node.id", "KAFKA_NODE_ID"),
+    ("a_b", "KAFKA_A__B"),
+    ("a-b", "KAFKA_A___B"),
+    ("listener.name.plaintext_host.ssl.keystore.location",
+     "KAFKA_LISTENER_NAME_PLAINTEXT__HOST_SSL_KEYSTORE_LOCATION"),
+])  # fmt: skip
 def test_names_the_variable_of_a_property(key: str, name: str) -> None:
     assert variable(key) == name
     assert property_of(name) == key

@@ -17,14 +17,10 @@ def listener(name: str, host: str, port: int, *scopes: Scope) -> Listener:
 
 
 BROKER = Node(
-    id=1,
-    roles=(Role.BROKER,),
-    listeners=(
-        listener("PLAINTEXT", "b1.example.org", 9092, Scope.INTERNAL, Scope.EXTERNAL),
-        listener("LISTENER_BOB", "2001:db8::1", 9094, Scope.HOST),
-    ),
-    log_dir="/data/1",
-)
+    id=1, roles=(Role.BROKER,),
+    listeners=(listener("PLAINTEXT", "b1.example.org", 9092, Scope.INTERNAL, Scope.EXTERNAL),
+               listener("LISTENER_BOB", "2001:db8::1", 9094, Scope.HOST)), log_dir="/data/1",
+)  # fmt: skip
 CONTROLLER = Node(
     id=9,
     roles=(Role.CONTROLLER,),

@@ -23,13 +23,10 @@ def listener(name: str, protocol: Protocol, scope: Scope) -> Listener:
 
 
 BROKER = Node(
-    id=1,
-    roles=(Role.BROKER,),
-    listeners=(
-        listener("INTERNAL", Protocol.SSL, Scope.INTERNAL),
-        listener("EXTERNAL", Protocol.SASL_SSL, Scope.EXTERNAL),
-    ),
-)
+    id=1, roles=(Role.BROKER,),
+    listeners=(listener("INTERNAL", Protocol.SSL, Scope.INTERNAL),
+               listener("EXTERNAL", Protocol.SASL_SSL, Scope.EXTERNAL)),
+)  # fmt: skip
 CONTROLLER = Node(
     id=9,
     roles=(Role.CONTROLLER,),
@@ -37,15 +34,10 @@ CONTROLLER = Node(
 )
 SECURITY = SecurityPlan(folder="/run/security", mechanism=Mechanism.SCRAM_SHA_256)
 PLAN = ClusterPlan(
-    kafka_version="4.1.1",
-    inter_broker="INTERNAL",
-    controller="CONTROLLER",
-    controller_protocol=Protocol.SSL,
-    replication_factor=1,
-    min_insync_replicas=1,
-    security=SECURITY,
-    nodes=(BROKER, CONTROLLER),
-)
+    kafka_version="4.1.1", inter_broker="INTERNAL", controller="CONTROLLER",
+    controller_protocol=Protocol.SSL, replication_factor=1, min_insync_replicas=1,
+    security=SECURITY, nodes=(BROKER, CONTROLLER),
+)  # fmt: skip
 COMMON = {
     "ssl.enabled.protocols": "TLSv1.3,TLSv1.2",
     "ssl.cipher.suites": (

@@ -32,22 +32,13 @@ regions = st.sampled_from(REGIONS)
 
 FORMS = [
     ("us-east-1", "ip-10-0-0-1.ec2.internal", "ec2-10-0-0-1.compute-1.amazonaws.com"),
-    (
-        "us-west-2",
-        "ip-10-0-0-1.us-west-2.compute.internal",
-        "ec2-10-0-0-1.us-west-2.compute.amazonaws.com",
-    ),
-    (
-        "us-gov-west-1",
-        "ip-10-0-0-1.us-gov-west-1.compute.internal",
-        "ec2-10-0-0-1.us-gov-west-1.compute.amazonaws.com",
-    ),
-    (
-        "cn-north-1",
-        "ip-10-0-0-1.cn-north-1.compute.internal",
-        "ec2-10-0-0-1.cn-north-1.compute.amazonaws.com.cn",
-    ),
-]
+    ("us-west-2", "ip-10-0-0-1.us-west-2.compute.internal",
+     "ec2-10-0-0-1.us-west-2.compute.amazonaws.com"),
+    ("us-gov-west-1", "ip-10-0-0-1.us-gov-west-1.compute.internal",
+     "ec2-10-0-0-1.us-gov-west-1.compute.amazonaws.com"),
+    ("cn-north-1", "ip-10-0-0-1.cn-north-1.compute.internal",
+     "ec2-10-0-0-1.cn-north-1.compute.amazonaws.com.cn"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("region", "private", "public"), FORMS)
@@ -128,11 +119,9 @@ PRIVATE = private_name(HERE.private, HERE.region)
 PUBLIC = public_name(HERE.public, HERE.region)
 ON = VpcDns(hostnames=True)
 INSIDE = [
-    ClientLocation.THIS_MACHINE,
-    ClientLocation.SAME_NETWORK,
-    ClientLocation.OTHER_NETWORK,
+    ClientLocation.THIS_MACHINE, ClientLocation.SAME_NETWORK, ClientLocation.OTHER_NETWORK,
     ClientLocation.SAME_VPC,
-]
+]  # fmt: skip
 
 
 def leads_to(host: str, location: ClientLocation, dns: VpcDns = ON, at: Interface = HERE) -> str:

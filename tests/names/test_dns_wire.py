@@ -54,18 +54,11 @@ def test_what_can_be_no_name_cannot_be_asked(name: str) -> None:
         question(name, A)
 
 
-@pytest.mark.parametrize(
-    ("records", "found"),
-    [
-        (FOUR, ["192.0.2.1", "192.0.2.2"]),
-        (
-            (f"{OWNER} 60 IN CNAME b.example.com.", "b.example.com. 60 IN A 192.0.2.7"),
-            ["192.0.2.7"],
-        ),
-        ((*FOUR[:1], "other.example.com. 60 IN A 192.0.2.9"), ["192.0.2.1"]),
-    ],
-    ids=["of the name", "of another name that stands for it", "of another name"],
-)
+@pytest.mark.parametrize(("records", "found"), [
+    (FOUR, ["192.0.2.1", "192.0.2.2"]),
+    ((f"{OWNER} 60 IN CNAME b.example.com.", "b.example.com. 60 IN A 192.0.2.7"), ["192.0.2.7"]),
+    ((*FOUR[:1], "other.example.com. 60 IN A 192.0.2.9"), ["192.0.2.1"]),
+], ids=["of the name", "of another name that stands for it", "of another name"])  # fmt: skip
 def test_the_addresses_of_a_name(records: Sequence[str], found: list[str]) -> None:
     assert list(addresses(ASKED, answer(*records), A) or ()) == found
 

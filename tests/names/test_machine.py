@@ -33,17 +33,11 @@ def test_a_name_that_leads_here(answer: tuple[str, ...], bind: str) -> None:
     assert this.addresses == OWN
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (("203.0.113.1",), "resolves to 203.0.113.1, which is not one of its addresses"),
-        (
-            ("fe80::10",),
-            "resolves to fe80::10, which is not one of its addresses that can be bound",
-        ),
-        (Diagnosis.NXDOMAIN, "kafka-host does not resolve here: nxdomain"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "why"), [
+    (("203.0.113.1",), "resolves to 203.0.113.1, which is not one of its addresses"),
+    (("fe80::10",), "resolves to fe80::10, which is not one of its addresses that can be bound"),
+    (Diagnosis.NXDOMAIN, "kafka-host does not resolve here: nxdomain"),
+])  # fmt: skip
 def test_a_name_that_does_not(answer: tuple[str, ...] | Diagnosis, why: str) -> None:
     this = machine(answer)
     assert (this.name, this.name_address) == (None, "")
@@ -61,14 +55,10 @@ def test_own_addresses_of_all_interfaces_without_zones(monkeypatch: pytest.Monke
         return SimpleNamespace(family=family, address=address)
 
     rows = {
-        "eth0": [
-            row(socket.AF_INET6, "fe80::10%eth0"),
-            row(socket.AF_INET, "192.0.2.10"),
-            row(socket.AF_INET6, "1::10"),
-            row(psutil.AF_LINK, "00:00:5e:00:53:01"),
-        ],
+        "eth0": [row(socket.AF_INET6, "fe80::10%eth0"), row(socket.AF_INET, "192.0.2.10"),
+                 row(socket.AF_INET6, "1::10"), row(psutil.AF_LINK, "00:00:5e:00:53:01")],
         "lo": [row(socket.AF_INET, "127.0.0.1")],
-    }
+    }  # fmt: skip
     monkeypatch.setattr(psutil, "net_if_addrs", lambda: rows)
     assert own_addresses() == ("127.0.0.1", "192.0.2.10", "1::10", "::1", "fe80::10")
 

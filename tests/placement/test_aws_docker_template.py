@@ -73,22 +73,14 @@ def test_hosts_that_exist_are_not_provisioned() -> None:
     assert isinstance(spec, DockerSpec) and spec.provisioned is None
 
 
-@pytest.mark.parametrize(
-    ("hosts", "told"),
-    [
-        ({"aws": {}}, "hosts: aws.host_zones: is missing"),
-        ({"aws": None}, "hosts: aws: found nothing"),
-        ({"gcp": {}}, "hosts: gcp: is no key that earshot knows; allowed: aws"),
-        (
-            {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"all": "0.0.0.0/0"}}},
-            "hosts: aws.deployers.all: found 0.0.0.0/0, which is every address",
-        ),
-        (
-            {"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"o": RANGE}}},
-            "hosts: aws: zones",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("hosts", "told"), [
+    ({"aws": {}}, "hosts: aws.host_zones: is missing"),
+    ({"aws": None}, "hosts: aws: found nothing"),
+    ({"gcp": {}}, "hosts: gcp: is no key that earshot knows; allowed: aws"),
+    ({"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"all": "0.0.0.0/0"}}},
+     "hosts: aws.deployers.all: found 0.0.0.0/0, which is every address"),
+    ({"aws": {"host_zones": {"a": "us-east-1a"}, "deployers": {"o": RANGE}}}, "hosts: aws: zones"),
+])  # fmt: skip
 def test_what_cannot_be_made_is_refused_with_its_key(hosts: Any, told: str) -> None:
     assert told in str(raised(SpecError, read_spec, {"placement": "docker", "hosts": hosts}, NAME))
 

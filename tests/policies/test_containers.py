@@ -306,14 +306,10 @@ def test_what_is_said_beside_a_gate_is_about_others() -> None:
     assert (set(end), urn) == ({"advice-stack"}, "kafka2") and "[KL019]" in text
 
 
-@pytest.mark.parametrize(
-    ("changes", "name"),
-    [
-        ({"KAFKA_ZOOKEEPER_CONNECT": "z:1"}, None),
-        ({"KAFKA_PORT": "1"}, "confluentinc/cp-kafka:8.0.0"),
-    ],
-    ids=["a second reason", "a reason of the image, which is known at the end"],
-)
+@pytest.mark.parametrize(("changes", "name"), [
+    ({"KAFKA_ZOOKEEPER_CONNECT": "z:1"}, None),
+    ({"KAFKA_PORT": "1"}, "confluentinc/cp-kafka:8.0.0"),
+], ids=["a second reason", "a reason of the image, which is known at the end"])  # fmt: skip
 def test_a_broker_that_does_not_start_is_reported_once(
     changes: dict[str, str], name: str | None
 ) -> None:
@@ -603,18 +599,11 @@ def test_several_docker_hosts_reach_each_other_by_names_and_published_ports(addr
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changed", "alone", "behind"),
-    [
-        (
-            {"KAFKA_LISTENERS": KRAFT["KAFKA_LISTENERS"].replace("HOST://0.0.0.0", "HOST://[::1]")},
-            {"kl017"},
-            {"kl017"},
-        ),
-        ({"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": UNKNOWN}, {"not-known-yet"}, set()),
-    ],
-    ids=["grave", "not known"],
-)
+@pytest.mark.parametrize(("changed", "alone", "behind"), [
+    ({"KAFKA_LISTENERS": KRAFT["KAFKA_LISTENERS"].replace("HOST://0.0.0.0", "HOST://[::1]")},
+     {"kl017"}, {"kl017"}),
+    ({"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": UNKNOWN}, {"not-known-yet"}, set()),
+], ids=["grave", "not known"])  # fmt: skip
 def test_only_what_is_grave_is_said_again_behind_a_gate(
     changed: dict[str, str], alone: set[str], behind: set[str]
 ) -> None:
@@ -664,23 +653,13 @@ def test_settings_that_are_not_read_are_named_and_no_defaults_judged_in_their_pl
     assert "`earshot lint`" in findings["not-known-yet"][0]
 
 
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        (
-            {"command": ["/opt/kafka/bin/kafka-server-start.sh", "/etc/my.properties"]},
-            "its command starts Kafka with properties that are not read",
-        ),
-        (
-            {
-                "image": "redpandadata/redpanda:v24.2.7",
-                "command": ["redpanda", "start", "--advertise-kafka-addr", UNKNOWN],
-            },
-            "an address in its command is not known: ${WORD}",
-        ),
-    ],
-    ids=["an own file", "an unknown word"],
-)
+@pytest.mark.parametrize(("changed", "reason"), [
+    ({"command": ["/opt/kafka/bin/kafka-server-start.sh", "/etc/my.properties"]},
+     "its command starts Kafka with properties that are not read"),
+    ({"image": "redpandadata/redpanda:v24.2.7",
+      "command": ["redpanda", "start", "--advertise-kafka-addr", UNKNOWN]},
+     "an address in its command is not known: ${WORD}"),
+], ids=["an own file", "an unknown word"])  # fmt: skip
 def test_a_command_whose_listeners_are_not_read_is_said(
     changed: dict[str, Any], reason: str
 ) -> None:

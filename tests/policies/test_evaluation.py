@@ -16,15 +16,10 @@ from tests.policies.calls import UNKNOWN, UNKNOWN_LIST, Pack
 from tests.policies.programs import Program
 
 PROPS: dict[str, Any] = unknown_checking_proxy(
-    {
-        "text": "a",
-        "number": 1.0,
-        "nothing": None,
-        "unknown": UNKNOWN,
-        "list": ["a", None, UNKNOWN, {"b": UNKNOWN_LIST, "c": None}],
-        "map": {"d": {"e": UNKNOWN}, "f": []},
-    }
-)
+    {"text": "a", "number": 1.0, "nothing": None, "unknown": UNKNOWN,
+     "list": ["a", None, UNKNOWN, {"b": UNKNOWN_LIST, "c": None}],
+     "map": {"d": {"e": UNKNOWN}, "f": []}},
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("unknown", [None, "?", PREVIEW_UNKNOWN])

@@ -437,48 +437,29 @@ def test_what_the_instance_computes_is_said_and_not_checked() -> None:
     assert "not-known-yet-stack" not in at_the_end
 
 
-@pytest.mark.parametrize(
-    ("props", "advice"),
-    [
+@pytest.mark.parametrize(("props", "advice"), [
+    ({"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"},
+     ("user data: advertised.listeners is set in a way that is not read here (read are "
+      "files in a cloud-config, here-documents in a script); not checked")),
+    ({"userDataBase64": "H4sIAAAA"},
+     ("user data in base64: cannot be read: Compressed file ended before the "
+      "end-of-stream marker was reached; not checked")),
+    (
+        {
+            "userData": script(
+                "zookeeper.connect=z:1\nbroker.id=1\nadvertised.listeners=PLAINTEXT://b_1:1\n"
+            )
+        },
         (
-            {"userData": "#!/bin/sh\necho advertised.listeners=A://b:1 >> c.properties\n"},
-            (
-                "user data: advertised.listeners is set in a way that is not read here (read are "
-                "files in a cloud-config, here-documents in a script); not checked"
-            ),
+            "/opt/kafka/server.properties: KL011 is not checked: advertised.listeners: host "
+            "'b_1' has the label 'b_1'; it may be right, and is not looked up"
         ),
-        (
-            {"userDataBase64": "H4sIAAAA"},
-            (
-                "user data in base64: cannot be read: Compressed file ended before the "
-                "end-of-stream marker was reached; not checked"
-            ),
-        ),
-        (
-            {
-                "userData": script(
-                    "zookeeper.connect=z:1\nbroker.id=1\nadvertised.listeners=PLAINTEXT://b_1:1\n"
-                )
-            },
-            (
-                "/opt/kafka/server.properties: KL011 is not checked: advertised.listeners: host "
-                "'b_1' has the label 'b_1'; it may be right, and is not looked up"
-            ),
-        ),
-        (
-            {
-                "userData": script(
-                    PROPERTIES.format(id=1, internal=private(1), external=public(1), own=private(1))
-                ).replace("cat >", "cat >>")
-            },
-            (
-                "/opt/kafka/server.properties: KL008 is not checked: the earlier content of "
-                "/opt/kafka/server.properties is not known"
-            ),
-        ),
-    ],
-    ids=["another way", "base64", "a host", "an earlier content"],
-)
+    ),
+    ({"userData": script(PROPERTIES.format(id=1, internal=private(1), external=public(1),
+                                           own=private(1))).replace("cat >", "cat >>")},
+     ("/opt/kafka/server.properties: KL008 is not checked: the earlier content of "
+      "/opt/kafka/server.properties is not known")),
+], ids=["another way", "base64", "a host", "an earlier content"])  # fmt: skip
 def test_unchecked_parts_of_user_data_are_named(props: dict[str, str], advice: str) -> None:
     findings = Pack(SILENT_RESOLVERS).analyze(aws.INSTANCE, props)
     assert list(findings) == ["advice"] and advice in findings["advice"]
@@ -522,14 +503,10 @@ def behind_gate(user_data: str) -> set[str]:
     return set(pack.analyze(aws.INSTANCE, {"userData": user_data}, parents=BEHIND))
 
 
-@pytest.mark.parametrize(
-    ("internal", "external", "alone", "behind"),
-    [
-        (private(1), private(1), {"kl011"}, {"kl011"}),
-        ("198.51.100.7", public(1), {"advice"}, set()),
-    ],
-    ids=["an error", "advice"],
-)
+@pytest.mark.parametrize(("internal", "external", "alone", "behind"), [
+    (private(1), private(1), {"kl011"}, {"kl011"}),
+    ("198.51.100.7", public(1), {"advice"}, set()),
+], ids=["an error", "advice"])  # fmt: skip
 def test_only_errors_are_reported_again_behind_a_gate(
     internal: str, external: str, alone: set[str], behind: set[str]
 ) -> None:

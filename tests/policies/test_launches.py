@@ -77,20 +77,12 @@ def test_user_data_of_other_launches_are_checked_like_those_of_a_template(
     assert pack.places == [f"urn:pulumi:s::p::{type}::x, {key}"]
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        (
-            "#!/bin/sh\ndocker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache/kafka:4.1.1",
-            "user data: advertised.listeners is set in a way that is not read here",
-        ),
-        (
-            SCRIPT.replace("0.0.0.0", "__HOST__"),
-            "/etc/server.properties: advertised.listeners is not known: PLAINTEXT://__HOST__:9092",
-        ),
-    ],
-    ids=["a container", "a placeholder"],
-)
+@pytest.mark.parametrize(("text", "advice"), [
+    ("#!/bin/sh\ndocker run -e KAFKA_ADVERTISED_LISTENERS=A://a:9092 apache/kafka:4.1.1",
+     "user data: advertised.listeners is set in a way that is not read here"),
+    (SCRIPT.replace("0.0.0.0", "__HOST__"),
+     "/etc/server.properties: advertised.listeners is not known: PLAINTEXT://__HOST__:9092"),
+], ids=["a container", "a placeholder"])  # fmt: skip
 def test_listeners_of_a_template_that_are_not_read_are_said(text: str, advice: str) -> None:
     reported = Pack().analyze(LAUNCH_TEMPLATE, template(text))
     assert set(reported) == {"advice"}

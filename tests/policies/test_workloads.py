@@ -134,27 +134,14 @@ def test_clusters_are_told_apart_by_their_providers() -> None:
 UNSET = variables(KAFKA_ADVERTISED_LISTENERS="")
 
 
-@pytest.mark.parametrize(
-    ("env", "more", "reason"),
-    [
-        (
-            [{"name": "KAFKA_ADVERTISED_LISTENERS", "valueFrom": {"secretKeyRef": {}}}, *UNSET],
-            {},
-            "KAFKA_ADVERTISED_LISTENERS is not known: $(KAFKA_ADVERTISED_LISTENERS)",
-        ),
-        (
-            [{"name": "KAFKA_ADVERTISED_LISTENERS", "value": UNKNOWN}, *UNSET],
-            {},
-            "KAFKA_ADVERTISED_LISTENERS is not known: ${not known yet}",
-        ),
-        (
-            UNSET,
-            {"envFrom": [{"secretRef": {"name": "elsewhere"}}]},
-            "envFrom could not be read, and may set its listeners",
-        ),
-    ],
-    ids=["a secret", "not known yet", "variables elsewhere"],
-)
+@pytest.mark.parametrize(("env", "more", "reason"), [
+    ([{"name": "KAFKA_ADVERTISED_LISTENERS", "valueFrom": {"secretKeyRef": {}}}, *UNSET], {},
+     "KAFKA_ADVERTISED_LISTENERS is not known: $(KAFKA_ADVERTISED_LISTENERS)"),
+    ([{"name": "KAFKA_ADVERTISED_LISTENERS", "value": UNKNOWN}, *UNSET], {},
+     "KAFKA_ADVERTISED_LISTENERS is not known: ${not known yet}"),
+    (UNSET, {"envFrom": [{"secretRef": {"name": "elsewhere"}}]},
+     "envFrom could not be read, and may set its listeners"),
+], ids=["a secret", "not known yet", "variables elsewhere"])  # fmt: skip
 def test_listeners_that_are_not_known_are_said(
     env: list[dict[str, Any]], more: dict[str, Any], reason: str
 ) -> None:

@@ -598,23 +598,15 @@ def test_a_log_without_an_end_prints_some_lines_of_a_limited_length() -> None:
 FORMLESS = "gives an answer of another form than Docker's"
 
 
-@pytest.mark.parametrize(
-    ("answers", "observed"),
-    [
-        ({"GET /v1.41/info": document(None)}, FORMLESS),
-        ({"GET /v1.41/containers/json": document(None)}, FORMLESS),
-        ({"GET /v1.41/networks": document(None)}, FORMLESS),
-        ({"POST /v1.41/containers/create": document(None, "201 Created")}, FORMLESS),
-        (
-            {
-                "GET /v1.41/containers/[^/]+/json": document({"Id": "x", "Config": {"Tty": False}}),
-                "GET /v1.41/containers/[^/]+/logs": document(b""),
-            },
-            FORMLESS,
-        ),
-        ({"GET /v1.41/info": document({"message": "no"}, "500 Error")}, "no"),
-    ],
-)
+@pytest.mark.parametrize(("answers", "observed"), [
+    ({"GET /v1.41/info": document(None)}, FORMLESS),
+    ({"GET /v1.41/containers/json": document(None)}, FORMLESS),
+    ({"GET /v1.41/networks": document(None)}, FORMLESS),
+    ({"POST /v1.41/containers/create": document(None, "201 Created")}, FORMLESS),
+    ({"GET /v1.41/containers/[^/]+/json": document({"Id": "x", "Config": {"Tty": False}}),
+      "GET /v1.41/containers/[^/]+/logs": document(b"")}, FORMLESS),
+    ({"GET /v1.41/info": document({"message": "no"}, "500 Error")}, "no"),
+])  # fmt: skip
 def test_an_engine_that_answers_nonsense_is_one_error(
     answers: Mapping[str, Answer], observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

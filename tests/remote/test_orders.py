@@ -58,20 +58,13 @@ def test_what_is_no_status_is_none(text: str) -> None:
     assert Status.read(status().model_dump_json()) == status()
 
 
-@pytest.mark.parametrize(
-    ("changes", "final"),
-    [
-        ({"state": "failed"}, True),
-        ({"state": "failed", "order": "mine"}, True),
-        ({"state": "failed", "order": "another"}, False),
-        ({"state": "failed", "instance": "i-0"}, False),
-        *(
-            ({"state": state}, False)
-            for state in ValidatorState
-            if state is not ValidatorState.FAILED
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "final"), [
+    ({"state": "failed"}, True),
+    ({"state": "failed", "order": "mine"}, True),
+    ({"state": "failed", "order": "another"}, False),
+    ({"state": "failed", "instance": "i-0"}, False),
+    *(({"state": state}, False) for state in ValidatorState if state is not ValidatorState.FAILED),
+])  # fmt: skip
 def test_waiting_ends_where_this_one_gave_up(changes: dict[str, str], final: bool) -> None:
     assert status(**changes).ends("mine", "i-1") is final
 

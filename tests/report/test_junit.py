@@ -12,23 +12,17 @@ from tests.report import samples
 
 # element: (its attributes, required first; its children in their order)
 SHAPE = {
-    "testsuites": (
-        {"name", "tests", "failures", "errors", "skipped", "time"},
-        set(),
-        ["testsuite"],
-    ),
-    "testsuite": (
-        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
-        {"hostname"},
-        ["properties", "testcase"],
-    ),
+    "testsuites": ({"name", "tests", "failures", "errors", "skipped", "time"}, set(),
+                   ["testsuite"]),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+                  {"hostname"}, ["properties", "testcase"]),
     "properties": (set(), set(), ["property"]),
     "property": ({"name", "value"}, set(), []),
     "testcase": ({"classname", "name", "time"}, set(), ["skipped", "error", "failure"]),
     "failure": ({"message", "type"}, set(), []),
     "error": ({"message", "type"}, set(), []),
     "skipped": ({"message"}, set(), []),
-}
+}  # fmt: skip
 
 
 def check(element: ET.Element) -> None:

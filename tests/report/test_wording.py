@@ -22,20 +22,15 @@ def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"cluster_id": "ID"}, "cluster local (id ID), placement local, Kafka 4.1.1"),
-        ({"cluster_id": ""}, "cluster local, placement local, Kafka 4.1.1"),
-        ({"cluster_id": "local"}, "cluster local, placement local, Kafka 4.1.1"),
-        ({"cluster_id": "", "placement": ""}, "cluster local, Kafka 4.1.1"),
-        ({"cluster_id": "", "kafka_version": ""}, "cluster local, placement local"),
-        (
-            {"cluster": "two\n words", "cluster_id": "", "placement": ""},
-            "cluster two words, Kafka 4.1.1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({"cluster_id": "ID"}, "cluster local (id ID), placement local, Kafka 4.1.1"),
+    ({"cluster_id": ""}, "cluster local, placement local, Kafka 4.1.1"),
+    ({"cluster_id": "local"}, "cluster local, placement local, Kafka 4.1.1"),
+    ({"cluster_id": "", "placement": ""}, "cluster local, Kafka 4.1.1"),
+    ({"cluster_id": "", "kafka_version": ""}, "cluster local, placement local"),
+    ({"cluster": "two\n words", "cluster_id": "", "placement": ""},
+     "cluster two words, Kafka 4.1.1"),
+])  # fmt: skip
 def test_unknown_facts_of_the_cluster_are_left_out(
     changes: dict[str, object], expected: str
 ) -> None:
@@ -43,15 +38,11 @@ def test_unknown_facts_of_the_cluster_are_left_out(
 
 
 @pytest.mark.usefixtures("far_from_greenwich")
-@pytest.mark.parametrize(
-    "when",
-    [
-        datetime(2025, 3, 1, 12, 30, 15),
-        datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC),
-        datetime(2025, 3, 1, 14, 30, 15, tzinfo=timezone(timedelta(hours=2))),
-    ],
-    ids=["without a zone", "in UTC", "elsewhere"],
-)
+@pytest.mark.parametrize("when", [
+    datetime(2025, 3, 1, 12, 30, 15),
+    datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC),
+    datetime(2025, 3, 1, 14, 30, 15, tzinfo=timezone(timedelta(hours=2))),
+], ids=["without a zone", "in UTC", "elsewhere"])  # fmt: skip
 def test_every_moment_is_shown_in_utc(when: datetime) -> None:
     assert moment(when) == "2025-03-01 12:30:15 UTC"
 
@@ -67,33 +58,22 @@ def test_a_cell_shows_its_latency_the_stage_that_failed_or_its_verdict() -> None
     assert outcome(bad.model_copy(update={"verdict": Verdict.INCONCLUSIVE})) == "inconclusive"
 
 
-@pytest.mark.parametrize(
-    ("vantage", "expected"),
-    [
-        (Vantage(name="host", kind="host"), "host"),
-        (Vantage(name="host", kind="host", where="host"), "host"),
-        (Vantage(name="host", kind="host", where="devbox"), "host (machine devbox)"),
-        (
-            Vantage(name="e-1", kind="executor", where="w", resolvers=("192.0.2.1", "192.0.2.2")),
-            "e-1 (executor, machine w, resolvers 192.0.2.1, 192.0.2.2)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("vantage", "expected"), [
+    (Vantage(name="host", kind="host"), "host"),
+    (Vantage(name="host", kind="host", where="host"), "host"),
+    (Vantage(name="host", kind="host", where="devbox"), "host (machine devbox)"),
+    (Vantage(name="e-1", kind="executor", where="w", resolvers=("192.0.2.1", "192.0.2.2")),
+     "e-1 (executor, machine w, resolvers 192.0.2.1, 192.0.2.2)"),
+])  # fmt: skip
 def test_a_vantage_is_shown_with_its_place(vantage: Vantage, expected: str) -> None:
     assert standpoint(vantage) == expected
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        ([], "no delivery was checked"),
-        ([Verdict.PASS], "1 of 1 delivery passed"),
-        (
-            [Verdict.FAIL, Verdict.PASS, Verdict.SKIP],
-            "1 of 3 deliveries passed, 1 failed, 1 skipped",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("verdicts", "expected"), [
+    ([], "no delivery was checked"),
+    ([Verdict.PASS], "1 of 1 delivery passed"),
+    ([Verdict.FAIL, Verdict.PASS, Verdict.SKIP], "1 of 3 deliveries passed, 1 failed, 1 skipped"),
+])  # fmt: skip
 def test_what_passed_is_counted_and_so_is_the_rest(verdicts: list[Verdict], expected: str) -> None:
     assert counted("delivery", verdicts, "deliveries") == expected
     assert counted("delivery", verdicts) == expected.replace("ies", "ys")

@@ -75,25 +75,16 @@ def test_versions_differ(
     assert found.refused is refused
 
 
-@pytest.mark.parametrize(
-    ("base", "change", "version", "grave"),
-    [
-        # the quorum forms where its voters are named, whatever the leader calls itself
-        (COMBINED, {"listeners": "CONTROLLER://:9093"}, "4.1.1", False),
-        (CONTROLLER, {"listeners": "CONTROLLER://:9093"}, "3.9.2", False),
-        (CONTROLLER, {"listeners": "CONTROLLER://0.0.0.0:9093"}, "3.9.0", True),
-        # and nothing else tells where a voter of a dynamic quorum is
-        (
-            CONTROLLER,
-            {
-                "listeners": "CONTROLLER://:9093",
-                "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
-            },
-            "4.1.1",
-            True,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("base", "change", "version", "grave"), [
+    # the quorum forms where its voters are named, whatever the leader calls itself
+    (COMBINED, {"listeners": "CONTROLLER://:9093"}, "4.1.1", False),
+    (CONTROLLER, {"listeners": "CONTROLLER://:9093"}, "3.9.2", False),
+    (CONTROLLER, {"listeners": "CONTROLLER://0.0.0.0:9093"}, "3.9.0", True),
+    # and nothing else tells where a voter of a dynamic quorum is
+    (CONTROLLER,
+     {"listeners": "CONTROLLER://:9093", "controller.quorum.bootstrap.servers": "127.0.0.1:9093"},
+     "4.1.1", True),
+])  # fmt: skip
 def test_a_controller_without_an_address_is_an_error_without_voters(
     base: dict[str, str], change: dict[str, str], version: str, grave: bool
 ) -> None:
@@ -138,31 +129,21 @@ OLD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "version", "found"),
-    [
-        ({}, (3, 9), []),
-        ({"broker.id.generation.enable": " False "}, (3, 9), []),
-        ({"broker.id.generation.enable": "fals"}, (2, 8), ["Z5"]),
-        ({"broker.id.generation.enable": "fals"}, (3, 9), ["Z5"]),
-        ({"zookeeper.metadata.migration.enable": "1"}, (3, 3), []),
-        ({"zookeeper.metadata.migration.enable": "1"}, (3, 4), ["Z5"]),
-        ({"controller.listener.names": "PLAINTEXT"}, (2, 7), []),
-        ({"controller.listener.names": "PLAINTEXT"}, (2, 8), ["A5a", "I4"]),
-        ({"controller.listener.names": "OTHER"}, (3, 1), []),
-        ({"controller.listener.names": ","}, (3, 9), []),
-        ({"controller.listener.names": "OTHER"}, (3, 2), ["A5a", "Z1"]),
-        (
-            {
-                "inter.broker.listener.name": "OTHER",
-                "sasl.enabled.mechanisms": "",
-                "sasl.mechanism.inter.broker.protocol": "",
-            },
-            (3, 9),
-            ["I5"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "version", "found"), [
+    ({}, (3, 9), []),
+    ({"broker.id.generation.enable": " False "}, (3, 9), []),
+    ({"broker.id.generation.enable": "fals"}, (2, 8), ["Z5"]),
+    ({"broker.id.generation.enable": "fals"}, (3, 9), ["Z5"]),
+    ({"zookeeper.metadata.migration.enable": "1"}, (3, 3), []),
+    ({"zookeeper.metadata.migration.enable": "1"}, (3, 4), ["Z5"]),
+    ({"controller.listener.names": "PLAINTEXT"}, (2, 7), []),
+    ({"controller.listener.names": "PLAINTEXT"}, (2, 8), ["A5a", "I4"]),
+    ({"controller.listener.names": "OTHER"}, (3, 1), []),
+    ({"controller.listener.names": ","}, (3, 9), []),
+    ({"controller.listener.names": "OTHER"}, (3, 2), ["A5a", "Z1"]),
+    ({"inter.broker.listener.name": "OTHER", "sasl.enabled.mechanisms": "",
+      "sasl.mechanism.inter.broker.protocol": ""}, (3, 9), ["I5"]),
+])  # fmt: skip
 def test_a_broker_of_zookeeper_s_times_is_refused_for(
     change: dict[str, str], version: tuple[int, int], found: list[str]
 ) -> None:

@@ -27,24 +27,15 @@ def found(properties: str) -> list[tuple[str, Severity]]:
     return [(finding.observed, finding.severity) for finding in findings]
 
 
-@pytest.mark.parametrize(
-    ("lines", "key", "name"),
-    [
-        (f"{MECHANISMS}=SCRAM-SHA-256,SASL_PLAINTEXT\n{USED}=SASL_PLAINTEXT", USED, "SASL_PLAINT"),
-        (f"{MECHANISMS}=PLAIN,ssl\n{USED}=ssl", USED, "ssl"),
-        (f"{MECHANISMS}=PLAINTEXT\n{USED}=PLAINTEXT", USED, "PLAINTEXT"),
-        (
-            f"{USED}=PLAIN\nlistener.name.nodes.{MECHANISMS}=PLAIN\n{MECHANISMS}=SASL_SSL",
-            MECHANISMS,
-            "SASL_SSL",
-        ),
-        (
-            f"{MECHANISMS}=PLAIN\n{USED}=PLAIN\nlistener.name.clients.{MECHANISMS}=SASL_PLAINTEXT",
-            f"listener.name.clients.{MECHANISMS}",
-            "SASL_PLAINTEXT",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "key", "name"), [
+    (f"{MECHANISMS}=SCRAM-SHA-256,SASL_PLAINTEXT\n{USED}=SASL_PLAINTEXT", USED, "SASL_PLAINT"),
+    (f"{MECHANISMS}=PLAIN,ssl\n{USED}=ssl", USED, "ssl"),
+    (f"{MECHANISMS}=PLAINTEXT\n{USED}=PLAINTEXT", USED, "PLAINTEXT"),
+    (f"{USED}=PLAIN\nlistener.name.nodes.{MECHANISMS}=PLAIN\n{MECHANISMS}=SASL_SSL", MECHANISMS,
+     "SASL_SSL"),
+    (f"{MECHANISMS}=PLAIN\n{USED}=PLAIN\nlistener.name.clients.{MECHANISMS}=SASL_PLAINTEXT",
+     f"listener.name.clients.{MECHANISMS}", "SASL_PLAINTEXT"),
+])  # fmt: skip
 def test_no_login_works_with_a_protocol_as_mechanism(lines: str, key: str, name: str) -> None:
     ((observed, severity),) = found(f"{PROPERTIES}{lines}\n")
     assert observed.startswith(f"{key}: {name}") and "not a SASL mechanism" in observed
@@ -65,24 +56,15 @@ def test_a_protocol_next_to_a_mechanism_is_a_warning() -> None:
     assert "SASL_SSL is a security protocol" in observed and severity is Severity.WARNING
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        f"{MECHANISMS}=SCRAM-SHA-512\n{USED}=SCRAM-SHA-512",
-        f"{MECHANISMS}=COMPANY-TOKEN\n{USED}=COMPANY-TOKEN",
-        f"{MECHANISMS}=GSSAPI,AWS_MSK_IAM\n{USED}=AWS_MSK_IAM",
-        f"{MECHANISMS}=${{MECHANISMS}}\n{USED}=${{MECHANISM}}",
-        # a listener has its own mechanisms
-        "\n".join(
-            (
-                f"{MECHANISMS}=SASL_SSL",
-                f"{USED}=PLAIN",
-                f"listener.name.nodes.{MECHANISMS}=PLAIN",
-                f"listener.name.clients.{MECHANISMS}=PLAIN",
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("lines", [
+    f"{MECHANISMS}=SCRAM-SHA-512\n{USED}=SCRAM-SHA-512",
+    f"{MECHANISMS}=COMPANY-TOKEN\n{USED}=COMPANY-TOKEN",
+    f"{MECHANISMS}=GSSAPI,AWS_MSK_IAM\n{USED}=AWS_MSK_IAM",
+    f"{MECHANISMS}=${{MECHANISMS}}\n{USED}=${{MECHANISM}}",
+    # a listener has its own mechanisms
+    "\n".join((f"{MECHANISMS}=SASL_SSL", f"{USED}=PLAIN", f"listener.name.nodes.{MECHANISMS}=PLAIN",
+               f"listener.name.clients.{MECHANISMS}=PLAIN")),
+])  # fmt: skip
 def test_a_mechanism_of_a_login_module_may_have_any_other_name(lines: str) -> None:
     assert found(f"{PROPERTIES}{lines}\n") == []
 

@@ -105,16 +105,11 @@ def test_a_refused_cluster_id_is_told_with_its_remedy() -> None:
     assert [*refusals(container, settings, plain=False)] == []
 
 
-@pytest.mark.parametrize(
-    ("image", "observed"),
-    [
-        (
-            "apache/kafka:4.1.1",
-            ["apache/kafka:4.1.1 is Kafka 4, which has no ZooKeeper, and zookeeper.connect is set"],
-        ),
-        ("example/kafka:1", []),  # its script is not known; what its Kafka refuses is KL002's
-    ],
-)
+@pytest.mark.parametrize(("image", "observed"), [
+    ("apache/kafka:4.1.1",
+     ["apache/kafka:4.1.1 is Kafka 4, which has no ZooKeeper, and zookeeper.connect is set"]),
+    ("example/kafka:1", []),  # its script is not known; what its Kafka refuses is KL002's
+])  # fmt: skip
 def test_of_an_image_that_is_not_known_no_script_refuses(image: str, observed: list[str]) -> None:
     container = Container("kafka", image)
     settings = BrokerSettings({"zookeeper.connect": "z:2181"}, True, (4, 1))

@@ -78,46 +78,26 @@ def test_message_names_what_replicas_share() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "shared"),
-    [
-        (broker("scale: 2", id=SLOT, host="kafka-{{.Task.Slot}}"), ""),
-        (broker("scale: 2", id=SLOT), "the advertised address kafka:9092"),
-        (broker("scale: 2", host="kafka-{{.Task.Slot}}"), "the node id 1"),
-        # each replica is a cluster of its own
-        (broker("scale: 2", host="localhost", voter="localhost"), ""),
-        ("  kafka: {image: 'apache/kafka:4.1.1', scale: 2}", ""),
-        (
-            with_zookeeper(
-                "confluentinc/cp-kafka:7.5.0",
-                "KAFKA_BROKER_ID: 1",
-                "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092",
-            ),
-            "the node id 1 and the advertised address kafka:9092",
-        ),
-        (
-            with_zookeeper(
-                "confluentinc/cp-kafka:7.5.0", "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092"
-            ),
-            "the advertised address kafka:9092",
-        ),
-        # the image chooses the id and advertises the container's own name
-        (with_zookeeper("wurstmeister/kafka:2.13-2.8.1", "KAFKA_LISTENERS: PLAINTEXT://:9092"), ""),
-        (
-            with_zookeeper(
-                "wurstmeister/kafka:2.13-2.8.1",
-                "HOSTNAME_COMMAND: hostname",
-                "KAFKA_LISTENERS: PLAINTEXT://:9092",
-                "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://_{HOSTNAME_COMMAND}:9092",
-            ),
-            "",
-        ),
-        (
-            REDPANDA,
-            "the advertised address kafka:9092",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "shared"), [
+    (broker("scale: 2", id=SLOT, host="kafka-{{.Task.Slot}}"), ""),
+    (broker("scale: 2", id=SLOT), "the advertised address kafka:9092"),
+    (broker("scale: 2", host="kafka-{{.Task.Slot}}"), "the node id 1"),
+    # each replica is a cluster of its own
+    (broker("scale: 2", host="localhost", voter="localhost"), ""),
+    ("  kafka: {image: 'apache/kafka:4.1.1', scale: 2}", ""),
+    (with_zookeeper("confluentinc/cp-kafka:7.5.0", "KAFKA_BROKER_ID: 1",
+                    "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092"),
+     "the node id 1 and the advertised address kafka:9092"),
+    (with_zookeeper("confluentinc/cp-kafka:7.5.0",
+                    "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://kafka:9092"),
+     "the advertised address kafka:9092"),
+    # the image chooses the id and advertises the container's own name
+    (with_zookeeper("wurstmeister/kafka:2.13-2.8.1", "KAFKA_LISTENERS: PLAINTEXT://:9092"), ""),
+    (with_zookeeper("wurstmeister/kafka:2.13-2.8.1", "HOSTNAME_COMMAND: hostname",
+                    "KAFKA_LISTENERS: PLAINTEXT://:9092",
+                    "KAFKA_ADVERTISED_LISTENERS: PLAINTEXT://_{HOSTNAME_COMMAND}:9092"), ""),
+    (REDPANDA, "the advertised address kafka:9092"),
+])  # fmt: skip
 def test_what_replicas_share(text: str, shared: str) -> None:
     observed = [
         finding.observed.partition("all replicas have ")[2]

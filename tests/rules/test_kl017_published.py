@@ -39,26 +39,14 @@ def checked(
     return list(RULE.findings(ClusterFacts(plan=None, deployment=deployment)))
 
 
-@pytest.mark.parametrize(
-    ("advertised", "published", "observed", "remedy"),
-    [
-        (
-            1,
-            PublishedPort(9092, 2),
-            "advertises localhost:1 and listens on 9092, and the published port is 2->9092",
-            "publish 1:9092, or advertise A://localhost:2",
-        ),
-        (
-            1,
-            PublishedPort(1, 1),
-            (
-                "advertises localhost:1 and listens on 9092, and its published port 1->1 leads to "
-                "no listener of the container"
-            ),
-            "publish 1:9092",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("advertised", "published", "observed", "remedy"), [
+    (1, PublishedPort(9092, 2),
+     "advertises localhost:1 and listens on 9092, and the published port is 2->9092",
+     "publish 1:9092, or advertise A://localhost:2"),
+    (1, PublishedPort(1, 1),
+     ("advertises localhost:1 and listens on 9092, and its published port 1->1 leads to "
+      "no listener of the container"), "publish 1:9092"),
+])  # fmt: skip
 def test_localhost_with_a_port_that_leads_elsewhere(
     advertised: int, published: PublishedPort, observed: str, remedy: str
 ) -> None:
@@ -258,25 +246,14 @@ def test_who_comes_in_and_is_sent_back_to_the_same_listener_has_no_finding(
         assert findings == []
 
 
-@pytest.mark.parametrize(
-    ("advertised", "observed"),
-    [
-        (Address("localhost", 2), []),
-        (
-            Address("localhost", 9092),
-            ["advertises localhost:9092 and listens on 9092, and the published port is 2->9092"],
-        ),
-        (
-            Address("kafka", 9092),
-            [
-                (
-                    "publishes 2->9092, and clients that come in there are sent to kafka, a "
-                    "name that only the containers know"
-                )
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("advertised", "observed"), [
+    (Address("localhost", 2), []),
+    (Address("localhost", 9092),
+     ["advertises localhost:9092 and listens on 9092, and the published port is 2->9092"]),
+    (Address("kafka", 9092),
+     [("publishes 2->9092, and clients that come in there are sent to kafka, a "
+       "name that only the containers know")]),
+])  # fmt: skip
 def test_beside_a_port_that_docker_chooses_a_fixed_one_counts(
     advertised: Address, observed: list[str]
 ) -> None:

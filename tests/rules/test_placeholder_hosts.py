@@ -8,18 +8,9 @@ from earshot.rules.registry import Severity
 from tests.rules.deployment_examples import services
 
 PLACEHOLDERS = (
-    "your.host.name",
-    "YOUR_IP",
-    "your-server-ip",
-    "public-ip",
-    "EC2_PUBLIC_IP",
-    "hostip",
-    "x.x.x.x",
-    "xxx.xxx.xxx.xxx",
-    "CHANGEME",
-    "replace_this_host",
-    "ip-address",
-)
+    "your.host.name", "YOUR_IP", "your-server-ip", "public-ip", "EC2_PUBLIC_IP", "hostip",
+    "x.x.x.x", "xxx.xxx.xxx.xxx", "CHANGEME", "replace_this_host", "ip-address",
+)  # fmt: skip
 HOSTS = (
     "kafka",
     "ip-10-0-0-1.ec2.internal",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.listeners.address import Address
+from earshot.listeners.address import Address, read_address
 from earshot.sources.bootstraps import bootstraps
 from earshot.sources.compose import Service
 from earshot.topology.broker import Bootstrap
@@ -54,6 +54,7 @@ LIKELY_NAMES = """
 KAFKA KAFKA_ENDPOINT KAFKA_URI KAFKA_BOOTSTRAP KAFKA_NODES KAFKA_SEEDS KAFKA_CONNECTION_STRING
 KAFKA_CONSUMER_BROKER BROKERS BROKER_ADDRESS ConnectionStrings__Kafka kafka.seed.brokers
 """
+NO_ADDRESSES = ["", "kafka", "0.0.0.0:9092", "${KAFKA}:9092", "http://kafka:9092", "a kafka:9092"]
 
 
 @pytest.mark.parametrize("name", LIKELY_NAMES.split())
@@ -63,14 +64,7 @@ def test_any_variable_of_kafka_with_the_port_of_a_broker_is_a_bootstrap(name: st
     assert read({name: value}, ports=(9092, 9093)) == [client]
     assert read({name: value}, ports=(9092,)) == read({name: value}) == []
     assert read({name: value}, ports=(9092, 9093), is_broker=True) == []
-    for other in (
-        "",
-        "kafka",
-        "0.0.0.0:9092",
-        "${KAFKA}:9092",
-        "http://kafka:9092",
-        "a kafka:9092",
-    ):
+    for other in NO_ADDRESSES:
         assert read({name: other}, ports=(9092,)) == []
 
 
@@ -116,74 +110,69 @@ def test_an_option_with_the_port_of_a_broker_is_a_bootstrap(command: str, is_cli
         ('{"spring.kafka.bootstrap-servers": ["kafka:9092"]}', 1),
         ('{"kafka": {"bootstrapServers": "kafka:9092"}}', 1),
         ("-Dno.bootstrap=kafka:9092", 0),
+        # whole configurations
+        ('{connections: {local: {properties: {bootstrap.servers: "kafka:9092"}}}}', 1),
+        ("bootstrap.servers=kafka:9092\nacks=all", 1),
+        ('{"bootstrap.servers": "kafka:9092"}', 1),
     ],
 )
-def test_a_variable_with_a_setting_in_spring_s_spellings(value: str, count: int) -> None:
+def test_a_value_may_contain_a_setting_of_kafka_or_spring(value: str, count: int) -> None:
     assert read({"JAVA_OPTS": value}) == [Bootstrap("app", "JAVA_OPTS", (KAFKA,))] * count
 
 
 @pytest.mark.parametrize(
     ("value", "addresses"),
     [
-        ("kafka:9092", [("kafka", 9092)]),
-        ("a:9092,b_1:9093", [("a", 9092), ("b_1", 9093)]),
-        ("a:9092, b:9093 c:9094;d:9095", [("a", 9092), ("b", 9093), ("c", 9094), ("d", 9095)]),
-        ("PLAINTEXT://kafka:9092", [("kafka", 9092)]),
-        ("SASL_SSL://a:9092,SASL_SSL://b:9092", [("a", 9092), ("b", 9092)]),
-        ("['kafka:9092','b:1234']", [("kafka", 9092), ("b", 1234)]),
-        ('"kafka:9092"', [("kafka", 9092)]),
-        ("x:1234,[::1]:9092", [("x", 1234), ("::1", 9092)]),
-        ("192.0.2.7:9092", [("192.0.2.7", 9092)]),
+        ("kafka:9092", "kafka:9092"),
+        ("a:9092,b_1:9093", "a:9092 b_1:9093"),
+        ("a:9092, b:9093 c:9094;d:9095", "a:9092 b:9093 c:9094 d:9095"),
+        ("PLAINTEXT://kafka:9092", "kafka:9092"),
+        ("SASL_SSL://a:9092,SASL_SSL://b:9092", "a:9092 b:9092"),
+        ("['kafka:9092','b:1234']", "kafka:9092 b:1234"),
+        ('"kafka:9092"', "kafka:9092"),
+        ("x:1234,[::1]:9092", "x:1234 [::1]:9092"),
+        ("192.0.2.7:9092", "192.0.2.7:9092"),
     ],
 )
-def test_addresses(value: str, addresses: list[tuple[str, int]]) -> None:
-    expected = tuple(Address(host, port) for host, port in addresses)
+def test_addresses(value: str, addresses: str) -> None:
+    expected = tuple(read_address(address) for address in addresses.split())
     assert read({"KAFKA_BROKERS": value}) == [Bootstrap("app", "KAFKA_BROKERS", expected)]
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", "kafka", "kafka:", "kafka:9092,other", "kafka:9092,", "kafka:99999", "${BROKER}:9092",
-     "{{ broker }}:9092", "http://kafka:9092", "https://kafka:9092/path", "kafka:" + "9" * 5000,
-     "[::1]:9092"],  # its brackets are taken for a list's
-)  # fmt: skip
+@pytest.mark.parametrize("value", [
+    *NO_ADDRESSES[:2], "kafka:", "kafka:9092,other", "kafka:9092,", "kafka:99999",
+    "${BROKER}:9092", "{{ broker }}:9092", "http://kafka:9092", "https://kafka:9092/path",
+    "kafka:" + "9" * 5000,
+    "[::1]:9092",  # its brackets are taken for a list's
+])  # fmt: skip
 def test_a_value_that_is_not_wholly_addresses_is_not_read(value: str) -> None:
     assert read({"KAFKA_BROKERS": value}) == []
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "is_client"),
     [
-        "kafka-topics --bootstrap-server kafka:9092 --list",
-        "kafka-topics --bootstrap-server=kafka:9092 --list",
-        "kafka-topics --bootstrap-servers kafka:9092",
-        "kafka-console-producer --broker-list kafka:9092",
-        "exporter --kafka.server=kafka:9092",
-        "java -Dspring.kafka.bootstrap-servers=kafka:9092 -jar app.jar",
-        "app --spring.kafka.bootstrap-servers=kafka:9092",
-        "sh -c 'kafka-topics --bootstrap-server kafka:9092; sleep 1'",
-        'sh -c "kafka-topics --bootstrap-server kafka:9092"',
-        "cub kafka-ready -b kafka:9092 1 20",
-        "cub kafka-ready --config c.properties -b kafka:9092 1 20",
-        "kcat -b kafka:9092 -L",
-        "kafkacat -b kafka:9092 -L",
+        ("kafka-topics --bootstrap-server kafka:9092 --list", True),
+        ("kafka-topics --bootstrap-server=kafka:9092 --list", True),
+        ("kafka-topics --bootstrap-servers kafka:9092", True),
+        ("kafka-topics --bootstrap-server $BROKER --list", False),
+        ("kafka-topics --bootstrap-server kafka", False),
+        ("kafka-topics --zookeeper zookeeper:2181", False),
+        ("kafka-console-producer --broker-list kafka:9092", True),
+        ("exporter --kafka.server=kafka:9092", True),
+        ("java -Dspring.kafka.bootstrap-servers=kafka:9092 -jar app.jar", True),
+        ("app --spring.kafka.bootstrap-servers=kafka:9092", True),
+        ("server --listen kafka:9092", False),
+        ("sh -c 'kafka-topics --bootstrap-server kafka:9092; sleep 1'", True),
+        ('sh -c "kafka-topics --bootstrap-server kafka:9092"', True),
+        ("cub kafka-ready -b kafka:9092 1 20", True),
+        ("cub kafka-ready --config c.properties -b kafka:9092 1 20", True),
+        ("kcat -b kafka:9092 -L", True),
+        ("kafkacat -b kafka:9092 -L", True),
     ],
 )
-def test_a_command_that_names_brokers(command: str) -> None:
-    assert read(None, command) == [Bootstrap("app", "command", (KAFKA,))]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "kafka-topics --bootstrap-server $BROKER --list",
-        "kafka-topics --bootstrap-server kafka",
-        "kafka-topics --zookeeper zookeeper:2181",
-        "server --listen kafka:9092",
-    ],
-)
-def test_a_command_without_addresses_of_brokers(command: str) -> None:
-    assert read(None, command) == []
+def test_a_command_that_names_brokers(command: str, is_client: bool) -> None:
+    assert read(None, command) == [Bootstrap("app", "command", (KAFKA,))] * is_client
 
 
 def test_each_variable_and_each_command_is_one_client() -> None:
@@ -215,19 +204,6 @@ def test_a_broker_with_a_metrics_reporter_is_a_client() -> None:
     assert read(env, is_broker=True) == []  # only the reporter reads it
     reported = {"KAFKA_METRIC_REPORTERS": "io.confluent.metrics.reporter.ConfluentMetricsReporter"}
     assert read(env | reported, is_broker=True) == [Bootstrap("app", next(iter(env)), (KAFKA,))]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        '{connections: {local: {properties: {bootstrap.servers: "kafka:9092"}}}}',
-        "bootstrap.servers=kafka:9092\nacks=all",
-        '{"bootstrap.servers": "kafka:9092"}',
-    ],
-)
-def test_a_variable_that_holds_a_whole_configuration(value: str) -> None:
-    name = "AKHQ_CONFIGURATION"
-    assert read({name: value}) == [Bootstrap("app", name, (KAFKA,))]
 
 
 @pytest.mark.timeout(20)

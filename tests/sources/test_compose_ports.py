@@ -9,36 +9,29 @@ from earshot.sources.compose_ports import ALLOWED, read_port
 from earshot.topology.container import NodePort, PublishedPort
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        ("9092", [PublishedPort(9092, None)]),
-        (9092, [PublishedPort(9092, None)]),
-        ("39092:9092", [PublishedPort(9092, 39092)]),
-        ("127.0.0.1:9092:9092", [PublishedPort(9092, 9092, "127.0.0.1")]),
-        ("[::1]:9092:9092", [PublishedPort(9092, 9092, "::1")]),
-        ("127.0.0.1::9092", [PublishedPort(9092, None, "127.0.0.1")]),
-        ("9092:9092/udp", [PublishedPort(9092, 9092, "", "udp")]),
-        ("9000-9001:8000-8001", [PublishedPort(8000, 9000), PublishedPort(8001, 9001)]),
-        ("9000-9005:9092", [PublishedPort(9092, None)]),
-        ("8000-8001", [PublishedPort(8000, None), PublishedPort(8001, None)]),
-        ({"target": "9092", "published": "9093"}, [PublishedPort(9092, 9093)]),
-        ({"target": 9092}, [PublishedPort(9092, None)]),
-        ("65535", [PublishedPort(65535, None)]),
-        (" 1:2 ", [PublishedPort(2, 1)]),
-        (":9092", [PublishedPort(9092, None)]),
-        ("1-1:2-2", [PublishedPort(2, 1)]),
-        ({"target": "1-2", "published": "3-4"}, [PublishedPort(1, 3), PublishedPort(2, 4)]),
-        (
-            {"target": 1, "host_ip": "[::1]", "x-mine": 1, "name": "n", "app_protocol": "a"},
-            [PublishedPort(1, None, "::1")],
-        ),
-        (
-            {"target": 1, "published": 2, "host_ip": "::1", "protocol": "udp", "mode": "host"},
-            [NodePort(1, 2, "::1", "udp")],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("entry", "expected"), [
+    ("9092", [PublishedPort(9092, None)]),
+    (9092, [PublishedPort(9092, None)]),
+    ("39092:9092", [PublishedPort(9092, 39092)]),
+    ("127.0.0.1:9092:9092", [PublishedPort(9092, 9092, "127.0.0.1")]),
+    ("[::1]:9092:9092", [PublishedPort(9092, 9092, "::1")]),
+    ("127.0.0.1::9092", [PublishedPort(9092, None, "127.0.0.1")]),
+    ("9092:9092/udp", [PublishedPort(9092, 9092, "", "udp")]),
+    ("9000-9001:8000-8001", [PublishedPort(8000, 9000), PublishedPort(8001, 9001)]),
+    ("9000-9005:9092", [PublishedPort(9092, None)]),
+    ("8000-8001", [PublishedPort(8000, None), PublishedPort(8001, None)]),
+    ({"target": "9092", "published": "9093"}, [PublishedPort(9092, 9093)]),
+    ({"target": 9092}, [PublishedPort(9092, None)]),
+    ("65535", [PublishedPort(65535, None)]),
+    (" 1:2 ", [PublishedPort(2, 1)]),
+    (":9092", [PublishedPort(9092, None)]),
+    ("1-1:2-2", [PublishedPort(2, 1)]),
+    ({"target": "1-2", "published": "3-4"}, [PublishedPort(1, 3), PublishedPort(2, 4)]),
+    ({"target": 1, "host_ip": "[::1]", "x-mine": 1, "name": "n", "app_protocol": "a"},
+     [PublishedPort(1, None, "::1")]),
+    ({"target": 1, "published": 2, "host_ip": "::1", "protocol": "udp", "mode": "host"},
+     [NodePort(1, 2, "::1", "udp")]),
+])  # fmt: skip
 def test_forms(entry: object, expected: list[PublishedPort]) -> None:
     assert read_port(entry, "p") == expected
 

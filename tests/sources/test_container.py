@@ -127,33 +127,19 @@ def test_unknown_inputs_make_no_plan(inputs: dict[str, Any], unknown: str) -> No
 NO_PORTS: dict[str, object] = {"ports": []}
 
 
-@pytest.mark.parametrize(
-    ("env", "inputs", "scopes"),
-    [
-        # a note with scopes counts
-        (
-            {"EARSHOT_SCOPES": "HOST:host+external,INTERNAL:nonsense"},
-            {},
-            ["internal", "host+external", "controller"],
-        ),
-        # one listener for brokers and clients outside
-        (
-            {
-                "KAFKA_LISTENERS": "INTERNAL://:9092",
-                "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka.example.com:9092",
-            },
-            {},
-            ["internal+external"],
-        ),
-        # without evidence, the widest scope
-        (
-            {"KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1:1,HOST://other.example.com:9092"},
-            NO_PORTS,
-            ["internal", "external", "controller"],
-        ),
-        ({}, NO_PORTS, ["internal", "host", "controller"]),
-    ],
-)
+@pytest.mark.parametrize(("env", "inputs", "scopes"), [
+    # a note with scopes counts
+    ({"EARSHOT_SCOPES": "HOST:host+external,INTERNAL:nonsense"}, {},
+     ["internal", "host+external", "controller"]),
+    # one listener for brokers and clients outside
+    ({"KAFKA_LISTENERS": "INTERNAL://:9092",
+      "KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka.example.com:9092"}, {},
+     ["internal+external"]),
+    # without evidence, the widest scope
+    ({"KAFKA_ADVERTISED_LISTENERS": "INTERNAL://kafka1:1,HOST://other.example.com:9092"}, NO_PORTS,
+     ["internal", "external", "controller"]),
+    ({}, NO_PORTS, ["internal", "host", "controller"]),
+])  # fmt: skip
 def test_scopes(env: dict[str, str | None], inputs: dict[str, object], scopes: list[str]) -> None:
     assert [text.split()[-1] for text in listeners(container(env, **inputs))] == scopes
 
@@ -169,23 +155,18 @@ KAFKA0 = {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092"}
 WURSTMEISTER = "wurstmeister/kafka:2"
 
 
-@pytest.mark.parametrize(
-    ("image", "env", "listeners"),
-    [
-        (
-            "confluentinc/cp-kafka:7.5.0",
-            {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092,B://localhost:9092"},
-            "A://0.0.0.0:29092,B://0.0.0.0:9092",
-        ),
-        ("apache/kafka:4.1.1", KAFKA0, "A://0.0.0.0:29092"),
-        ("x", KAFKA0, "A://0.0.0.0:29092"),
-        (WURSTMEISTER, KAFKA0, "PLAINTEXT://:9092"),
-        ("bitnami/kafka:4", {"KAFKA_CFG_NODE_ID": "1"}, "PLAINTEXT://:9092"),
-        ("x", {"KAFKA_PORT": "9099", "KAFKA_BROKER_ID": "1"}, "PLAINTEXT://:9099"),
-        ("x", OLDEST | PORT_9094, "PLAINTEXT://0.0.0.0:9094"),
-        (WURSTMEISTER, OLDEST | PORT_9094, "PLAINTEXT://:9092"),
-    ],
-)
+@pytest.mark.parametrize(("image", "env", "listeners"), [
+    ("confluentinc/cp-kafka:7.5.0",
+     {"KAFKA_ADVERTISED_LISTENERS": "A://kafka0:29092,B://localhost:9092"},
+     "A://0.0.0.0:29092,B://0.0.0.0:9092"),
+    ("apache/kafka:4.1.1", KAFKA0, "A://0.0.0.0:29092"),
+    ("x", KAFKA0, "A://0.0.0.0:29092"),
+    (WURSTMEISTER, KAFKA0, "PLAINTEXT://:9092"),
+    ("bitnami/kafka:4", {"KAFKA_CFG_NODE_ID": "1"}, "PLAINTEXT://:9092"),
+    ("x", {"KAFKA_PORT": "9099", "KAFKA_BROKER_ID": "1"}, "PLAINTEXT://:9099"),
+    ("x", OLDEST | PORT_9094, "PLAINTEXT://0.0.0.0:9094"),
+    (WURSTMEISTER, OLDEST | PORT_9094, "PLAINTEXT://:9092"),
+])  # fmt: skip
 def test_listeners_that_are_not_set_are_derived(
     image: str, env: dict[str, str], listeners: str
 ) -> None:

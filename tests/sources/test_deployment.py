@@ -88,30 +88,21 @@ def test_which_kafka_is_in_an_image(image: str, release: tuple[int, int] | None)
     assert image_release(image) == release
 
 
-@pytest.mark.parametrize(
-    ("candidate", "runs"),
-    [
-        (service(APACHE), True),
-        (service("redis:7"), False),
-        (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
-        (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
-        (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
-        (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
-        (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
-        (
-            service(
-                CONFLUENT,
-                {"KAFKA_BROKER_ID": "1"},
-                "bash -c '/etc/confluent/docker/run & kafka-topics --create'",
-            ),
-            True,
-        ),
-        (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
-        (service("example/java", properties="listeners=A://:1"), True),
-    ],
-)
+@pytest.mark.parametrize(("candidate", "runs"), [
+    (service(APACHE), True),
+    (service("redis:7"), False),
+    (service(UNKNOWN, {"KAFKA_ADVERTISED_LISTENERS": "A://k:1"}), True),
+    (service(UNKNOWN, {"KAFKA_CFG_NODE_ID": "1"}), True),
+    (service("example/app", {"KAFKA_BOOTSTRAP_SERVERS": "k:1"}), False),
+    (service(APACHE, command="kafka-topics --bootstrap-server kafka:9092"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "sleep infinity"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "cub kafka-ready -b kafka:9092"), False),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"}, "bash -c /etc/confluent/docker/run"), True),
+    (service(CONFLUENT, {"KAFKA_BROKER_ID": "1"},
+             "bash -c '/etc/confluent/docker/run & kafka-topics --create'"), True),
+    (service("example/java", command="bin/kafka-server-start.sh c.properties"), True),
+    (service("example/java", properties="listeners=A://:1"), True),
+])  # fmt: skip
 def test_which_services_run_a_broker(candidate: Service, runs: bool) -> None:
     assert bool(brokers_among([candidate])) is runs
 
@@ -309,19 +300,43 @@ def test_without_a_host_the_hostname_is_advertised() -> None:
 
 
 @pytest.mark.parametrize(
-    "env",
+    ("attribute", "env", "value"),
     [
-        {"KAFKA_LISTENERS": "A://${HOST}:1"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://$HOST:1"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://${HOST}:${PORT}"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "A://_{PORT_COMMAND}"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_ADVERTISED_LISTENERS": "${ALL}"},
-        {"KAFKA_LISTENERS": "nonsense"},
-        {"KAFKA_LISTENERS": "A://:1", "KAFKA_CONTROLLER_LISTENER_NAMES": "${NAMES}"},
+        *(("endpoints", {"KAFKA_LISTENERS": "A://:1"} | env, None) for env in (
+            {"KAFKA_LISTENERS": "A://${HOST}:1"},
+            {"KAFKA_ADVERTISED_LISTENERS": "A://$HOST:1"},
+            {"KAFKA_ADVERTISED_LISTENERS": "A://${HOST}:${PORT}"},
+            {"KAFKA_ADVERTISED_LISTENERS": "A://_{PORT_COMMAND}"},
+            {"KAFKA_ADVERTISED_LISTENERS": "${ALL}"},
+            {"KAFKA_LISTENERS": "nonsense"},
+            {"KAFKA_CONTROLLER_LISTENER_NAMES": "${NAMES}"},
+        )),
+        ("id", {"KAFKA_NODE_ID": " 5 "}, 5),
+        ("id", {"KAFKA_BROKER_ID": "5"}, 5),
+        ("id", {"KAFKA_NODE_ID": "5", "KAFKA_BROKER_ID": "6"}, 5),
+        ("id", {"KAFKA_NODE_ID": "-1"}, None),
+        ("id", {"KAFKA_NODE_ID": "${ID}"}, None),
+        ("id", {"KAFKA_NODE_ID": "9" * 5000}, None),
+        ("id", {"KAFKA_LISTENERS": "A://:1"}, None),
+        ("cluster", {"KAFKA_CONTROLLER_QUORUM_VOTERS": "2@b:1, 1@a:1"}, "1@a:1,2@b:1"),
+        ("cluster", {"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "b:1,a:1"}, "a:1,b:1"),
+        ("cluster", {"KAFKA_ZOOKEEPER_CONNECT": " z:2181/kafka "}, "z:2181/kafka"),
+        ("cluster", {"KAFKA_ZOOKEEPER_CONNECT": "$ZOOKEEPER"}, "of kafka alone"),
+        ("cluster", {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@${NAME}:1"}, "of kafka alone"),
+        ("cluster", {"KAFKA_LISTENERS": "A://:1"}, "of kafka alone"),
+        ("cluster", {"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:1"}, "of kafka alone"),
+        ("cluster", {"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "of kafka alone"),
     ],
-)
-def test_listeners_that_are_not_known(env: dict[str, str]) -> None:
-    assert broker(APACHE, env).endpoints is None
+)  # fmt: skip
+def test_listeners_id_and_cluster_of_a_broker(
+    attribute: str, env: dict[str, str], value: object
+) -> None:
+    assert getattr(broker(APACHE, env), attribute) == value
+
+
+def test_brokers_on_the_host_s_network_share_its_loopback() -> None:
+    env = {"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}
+    assert broker(APACHE, env, network_mode="host").cluster == "localhost:2181"
 
 
 @pytest.mark.parametrize("host", ["${HOST}", "b-${N}.example.com", "_{HOSTNAME_COMMAND}"])
@@ -365,41 +380,6 @@ def test_wurstmeister_asks_docker_for_its_published_port(
     )
     expected = {"PLAINTEXT": (":9092", advertised)} if advertised else None
     assert listeners(wurstmeister) == expected
-
-
-@pytest.mark.parametrize(
-    ("env", "id"),
-    [
-        ({"KAFKA_NODE_ID": " 5 "}, 5),
-        ({"KAFKA_BROKER_ID": "5"}, 5),
-        ({"KAFKA_NODE_ID": "5", "KAFKA_BROKER_ID": "6"}, 5),
-        ({"KAFKA_NODE_ID": "-1"}, None),
-        ({"KAFKA_NODE_ID": "${ID}"}, None),
-        ({"KAFKA_NODE_ID": "9" * 5000}, None),
-        ({"KAFKA_LISTENERS": "A://:1"}, None),
-    ],
-)
-def test_an_id(env: dict[str, str], id: int | None) -> None:
-    assert broker(APACHE, env).id == id
-
-
-@pytest.mark.parametrize(
-    ("env", "mode", "cluster"),
-    [
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "2@b:1, 1@a:1"}, "", "1@a:1,2@b:1"),
-        ({"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "b:1,a:1"}, "", "a:1,b:1"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": " z:2181/kafka "}, "", "z:2181/kafka"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": "$ZOOKEEPER"}, "", "of kafka alone"),
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@${NAME}:1"}, "", "of kafka alone"),
-        ({"KAFKA_LISTENERS": "A://:1"}, "", "of kafka alone"),
-        ({"KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:1"}, "", "of kafka alone"),
-        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "", "of kafka alone"),
-        # all on the host's network share its loopback
-        ({"KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"}, "host", "localhost:2181"),
-    ],
-)
-def test_the_cluster_of_a_broker(env: dict[str, str], mode: str, cluster: str) -> None:
-    assert broker(APACHE, env, network_mode=mode).cluster == cluster
 
 
 @pytest.mark.parametrize(

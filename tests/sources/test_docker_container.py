@@ -54,23 +54,17 @@ PORT = {"ports": [{"internal": 1, "external": 1}]}
 PUBLISHED = (PublishedPort(1, 1),)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "networks", "published"),
-    [
-        ({"networkMode": ""}, (), PUBLISHED),
-        ({"networkMode": "bridge"}, (), PUBLISHED),
-        ({"networkMode": "host"}, (), ()),
-        ({"networkMode": "none"}, (), PUBLISHED),
-        ({"networkMode": "container:other"}, (), PUBLISHED),
-        ({"networkMode": "net"}, (JoinedNetwork("net"),), PUBLISHED),
-        # networks outweigh the mode
-        (
-            {"networksAdvanced": [{"name": "n"}], "networkMode": "other"},
-            (JoinedNetwork("n"),),
-            PUBLISHED,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("inputs", "networks", "published"), [
+    ({"networkMode": ""}, (), PUBLISHED),
+    ({"networkMode": "bridge"}, (), PUBLISHED),
+    ({"networkMode": "host"}, (), ()),
+    ({"networkMode": "none"}, (), PUBLISHED),
+    ({"networkMode": "container:other"}, (), PUBLISHED),
+    ({"networkMode": "net"}, (JoinedNetwork("net"),), PUBLISHED),
+    # networks outweigh the mode
+    ({"networksAdvanced": [{"name": "n"}], "networkMode": "other"}, (JoinedNetwork("n"),),
+     PUBLISHED),
+])  # fmt: skip
 def test_a_network_may_be_the_mode(
     inputs: dict[str, Any],
     networks: tuple[JoinedNetwork, ...],

@@ -57,20 +57,12 @@ def test_a_public_zone_answers_everywhere() -> None:
     assert inside.declaration.addresses == ("10.0.0.1",)
 
 
-@pytest.mark.parametrize(
-    ("resources", "evidence"),
-    [
-        ([zone("Z1"), record("Z1")], "zone kafka.example.com"),
-        ([record("Z9")], "zone Z9, which is not of this stack"),
-        (
-            [
-                RegisteredResource(ZONE, "urn::Z1", {"zoneId": "Z1", "name": None}),
-                record("Z1", HOST, fqdn=None),
-            ],
-            "zone (not known yet)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("resources", "evidence"), [
+    ([zone("Z1"), record("Z1")], "zone kafka.example.com"),
+    ([record("Z9")], "zone Z9, which is not of this stack"),
+    ([RegisteredResource(ZONE, "urn::Z1", {"zoneId": "Z1", "name": None}),
+      record("Z1", HOST, fqdn=None)], "zone (not known yet)"),
+])  # fmt: skip
 def test_the_zone_is_the_evidence(resources: list[RegisteredResource], evidence: str) -> None:
     assert why_outside(*resources) == f"record {HOST} in {evidence}"
 

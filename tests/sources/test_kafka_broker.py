@@ -12,55 +12,37 @@ PUBLIC = "ec2-198-51-100-1.eu-central-1.compute.amazonaws.com"
 PRIVATE = "ip-10-0-0-1.eu-central-1.compute.internal"
 
 
-@pytest.mark.parametrize(
-    ("host", "between", "scopes", "why"),
-    [
-        ("b1", True, "internal", "the brokers talk through it"),
-        (PRIVATE, True, "internal", "the brokers talk through it"),
-        ("localhost", True, "internal", "the brokers talk through it"),
-        (
-            PUBLIC,
-            True,
-            "internal+external",
-            f"the brokers talk through it; {PUBLIC} is an EC2 public name",
-        ),
-        (PUBLIC, False, "external", f"{PUBLIC} is an EC2 public name"),
-        ("localhost", False, "host", "localhost is every machine's name for itself"),
-        (PRIVATE, False, "internal", f"{PRIVATE} is an EC2 private name"),
-        ("b1", False, "", "b1 is a name of one label, which says nothing about who resolves it"),
-    ],
-)
+@pytest.mark.parametrize(("host", "between", "scopes", "why"), [
+    ("b1", True, "internal", "the brokers talk through it"),
+    (PRIVATE, True, "internal", "the brokers talk through it"),
+    ("localhost", True, "internal", "the brokers talk through it"),
+    (PUBLIC, True, "internal+external",
+     f"the brokers talk through it; {PUBLIC} is an EC2 public name"),
+    (PUBLIC, False, "external", f"{PUBLIC} is an EC2 public name"),
+    ("localhost", False, "host", "localhost is every machine's name for itself"),
+    (PRIVATE, False, "internal", f"{PRIVATE} is an EC2 private name"),
+    ("b1", False, "", "b1 is a name of one label, which says nothing about who resolves it"),
+])  # fmt: skip
 def test_the_brokers_or_a_host_tell(host: str, between: bool, scopes: str, why: str) -> None:
     clients = audience_of(Address(host, 9092), between=between)
     assert ("+".join(clients.scopes), clients.why) == (scopes, why)
 
 
-@pytest.mark.parametrize(
-    ("text", "id", "bind", "advertised"),
-    [
-        ("listeners=A://:1", 0, "A://:1", None),
-        ("advertised.listeners=PLAINTEXT://b1:1", 0, "PLAINTEXT://:9092", "PLAINTEXT://b1:1"),
-        ("broker.id=3", 3, "PLAINTEXT://:9092", None),
-        ("node.id=4", 4, "PLAINTEXT://:9092", None),
-        ("node.id=4\nport=9099", 4, "PLAINTEXT://:9099", None),
-        # the oldest way of advertising
-        ("broker.id=1\nadvertised.host.name=h", 1, "PLAINTEXT://:9092", "PLAINTEXT://h:9092"),
-        ("broker.id=1\nadvertised.host.name=h\nport=1", 1, "PLAINTEXT://:1", "PLAINTEXT://h:1"),
-        (
-            "broker.id=1\nadvertised.host.name=h\nport=1\nadvertised.port=2",
-            1,
-            "PLAINTEXT://:1",
-            "PLAINTEXT://h:2",
-        ),
-        (
-            "broker.id=1\nadvertised.host.name=h\nadvertised.listeners=PLAINTEXT://b:3",
-            1,
-            "PLAINTEXT://:9092",
-            "PLAINTEXT://b:3",
-        ),
-        ("broker.id=1\nadvertised.host.name=", 1, "PLAINTEXT://:9092", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "id", "bind", "advertised"), [
+    ("listeners=A://:1", 0, "A://:1", None),
+    ("advertised.listeners=PLAINTEXT://b1:1", 0, "PLAINTEXT://:9092", "PLAINTEXT://b1:1"),
+    ("broker.id=3", 3, "PLAINTEXT://:9092", None),
+    ("node.id=4", 4, "PLAINTEXT://:9092", None),
+    ("node.id=4\nport=9099", 4, "PLAINTEXT://:9099", None),
+    # the oldest way of advertising
+    ("broker.id=1\nadvertised.host.name=h", 1, "PLAINTEXT://:9092", "PLAINTEXT://h:9092"),
+    ("broker.id=1\nadvertised.host.name=h\nport=1", 1, "PLAINTEXT://:1", "PLAINTEXT://h:1"),
+    ("broker.id=1\nadvertised.host.name=h\nport=1\nadvertised.port=2", 1, "PLAINTEXT://:1",
+     "PLAINTEXT://h:2"),
+    ("broker.id=1\nadvertised.host.name=h\nadvertised.listeners=PLAINTEXT://b:3", 1,
+     "PLAINTEXT://:9092", "PLAINTEXT://b:3"),
+    ("broker.id=1\nadvertised.host.name=", 1, "PLAINTEXT://:9092", None),
+])  # fmt: skip
 def test_a_listener_or_an_id_makes_a_broker_s_file(
     text: str, id: int, bind: str, advertised: str | None
 ) -> None:

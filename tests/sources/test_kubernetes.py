@@ -45,17 +45,12 @@ CONFIG = """
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        ("Pod", ("spec",)),
-        *(
-            (kind, ("spec", "template", "spec"))
-            for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")
-        ),
-        ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
-    ],
-)
+@pytest.mark.parametrize(("kind", "path"), [
+    ("Pod", ("spec",)),
+    *((kind, ("spec", "template", "spec"))
+      for kind in ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet", "Job")),
+    ("CronJob", ("spec", "jobTemplate", "spec", "template", "spec")),
+])  # fmt: skip
 def test_containers_of_every_workload(kind: str, path: tuple[str, ...]) -> None:
     body: object = "{containers: [{name: c, image: apache/kafka:4.1.1}]}"
     for key in reversed(path):
@@ -82,29 +77,20 @@ def test_a_list_holds_resources() -> None:
     assert [entry.name for entry in manifest.services] == ["s"]
 
 
-@pytest.mark.parametrize(
-    ("pods", "containers"),
-    [
-        # containers of one name get numbers
-        ([pod("image: a"), pod("image: b"), pod("image: c")], {"p/c": 0, "p/c#2": 0, "p/c#3": 0}),
-        # an init container is no broker
-        (
-            [pod("image: apache/kafka", "initContainers: [{name: i, image: apache/kafka}]")],
-            {"p/i": 0, "p/c": 1},
-        ),
-        # a resource without a name
-        ([pod("image: a").replace("metadata: {name: p}\n", "")], {"Pod/c": 0}),
-        (
-            [
-                pod("image: apache/kafka:4.1.1"),
-                pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
-                pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
-                pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]"),
-            ],
-            {"p/c": 1, "p/c#2": 0, "p/c#3": 0, "p/c#4": 1},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("pods", "containers"), [
+    # containers of one name get numbers
+    ([pod("image: a"), pod("image: b"), pod("image: c")], {"p/c": 0, "p/c#2": 0, "p/c#3": 0}),
+    # an init container is no broker
+    ([pod("image: apache/kafka", "initContainers: [{name: i, image: apache/kafka}]")],
+     {"p/i": 0, "p/c": 1}),
+    # a resource without a name
+    ([pod("image: a").replace("metadata: {name: p}\n", "")], {"Pod/c": 0}),
+    ([pod("image: apache/kafka:4.1.1"),
+      pod("image: apache/kafka:4.1.1\nargs: [kafka-topics.sh, --list]"),
+      pod("image: mine\nenv: [{name: KAFKA_BOOTSTRAP_SERVERS, value: 'kafka:9092'}]"),
+      pod("image: mine\nenv: [{name: KAFKA_ADVERTISED_LISTENERS, value: 'A://b:1'}]")],
+     {"p/c": 1, "p/c#2": 0, "p/c#3": 0, "p/c#4": 1}),
+])  # fmt: skip
 def test_names_of_containers_and_which_are_brokers(
     pods: list[str], containers: dict[str, int]
 ) -> None:

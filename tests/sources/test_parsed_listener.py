@@ -85,61 +85,31 @@ def read(audience: Audience = SAID, **change: str | None) -> ClusterPlan | None:
     return lone_plan(1, values, {}, parsed_listeners(values, lambda *_: audience))
 
 
-@pytest.mark.parametrize(
-    ("audience", "change", "expected"),
-    [
-        (
-            SAID,
-            {},
-            [
-                ("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal"),
-                ("EXTERNAL://b1.example.org:9094", "SSL", "0.0.0.0", "internal"),
-            ],
-        ),
-        # without advertised addresses, those of the listeners count
-        (
-            SAID,
-            {"listeners": "INTERNAL://b1:9092", "advertised_listeners": None},
-            [("INTERNAL://b1:9092", "PLAINTEXT", "b1", "internal")],
-        ),
-        # the name of a protocol is the default of the map
-        (
-            SAID,
-            {
-                "listeners": "SSL://:9092,LAN://:9093",
-                "advertised_listeners": "SSL://b1:9092,LAN://b1:9093",
-                "listener_security_protocol_map": None,
-                "inter_broker_listener_name": "SSL",
-            },
-            [
-                ("SSL://b1:9092", "SSL", "0.0.0.0", "internal"),
-                ("LAN://b1:9093", "PLAINTEXT", "0.0.0.0", "internal"),
-            ],
-        ),
-        # an unreadable address
-        (
-            SAID,
-            {"advertised_listeners": "INTERNAL://b1:9092,EXTERNAL://my_host:9094"},
-            [("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal")],
-        ),
-        # without evidence, the widest scope
-        (
-            NO_AUDIENCE,
-            {
-                "listeners": "INTERNAL://:9092,EXTERNAL://:9094",
-                "advertised_listeners": "INTERNAL://localhost:9092,EXTERNAL://b1:9094",
-            },
-            [
-                ("INTERNAL://localhost:9092", "PLAINTEXT", "0.0.0.0", "host"),
-                ("EXTERNAL://b1:9094", "SSL", "0.0.0.0", "external"),
-            ],
-        ),
-        # names that Kafka refuses
-        (SAID, {"listeners": "internal://b1"}, None),
-        (SAID, {"inter_broker_listener_name": "internal"}, None),
-        (SAID, {"controller_listener_names": "controller"}, None),
-    ],
-)
+@pytest.mark.parametrize(("audience", "change", "expected"), [
+    (SAID, {}, [("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal"),
+                ("EXTERNAL://b1.example.org:9094", "SSL", "0.0.0.0", "internal")]),
+    # without advertised addresses, those of the listeners count
+    (SAID, {"listeners": "INTERNAL://b1:9092", "advertised_listeners": None},
+     [("INTERNAL://b1:9092", "PLAINTEXT", "b1", "internal")]),
+    # the name of a protocol is the default of the map
+    (SAID,
+     {"listeners": "SSL://:9092,LAN://:9093", "advertised_listeners": "SSL://b1:9092,LAN://b1:9093",
+      "listener_security_protocol_map": None, "inter_broker_listener_name": "SSL"},
+     [("SSL://b1:9092", "SSL", "0.0.0.0", "internal"),
+      ("LAN://b1:9093", "PLAINTEXT", "0.0.0.0", "internal")]),
+    # an unreadable address
+    (SAID, {"advertised_listeners": "INTERNAL://b1:9092,EXTERNAL://my_host:9094"},
+     [("INTERNAL://b1:9092", "PLAINTEXT", "0.0.0.0", "internal")]),
+    # without evidence, the widest scope
+    (NO_AUDIENCE, {"listeners": "INTERNAL://:9092,EXTERNAL://:9094",
+                   "advertised_listeners": "INTERNAL://localhost:9092,EXTERNAL://b1:9094"},
+     [("INTERNAL://localhost:9092", "PLAINTEXT", "0.0.0.0", "host"),
+      ("EXTERNAL://b1:9094", "SSL", "0.0.0.0", "external")]),
+    # names that Kafka refuses
+    (SAID, {"listeners": "internal://b1"}, None),
+    (SAID, {"inter_broker_listener_name": "internal"}, None),
+    (SAID, {"controller_listener_names": "controller"}, None),
+])  # fmt: skip
 def test_listeners_of_a_broker_that_earshot_did_not_write(
     audience: Audience, change: dict[str, str | None], expected: list[tuple[str, ...]] | None
 ) -> None:

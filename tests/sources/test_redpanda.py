@@ -39,30 +39,21 @@ def endpoints(text: str, files: dict[str, str] | None = None) -> tuple[Endpoint,
     return broker.endpoints
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        (f"redpanda start {BIND} {TOLD}", BOTH),
-        (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
-        (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
-        (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
-        (
-            "start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
-            (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),),
-        ),
-        (
-            "redpanda start --kafka-addr 0.0.0.0:9092",
-            (Endpoint("kafka", Address("0.0.0.0", 9092), None),),
-        ),
-        (
-            "redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
-            (Endpoint("a", Address("0.0.0.0", 1), None),),
-        ),
-        ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
-        ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
-        ("redpanda start", None),
-    ],
-)
+@pytest.mark.parametrize(("command", "expected"), [
+    (f"redpanda start {BIND} {TOLD}", BOTH),
+    (f"[redpanda, start, '{BIND}', '{TOLD}', --smp, '1']", BOTH),
+    (f"[start, --kafka-addr, '{BIND[13:]}', --advertise-kafka-addr, '{TOLD[23:]}']", BOTH),
+    (f"redpanda start {BIND.replace('addr ', 'addr=')} {TOLD.replace('addr ', 'addr=')}", BOTH),
+    ("start --kafka-addr 0.0.0.0:9092 --advertise-kafka-addr kafka",
+     (Endpoint("kafka", Address("0.0.0.0", 9092), Address("kafka", 9092)),)),
+    ("redpanda start --kafka-addr 0.0.0.0:9092",
+     (Endpoint("kafka", Address("0.0.0.0", 9092), None),)),
+    ("redpanda start --kafka-addr a://0.0.0.0:1 --advertise-kafka-addr a://${HOST_IP}:2",
+     (Endpoint("a", Address("0.0.0.0", 1), None),)),
+    ("redpanda start --kafka-addr a://0.0.0.0:${PORT}", None),
+    ("redpanda start --kafka-addr a://0.0.0.0:1,b://0.0.0.0:${PORT}", None),
+    ("redpanda start", None),
+])  # fmt: skip
 def test_listeners_by_flags(command: str, expected: tuple[Endpoint, ...] | None) -> None:
     assert endpoints(compose(command)) == expected
 

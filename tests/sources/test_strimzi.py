@@ -113,26 +113,18 @@ def test_resources_of_one_name_get_numbers_and_other_kinds_are_ignored() -> None
 PLAIN = "{name: plain, port: 9092, type: internal, tls: false}"
 
 
-@pytest.mark.parametrize(
-    ("version", "listeners", "why", "refusal"),
-    [
-        ("v1", f"[{PLAIN}]", "", ""),
-        ("v1", "[]", "", " is empty"),
-        ("v1beta2", "7", "", " is not a list"),
-        ("v1", "{plain: {}}", "", " is not a list"),
-        (
-            "v1beta1",
-            "{plain: {}}",
-            " is a map, the form before Strimzi 0.20, which is not read",
-            "",
-        ),
-        ("v1", f"[{PLAIN}, 7]", "", "[1] is not a map"),
-        ("v1", "'${LISTENERS}'", " holds a value that is not known", ""),
-        ("v1", "['${ONE}']", " holds a value that is not known", ""),
-        ("v1", "[{name: plain, port: '${PORT}', type: internal}]", "[0].port is not known", ""),
-        ("v1", "[{name: plain}]", "", ""),
-    ],
-)
+@pytest.mark.parametrize(("version", "listeners", "why", "refusal"), [
+    ("v1", f"[{PLAIN}]", "", ""),
+    ("v1", "[]", "", " is empty"),
+    ("v1beta2", "7", "", " is not a list"),
+    ("v1", "{plain: {}}", "", " is not a list"),
+    ("v1beta1", "{plain: {}}", " is a map, the form before Strimzi 0.20, which is not read", ""),
+    ("v1", f"[{PLAIN}, 7]", "", "[1] is not a map"),
+    ("v1", "'${LISTENERS}'", " holds a value that is not known", ""),
+    ("v1", "['${ONE}']", " holds a value that is not known", ""),
+    ("v1", "[{name: plain, port: '${PORT}', type: internal}]", "[0].port is not known", ""),
+    ("v1", "[{name: plain}]", "", ""),
+])  # fmt: skip
 def test_why_listeners_are_not_known(version: str, listeners: str, why: str, refusal: str) -> None:
     resource = kafka(f"listeners: {listeners}", version=version)
     open_reason, problem = (text and f"spec.kafka.listeners{text}" for text in (why, refusal))

@@ -29,6 +29,7 @@ from tests.user_data.nodes import boot, cluster, node
 
 FILE = "node.id=1\nadvertised.listeners=A://b1.example.com:9092\n"
 VALUES = {"node.id": "1", "advertised.listeners": "A://b1.example.com:9092"}
+HERE = f"cat > f <<'X'\n{FILE}X\n"
 
 
 def config(*files: dict[str, object], **more: object) -> str:
@@ -53,18 +54,13 @@ ENCODED = base64.b64encode(FILE.encode()).decode()
 PACKED = base64.b64encode(gzip.compress(FILE.encode())).decode()
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"content": FILE},
-        {"content": FILE.encode()},
-        *({"content": ENCODED, "encoding": encoding} for encoding in ("b64", "base64")),
-        *(
-            {"content": PACKED, "encoding": encoding}
-            for encoding in ("gz+b64", "gz+base64", "gzip+b64")
-        ),
-    ],
-)
+@pytest.mark.parametrize("entry", [
+    {"content": FILE},
+    {"content": FILE.encode()},
+    *({"content": ENCODED, "encoding": encoding} for encoding in ("b64", "base64")),
+    *({"content": PACKED, "encoding": encoding}
+      for encoding in ("gz+b64", "gz+base64", "gzip+b64")),
+])  # fmt: skip
 def test_files_of_a_cloud_config(entry: dict[str, object]) -> None:
     file = one(config({"path": "/opt/kafka/config/server.properties", **entry}))
     assert file.path == "/opt/kafka/config/server.properties"
@@ -148,24 +144,34 @@ def test_a_quoted_here_document_keeps_its_dollars_and_a_template_is_computed() -
     assert list(file.computed.values()) == ["{{ v1.local_hostname }}"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "#cloud-config\n",
-        "#cloud-config\nwrite_files: {path: x}\n",
-        "#cloud-config\nwrite_files: [1, {content: 3}, {content: '!', encoding: gz+b64}]\n",
-        "#cloud-config\n: [\n",
-        "#cloud-config\nruncmd: 3\n",
-        "#cloud-config\na: 2001-99-99\n",
-        "#cloud-config\n" + "[" * 9000,
-        "#!/bin/sh\ncat > f <<EOF\n",
-        "#!/bin/sh\n# cat > f <<EOF\nnode.id=1\n",
-        "#!/bin/sh\ncat <<< node.id=1\n",
-        "#!/bin/sh\ncat > c <<'X'\nbootstrap.servers=b:1\nlisteners=http://:8083\nnode.id=1\nX\n",
-        "MIME-Version: 1.0\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "",
+    "#cloud-config\n",
+    "#cloud-config\nwrite_files: {path: x}\n",
+    "#cloud-config\nwrite_files: [1, {content: 3}, {content: '!', encoding: gz+b64}]\n",
+    "#cloud-config\n: [\n",
+    "#cloud-config\nruncmd: 3\n",
+    "#cloud-config\na: 2001-99-99\n",
+    "#cloud-config\n" + "[" * 9000,
+    "#!/bin/sh\ncat > f <<EOF\n",
+    "#!/bin/sh\n# cat > f <<EOF\nnode.id=1\n",
+    "#!/bin/sh\ncat <<< node.id=1\n",
+    "#!/bin/sh\ncat > c <<'X'\nbootstrap.servers=b:1\nlisteners=http://:8083\nnode.id=1\nX\n",
+    "MIME-Version: 1.0\n",
+    # a text that no shell is named for is no script
+    *(f"{head}{HERE}" for head in ("", "echo\n", "#include\n", "#cloud-boothook\n")),
+    # texts that were made to hold the reader up
+    "## template: jinja\n" * 2000 + "#cloud-config\n",
+    "".join(f"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n"
+            for i in range(2000)),
+    "#cloud-config\na: &a {k: v}\n"
+    + "".join(f"{x}: &{x} {{<<: [*{y}, *{y}]}}\n"
+              for y, x in itertools.pairwise("abcdefghijklmnopqrstuvwxyzABCDEFGH")),
+    "#cloud-config\n" + "[" * 5000,
+    "#!/bin/sh\ncat <<EOF >/etc/kafka/server.properties\n" + "${" * 200_000,
+    "## template: jinja\n#!/bin/sh\ncat <<EOF >/x\n" + "{{" * 200_000,
+    "#!/bin/sh\n" + "x" * (1 << 20),
+])  # fmt: skip
 def test_no_broker_is_found_where_none_is(text: str) -> None:
     assert broker_files(text) == ()
 
@@ -187,25 +193,6 @@ def test_packed_bytes_that_are_broken_are_one_clear_error(data: bytes) -> None:
     broker_files("#cloud-config\n" + yaml.safe_dump({"write_files": [files]}))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "## template: jinja\n" * 2000 + "#cloud-config\n",
-        "".join(f"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n"
-                for i in range(2000)),
-        "#cloud-config\na: &a {k: v}\n"
-        + "".join(f"{x}: &{x} {{<<: [*{y}, *{y}]}}\n"
-                  for y, x in itertools.pairwise("abcdefghijklmnopqrstuvwxyzABCDEFGH")),
-        "#cloud-config\n" + "[" * 5000,
-        "#!/bin/sh\ncat <<EOF >/etc/kafka/server.properties\n" + "${" * 200_000,
-        "## template: jinja\n#!/bin/sh\ncat <<EOF >/x\n" + "{{" * 200_000,
-        "#!/bin/sh\n" + "x" * (1 << 20),
-    ],
-)  # fmt: skip
-def test_what_was_made_to_hold_the_reader_up_is_left_unread(text: str) -> None:
-    assert broker_files(text) == ()
-
-
 @given(
     st.text(),
     st.sampled_from(["", "#cloud-config\n", "#!/bin/sh\ncat <<EOF\n", "MIME-Version: 1\n"]),
@@ -213,14 +200,6 @@ def test_what_was_made_to_hold_the_reader_up_is_left_unread(text: str) -> None:
 def test_no_text_breaks_the_reader(text: str, head: str) -> None:
     broker_files(head + text)
     assert speaks_of_brokers(f"{text}advertised.listeners")
-
-
-HERE = f"cat > f <<'X'\n{FILE}X\n"
-
-
-@pytest.mark.parametrize("head", ["", "echo\n", "#include\n", "#cloud-boothook\n"])
-def test_a_text_that_no_shell_is_named_for_is_no_script(head: str) -> None:
-    assert broker_files(f"{head}{HERE}") == ()
 
 
 @pytest.mark.parametrize(("layers", "read"), [(7, True), (8, False)])

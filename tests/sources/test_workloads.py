@@ -17,26 +17,21 @@ def command(text: str) -> dict[str, Any]:
     return {"exec": {"command": ["sh", "-c", text]}}
 
 
-@pytest.mark.parametrize(
-    ("probe", "expected"),
-    [
-        (None, []),
-        ({"httpGet": {"port": "9092"}}, []),
-        ({"tcpSocket": {}}, []),
-        ({"tcpSocket": {"port": "9092"}}, [ReadinessCheck(9092, is_kafka=False)]),
-        ({"tcpSocket": {"port": "inner"}}, [ReadinessCheck(9094, is_kafka=False)]),
-        ({"tcpSocket": {"port": "other"}}, []),
-        (command("nc -z localhost 9092"), [ReadinessCheck(9092, is_kafka=False)]),
-        (command("nc -w 1 -z 127.0.0.1 9094"), [ReadinessCheck(9094, is_kafka=False)]),
-        (command("</dev/tcp/127.0.0.1/9092"), [ReadinessCheck(9092, is_kafka=False)]),
-        (command(TOOL), [ReadinessCheck(9092, is_kafka=True)]),
-        (
-            command("/opt/kafka/bin/kafka-broker-api-versions.sh --bootstrap-server=kafka:9094"),
-            [ReadinessCheck(9094, is_kafka=True)],
-        ),
-        (command("ps aux | grep kafka"), []),
-    ],
-)
+@pytest.mark.parametrize(("probe", "expected"), [
+    (None, []),
+    ({"httpGet": {"port": "9092"}}, []),
+    ({"tcpSocket": {}}, []),
+    ({"tcpSocket": {"port": "9092"}}, [ReadinessCheck(9092, is_kafka=False)]),
+    ({"tcpSocket": {"port": "inner"}}, [ReadinessCheck(9094, is_kafka=False)]),
+    ({"tcpSocket": {"port": "other"}}, []),
+    (command("nc -z localhost 9092"), [ReadinessCheck(9092, is_kafka=False)]),
+    (command("nc -w 1 -z 127.0.0.1 9094"), [ReadinessCheck(9094, is_kafka=False)]),
+    (command("</dev/tcp/127.0.0.1/9092"), [ReadinessCheck(9092, is_kafka=False)]),
+    (command(TOOL), [ReadinessCheck(9092, is_kafka=True)]),
+    (command("/opt/kafka/bin/kafka-broker-api-versions.sh --bootstrap-server=kafka:9094"),
+     [ReadinessCheck(9094, is_kafka=True)]),
+    (command("ps aux | grep kafka"), []),
+])  # fmt: skip
 @pytest.mark.parametrize("key", ["readinessProbe", "startupProbe"])
 def test_a_probe(key: str, probe: Any, expected: list[ReadinessCheck]) -> None:
     assert list(readiness_checks({"ports": PORTS, key: probe})) == expected

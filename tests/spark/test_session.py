@@ -194,16 +194,12 @@ def test_the_user_s_properties_win(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conf["spark.jars"] == "/a.jar,/b.jar"
 
 
-@pytest.mark.parametrize(
-    ("script", "ended_well"),
-    [
-        ("read line; exit 0", True),
-        ("read line; exit 1", False),
-        ("read line; kill -9 $$", False),
-        ("exec sleep 60", False),
-    ],
-    ids=["well", "failed", "killed", "goes on"],
-)
+@pytest.mark.parametrize(("script", "ended_well"), [
+    ("read line; exit 0", True),
+    ("read line; exit 1", False),
+    ("read line; kill -9 $$", False),
+    ("exec sleep 60", False),
+], ids=["well", "failed", "killed", "goes on"])  # fmt: skip
 def test_an_unused_jvm_ends_well_or_not(tmp_path: Path, script: str, ended_well: bool) -> None:
     submit = tmp_path / "bin" / "spark-submit"
     submit.parent.mkdir()

@@ -12,33 +12,17 @@ from toolchain import command
 from toolchain.paths import ROOT
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (
-            EarshotError("Java", observed="none", remedy="install it"),
-            2,
-            "Java: none\n  fix: install it\n",
-        ),
-        (
-            PermissionError(13, "Permission denied", "/p/.earshot/setup.lock"),
-            2,
-            "/p/.earshot/setup.lock: Permission denied\n",
-        ),
-        *(
-            (
-                PermissionError(13, "Permission denied", path),
-                2,
-                (
-                    f"{path}: Permission denied\n"
-                    "  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write\n"
-                ),
-            )
-            for path in ("/cache", "/cache/earshot", "/cache/earshot/pulumi")
-        ),
-        (KeyboardInterrupt(), 130, ""),
-    ],
-)
+@pytest.mark.parametrize(("error", "code", "message"), [
+    (EarshotError("Java", observed="none", remedy="install it"), 2,
+     "Java: none\n  fix: install it\n"),
+    (PermissionError(13, "Permission denied", "/p/.earshot/setup.lock"), 2,
+     "/p/.earshot/setup.lock: Permission denied\n"),
+    *((PermissionError(13, "Permission denied", path), 2,
+       (f"{path}: Permission denied\n"
+        "  fix: let XDG_CACHE_HOME name a folder, absolute, that this user can write\n")) for path
+      in ("/cache", "/cache/earshot", "/cache/earshot/pulumi")),
+    (KeyboardInterrupt(), 130, ""),
+])  # fmt: skip
 def test_an_error_is_one_message(
     error: BaseException,
     code: int,

@@ -141,17 +141,10 @@ STEP_2, STEP_3 = (
 NOTHING_CHANGED = "Nothing changed; validating what runs ..."
 
 
-@pytest.mark.parametrize(
-    ("codes", "calls"),
-    [
-        (
-            [0, 0, 0],
-            ["update", STEP_2, "update", STEP_3, "update", NOTHING_CHANGED, "validate"],
-        ),
-        ([0, 1], ["update", STEP_2, "update"]),
-    ],
-    ids=["until the plan runs", "until a step fails"],
-)
+@pytest.mark.parametrize(("codes", "calls"), [
+    ([0, 0, 0], ["update", STEP_2, "update", STEP_3, "update", NOTHING_CHANGED, "validate"]),
+    ([0, 1], ["update", STEP_2, "update"]),
+], ids=["until the plan runs", "until a step fails"])  # fmt: skip
 def test_up_makes_step_after_step(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, codes: list[int], calls: list[str]
 ) -> None:

@@ -35,16 +35,12 @@ def repair(state: Path) -> None:
     recover({"PULUMI_BACKEND_URL": f"{state.as_uri()}?no_tmp_dir=true"}, "local")
 
 
-@pytest.mark.parametrize(
-    ("pid", "hostname", "stack", "is_cleared"),
-    [
-        (GONE, "", "local", True),
-        (os.getpid(), "", "local", True),  # another program has the pid now
-        (GONE, "elsewhere.example", "local", False),
-        (GONE, "", "another", False),
-    ],
-    ids=["gone", "another program", "another machine", "another stack"],
-)
+@pytest.mark.parametrize(("pid", "hostname", "stack", "is_cleared"), [
+    (GONE, "", "local", True),
+    (os.getpid(), "", "local", True),  # another program has the pid now
+    (GONE, "elsewhere.example", "local", False),
+    (GONE, "", "another", False),
+], ids=["gone", "another program", "another machine", "another stack"])  # fmt: skip
 def test_only_the_lock_of_an_ended_pulumi_of_this_machine_and_stack_is_cleared(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -1,6 +1,7 @@
 """Where addresses lead from pods and from beyond the cluster."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,9 @@ from earshot.topology.ways import Answer, Stage, Trace
 
 LABELS = {"app": "kafka"}
 KAFKA = Pod(
-    "kafka",
-    "n",
-    LABELS,
-    ("kafka/broker",),
-    hostnames=("kafka-0",),
-    subdomain="pods",
-    ports={"outer": 9094},
-    node_ports={31000: 9092},
-)
+    "kafka", "n", LABELS, ("kafka/broker",), hostnames=("kafka-0",), subdomain="pods",
+    ports={"outer": 9094}, node_ports={31000: 9092},
+)  # fmt: skip
 SERVICES = (
     ClusterService("pods", "n", (ServicePort(9092, 9092),), LABELS, is_headless=True),
     ClusterService("outer", "n", (ServicePort(9094, "outer", 30094),), LABELS),
@@ -59,14 +54,14 @@ def whole(*, one: bool = True, balanced: bool = False, sidecar: bool = False) ->
     return PodDeployment(containers, (broker,), pods=pods, services=services)
 
 
-def traced(place: str, address: str, found: PodDeployment | None = None) -> Trace:
-    return (found or whole()).trace(place, Address(*parse_address(address)))
+def traced(place: str, address: str, deployment: PodDeployment | None = None) -> Trace:
+    return (deployment or whole()).trace(place, Address(*parse_address(address)))
 
 
 def outcome(trace: Trace) -> tuple[Answer, Stage]:
     """How a trace ends, and at which hop that is decided."""
     hop = failing(trace.hops) or next(
-        (it for it in trace.hops if it.answer is Answer.UNKNOWN), trace.hops[-1]
+        (hop for hop in trace.hops if hop.answer is Answer.UNKNOWN), trace.hops[-1]
     )
     return hop.answer, hop.stage
 
@@ -131,52 +126,42 @@ def test_where_an_address_leads(place: str, address: str, expected: tuple[Answer
     assert outcome(traced(place, address)) == expected
 
 
-def test_which_replica_a_service_chooses_is_not_known() -> None:
-    found = whole(one=False)
-    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
-    assert outcome(traced("kafka/broker", "localhost:9092", found)) == YES
-
-
-def test_a_replica_knows_its_own_name_and_not_that_of_another() -> None:
-    found = whole(one=False)
-    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
-
-
 def changed(**changes: object) -> PodDeployment:
     """The same, with the broker's pod changed."""
-    found = whole()
+    deployment = whole()
     pods = {
         name: replace(pod, **changes) if pod.workload == "kafka" else pod  # type: ignore[arg-type]
-        for name, pod in found.pods.items()
+        for name, pod in deployment.pods.items()
     }
-    return replace(found, pods=pods)
+    return replace(deployment, pods=pods)
 
 
 def test_a_pod_on_its_nodes_network_is_at_the_nodes_address() -> None:
-    found = changed(on_host=True, node_ports={})
-    at_node = outcome(traced(OUTSIDE, f"{NODE}:9094", found))
+    deployment = changed(on_host=True, node_ports={})
+    at_node = outcome(traced(OUTSIDE, f"{NODE}:9094", deployment))
     assert at_node == (Answer.UNKNOWN, Stage.WAY)  # which node it is
-    assert outcome(traced("app/it", "pods:9092", found)) == YES
+    assert outcome(traced("app/it", "pods:9092", deployment)) == YES
     # what else runs on the node is not in the file
-    assert outcome(traced("kafka/broker", "localhost:9099", found)) == (
+    assert outcome(traced("kafka/broker", "localhost:9099", deployment)) == (
         Answer.UNKNOWN,
         Stage.SOCKET,
     )
-    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
+    assert outcome(traced("app/it", "wrong:9092", deployment)) == (Answer.UNKNOWN, Stage.SOCKET)
     # its hosts file is the node's
-    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.NO, Stage.RESOLVE)
-    assert "port 9092 of the nodes" not in [it.setting for it in found.node_port_clients()]
+    assert outcome(traced("kafka/broker", "kafka-0:9092", deployment)) == (Answer.NO, Stage.RESOLVE)
+    assert "port 9092 of the nodes" not in [
+        client.setting for client in deployment.node_port_clients()
+    ]
 
 
 def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
-    found = changed(checks=(ReadinessCheck(8080, is_kafka=False),))
-    assert outcome(traced("app/it", "outer:9094", found)) == (Answer.UNKNOWN, Stage.WAY)
+    deployment = changed(checks=(ReadinessCheck(8080, is_kafka=False),))
+    assert outcome(traced("app/it", "outer:9094", deployment)) == (Answer.UNKNOWN, Stage.WAY)
     for host in ("pods:9094", "kafka-0.pods:9094"):  # its names have no address before
-        assert outcome(traced("app/it", host, found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.NO, Stage.SOCKET)
+        assert outcome(traced("app/it", host, deployment)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    assert outcome(traced("app/it", "wrong:9092", deployment)) == (Answer.NO, Stage.SOCKET)
     always = tuple(replace(it, has_unready=True) for it in SERVICES)
-    assert outcome(traced("app/it", "outer:9094", replace(found, services=always))) == YES
+    assert outcome(traced("app/it", "outer:9094", replace(deployment, services=always))) == YES
     answered = changed(checks=(ReadinessCheck(9094, is_kafka=False),))
     assert outcome(traced("app/it", "outer:9094", answered)) == YES
 
@@ -185,34 +170,23 @@ def test_a_probe_that_no_listener_answers_makes_readiness_unknown() -> None:
 def test_a_service_of_one_replica(ordinal: str, expected: tuple[Answer, Stage]) -> None:
     name = "statefulset.kubernetes.io/pod-name"
     one = ClusterService("one", "n", (ServicePort(9094, 9094),), {name: f"kafka-{ordinal}"})
-    found = changed(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
-    found = replace(found, services=(*SERVICES, one))
-    assert outcome(traced("app/it", "one:9094", found)) == expected
+    deployment = changed(replica_labels={"kafka-0": frozenset({(name, "kafka-0")})})
+    deployment = replace(deployment, services=(*SERVICES, one))
+    assert outcome(traced("app/it", "one:9094", deployment)) == expected
 
 
 def test_a_service_of_one_replica_gives_no_name_to_another() -> None:
     key = "statefulset.kubernetes.io/pod-name"
     labels = {name: frozenset({(key, name)}) for name in ("kafka-0", "kafka-1")}
-    found = changed(replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one")
+    deployment = changed(replica_labels=labels, hostnames=("kafka-0", "kafka-1"), subdomain="one")
     one = ClusterService("one", "n", (), {key: "kafka-0"}, is_headless=True)
-    found = replace(found, services=(one,))
-    assert outcome(traced("app/it", "kafka-0.one:9092", found)) == YES
-    assert outcome(traced("app/it", "kafka-1.one:9092", found)) == (Answer.NO, Stage.RESOLVE)
-
-
-def test_another_container_of_the_pod_may_listen() -> None:
-    found = whole(sidecar=True)
-    assert outcome(traced("app/it", "wrong:9092", found)) == (Answer.UNKNOWN, Stage.SOCKET)
-    assert outcome(traced("kafka/sidecar", "localhost:9092", found)) == YES
-
-
-def test_a_load_balancer_has_addresses_of_its_own() -> None:
-    found = whole(balanced=True)
-    assert outcome(traced(OUTSIDE, "10.1.1.1:9094", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+    deployment = replace(deployment, services=(one,))
+    assert outcome(traced("app/it", "kafka-0.one:9092", deployment)) == YES
+    assert outcome(traced("app/it", "kafka-1.one:9092", deployment)) == (Answer.NO, Stage.RESOLVE)
 
 
 def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
-    assert [it.setting for it in whole().node_port_clients()] == [
+    assert [client.setting for client in whole().node_port_clients()] == [
         "port 30094 of the nodes",
         "port 30099 of the nodes",
         "port 31000 of the nodes",
@@ -220,13 +194,30 @@ def test_clients_beyond_the_cluster_come_in_by_ports_of_the_nodes() -> None:
     assert not list(whole(balanced=True).node_port_clients())
 
 
-def test_of_a_file_without_brokers_nothing_is_known_of_localhost() -> None:
-    found = replace(whole(), brokers=())
-    assert outcome(traced("app/it", "localhost:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
+REPLICA_SERVICE = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
 
 
-def test_the_name_of_a_replica_may_be_a_service_to_the_others() -> None:
-    one = ClusterService("kafka-0", "n", (ServicePort(9092, 9092),), LABELS)
-    found = replace(whole(one=False), services=(*SERVICES, one))
-    assert outcome(traced("kafka/broker", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.RESOLVE)
-    assert outcome(traced("app/it", "kafka-0:9092", found)) == (Answer.UNKNOWN, Stage.WAY)
+@pytest.mark.parametrize(("world", "client", "address", "expected"), [
+    # which replica a Service chooses is not known
+    (whole(one=False), "app/it", "outer:9094", (Answer.UNKNOWN, Stage.WAY)),
+    (whole(one=False), "kafka/broker", "localhost:9092", YES),
+    # a replica resolves its own name, and no other pod does
+    (whole(one=False), "kafka/broker", "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    (whole(one=False), "app/it", "kafka-0:9092", (Answer.NO, Stage.RESOLVE)),
+    # another container of the pod may listen
+    (whole(sidecar=True), "app/it", "wrong:9092", (Answer.UNKNOWN, Stage.SOCKET)),
+    (whole(sidecar=True), "kafka/sidecar", "localhost:9092", YES),
+    # a load balancer has addresses of its own
+    (whole(balanced=True), OUTSIDE, "10.1.1.1:9094", (Answer.UNKNOWN, Stage.RESOLVE)),
+    # without brokers nothing is known of localhost
+    (replace(whole(), brokers=()), "app/it", "localhost:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    # the name of a replica may be a Service to other pods
+    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "kafka/broker",
+     "kafka-0:9092", (Answer.UNKNOWN, Stage.RESOLVE)),
+    (replace(whole(one=False), services=(*SERVICES, REPLICA_SERVICE)), "app/it", "kafka-0:9092",
+     (Answer.UNKNOWN, Stage.WAY)),
+])  # fmt: skip
+def test_what_the_file_does_not_decide_is_unknown(
+    world: Any, client: Any, address: str, expected: tuple[Answer, Stage]
+) -> None:
+    assert outcome(traced(client, address, world)) == expected

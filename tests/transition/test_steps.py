@@ -87,41 +87,25 @@ def test_an_interrupted_step_is_continued_or_reverted() -> None:
     assert [step.plan for step in transition(BEFORE, BEFORE, begun=[first.plan])] == [BEFORE]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (plan(INTERNAL, EXTERNAL), []),
-        (plan(INTERNAL, EXTERNAL | {"port": 9492}), ["EXTERNAL at other addresses"]),
-        (plan(INTERNAL), ["EXTERNAL removed"]),
-        (plan(INTERNAL, EXTERNAL, REPL), ["REPL added"]),
-        (plan(INTERNAL, EXTERNAL, extra={"num.io.threads": "4"}), ["other settings"]),
-        (plan(INTERNAL, EXTERNAL, brokers=4), ["with broker 4"]),
-        (plan(INTERNAL, EXTERNAL, brokers=2), ["without broker 3"]),
-        (plan(INTERNAL, EXTERNAL, brokers=1), ["without broker 2 and 3"]),
-        (plan(INTERNAL, EXTERNAL, brokers=6), ["with broker 4, 5 and 6"]),
-        (plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}), ["EXTERNAL from PLAINTEXT to SSL"]),
-        (
-            plan(INTERNAL, EXTERNAL, REPL, inter_broker="REPL"),
-            ["REPL added", "brokers reach each other through REPL"],
-        ),
-        (
-            plan(
-                INTERNAL,
-                EXTERNAL | {"name": "A", "port": 1},
-                EXTERNAL | {"name": "B"} | {"port": 2},
-            ),
-            ["A and B added next to EXTERNAL", "EXTERNAL removed"],
-        ),
-        (
-            plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
-            [
-                "REPL added next to INTERNAL",
-                "brokers reach each other through REPL",
-                "INTERNAL removed; with broker 4",
-            ],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "expected"), [
+    (plan(INTERNAL, EXTERNAL), []),
+    (plan(INTERNAL, EXTERNAL | {"port": 9492}), ["EXTERNAL at other addresses"]),
+    (plan(INTERNAL), ["EXTERNAL removed"]),
+    (plan(INTERNAL, EXTERNAL, REPL), ["REPL added"]),
+    (plan(INTERNAL, EXTERNAL, extra={"num.io.threads": "4"}), ["other settings"]),
+    (plan(INTERNAL, EXTERNAL, brokers=4), ["with broker 4"]),
+    (plan(INTERNAL, EXTERNAL, brokers=2), ["without broker 3"]),
+    (plan(INTERNAL, EXTERNAL, brokers=1), ["without broker 2 and 3"]),
+    (plan(INTERNAL, EXTERNAL, brokers=6), ["with broker 4, 5 and 6"]),
+    (plan(INTERNAL, EXTERNAL | {"protocol": "SSL"}), ["EXTERNAL from PLAINTEXT to SSL"]),
+    (plan(INTERNAL, EXTERNAL, REPL, inter_broker="REPL"),
+     ["REPL added", "brokers reach each other through REPL"]),
+    (plan(INTERNAL, EXTERNAL | {"name": "A", "port": 1}, EXTERNAL | {"name": "B"} | {"port": 2}),
+     ["A and B added next to EXTERNAL", "EXTERNAL removed"]),
+    (plan(REPL | {"protocol": "SASL_SSL"}, EXTERNAL, brokers=4),
+     ["REPL added next to INTERNAL", "brokers reach each other through REPL",
+      "INTERNAL removed; with broker 4"]),
+])  # fmt: skip
 def test_steps_are_as_few_as_can_be(wanted: ClusterPlan, expected: list[str]) -> None:
     assert texts(transition(BEFORE, wanted)) == expected
 
@@ -136,41 +120,17 @@ def test_brokers_use_another_listener_while_the_protocol_of_theirs_changes() -> 
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "wanted", "expected"),
-    [
-        (
-            plan(INTERNAL, EXTERNAL, REPL),
-            plan(INTERNAL | {"protocol": "SSL"}, THIRD, EXTERNAL, REPL),
-            [
-                "THIRD added; brokers reach each other through REPL",
-                "INTERNAL from PLAINTEXT to SSL",
-                "brokers reach each other through INTERNAL",
-            ],
-        ),
-        (
-            BEFORE,
-            plan(INTERNAL | {"protocol": "SSL"}, REPL, EXTERNAL),
-            [
-                "REPL added",
-                "brokers reach each other through REPL",
-                "INTERNAL from PLAINTEXT to SSL",
-                "brokers reach each other through INTERNAL",
-            ],
-        ),
-        (
-            plan(INTERNAL, REPL, EXTERNAL),
-            plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
-            [
-                "brokers reach each other through REPL",
-                "INTERNAL from PLAINTEXT to SSL",
-                "brokers reach each other through INTERNAL",
-                "REPL removed",
-            ],
-        ),
-    ],
-    ids=["one that stays", "one that comes", "one that goes"],
-)
+@pytest.mark.parametrize(("before", "wanted", "expected"), [
+    (plan(INTERNAL, EXTERNAL, REPL), plan(INTERNAL | {"protocol": "SSL"}, THIRD, EXTERNAL, REPL),
+     ["THIRD added; brokers reach each other through REPL", "INTERNAL from PLAINTEXT to SSL",
+      "brokers reach each other through INTERNAL"]),
+    (BEFORE, plan(INTERNAL | {"protocol": "SSL"}, REPL, EXTERNAL),
+     ["REPL added", "brokers reach each other through REPL", "INTERNAL from PLAINTEXT to SSL",
+      "brokers reach each other through INTERNAL"]),
+    (plan(INTERNAL, REPL, EXTERNAL), plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
+     ["brokers reach each other through REPL", "INTERNAL from PLAINTEXT to SSL",
+      "brokers reach each other through INTERNAL", "REPL removed"]),
+], ids=["one that stays", "one that comes", "one that goes"])  # fmt: skip
 def test_meanwhile_brokers_use_a_listener_that_stays_before_one_that_comes_or_goes(
     before: ClusterPlan, wanted: ClusterPlan, expected: list[str]
 ) -> None:
@@ -193,33 +153,17 @@ def test_brokers_go_first_and_come_last_and_topics_have_no_more_replicas_than_br
     assert [step.restarts for step in steps] == [(1, 2, 3)] * 3
 
 
-@pytest.mark.parametrize(
-    ("current", "wanted", "expected", "uses"),
-    [
-        (
-            BEFORE,
-            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
-            ["REPL added", "brokers reach each other through REPL", "INTERNAL at other addresses"],
-            ["INTERNAL", "REPL", "REPL"],
-        ),
-        (
-            BEFORE,
-            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL | {"scopes": ["internal"]}),
-            [
-                "EXTERNAL at other addresses",
-                "brokers reach each other through EXTERNAL",
-                "INTERNAL at other addresses",
-            ],
-            ["INTERNAL", "EXTERNAL", "EXTERNAL"],
-        ),
-        (
-            plan(INTERNAL, EXTERNAL, REPL, inter_broker="INTERNAL"),
-            plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
-            ["brokers reach each other through REPL", "INTERNAL at other addresses"],
-            ["REPL", "REPL"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("current", "wanted", "expected", "uses"), [
+    (BEFORE, plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
+     ["REPL added", "brokers reach each other through REPL", "INTERNAL at other addresses"],
+     ["INTERNAL", "REPL", "REPL"]),
+    (BEFORE, plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL | {"scopes": ["internal"]}),
+     ["EXTERNAL at other addresses", "brokers reach each other through EXTERNAL",
+      "INTERNAL at other addresses"], ["INTERNAL", "EXTERNAL", "EXTERNAL"]),
+    (plan(INTERNAL, EXTERNAL, REPL, inter_broker="INTERNAL"),
+     plan(INTERNAL | {"scopes": ["host"]}, EXTERNAL, REPL),
+     ["brokers reach each other through REPL", "INTERNAL at other addresses"], ["REPL", "REPL"]),
+])  # fmt: skip
 def test_what_brokers_use_keeps_its_address_until_they_use_another_one(
     current: ClusterPlan, wanted: ClusterPlan, expected: list[str], uses: list[str]
 ) -> None:
@@ -251,21 +195,12 @@ def on_docker(external: dict[int, int], public: dict[int, int] | None) -> Cluste
     return as_planned({"placement": "docker", "hosts": hosts, "listeners": listeners})
 
 
-@pytest.mark.parametrize(
-    ("current", "wanted", "reason"),
-    [
-        (
-            on_docker(PUBLISHED, OTHERS),
-            on_docker(OTHERS, PUBLISHED),
-            "port 49092 of node 1, 49093 of node 2 and more would change from PUBLIC to EXTERNAL",
-        ),
-        (
-            on_docker(PUBLISHED, None),
-            on_docker(OTHERS, PUBLISHED),
-            "port 39092 of node 1, 39093 of node 2, 39094 of node 3 would change from EXTERNAL to ",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("current", "wanted", "reason"), [
+    (on_docker(PUBLISHED, OTHERS), on_docker(OTHERS, PUBLISHED),
+     "port 49092 of node 1, 49093 of node 2 and more would change from PUBLIC to EXTERNAL"),
+    (on_docker(PUBLISHED, None), on_docker(OTHERS, PUBLISHED),
+     "port 39092 of node 1, 39093 of node 2, 39094 of node 3 would change from EXTERNAL to "),
+])  # fmt: skip
 def test_a_published_port_is_not_handed_over_in_one_go(
     current: ClusterPlan, wanted: ClusterPlan, reason: str
 ) -> None:
@@ -300,61 +235,32 @@ def test_what_leaves_is_known_at_each_step() -> None:
 
 
 REFUSALS = [
-    (
-        plan(INTERNAL, EXTERNAL, controllers={"count": 3}),
-        "the quorum has the voters 1 and would get 1, 2, 3: a static quorum cannot change them",
-        (
-            "keep `controllers.mode` and `controllers.count`; other voters need a new cluster with "
-            "new data"
-        ),
-    ),
-    (
-        plan(INTERNAL, EXTERNAL, controllers={"count": 1, "port": 29192}),
-        (
-            "the controllers would move from b1.controller.example:29092 to "
-            "b1.controller.example:29192 while they run: during a rolling restart no majority "
-            "could connect to each other"
-        ),
-        (
-            "keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; data is "
-            "kept)"
-        ),
-    ),
-    (
-        plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
-        (
-            "the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
-            "(SSL) while they run: the node restarted first would not reach the others"
-        ),
-        (
-            "keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
-            "the cluster first (`pulumi destroy`; data is kept)"
-        ),
-    ),
-    (
-        plan(REPL | {"port": 19092}, EXTERNAL),
-        (
-            "port 19092 of node 1, 19092 of node 2, 19092 of node 3 would change from INTERNAL to "
-            "REPL in one step, and clients of INTERNAL would get the addresses of REPL"
-        ),
-        (
-            "give REPL a port that no listener has now; a later change can give it port 19092, "
-            "once INTERNAL does not use it"
-        ),
-    ),
-    (
-        plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
-        (
-            "INTERNAL, through which brokers reach each other, would change from PLAINTEXT to SSL: "
-            "a listener has one protocol, and the brokers restarted first would not reach the "
-            "others"
-        ),
-        (
-            "keep INTERNAL, add a listener of scope internal with SSL, another name and another "
-            "port, and set `inter_broker` to it"
-        ),
-    ),
-]
+    (plan(INTERNAL, EXTERNAL, controllers={"count": 3}),
+     "the quorum has the voters 1 and would get 1, 2, 3: a static quorum cannot change them",
+     ("keep `controllers.mode` and `controllers.count`; other voters need a new cluster with "
+      "new data")),
+    (plan(INTERNAL, EXTERNAL, controllers={"count": 1, "port": 29192}),
+     ("the controllers would move from b1.controller.example:29092 to "
+      "b1.controller.example:29192 while they run: during a rolling restart no majority "
+      "could connect to each other"),
+     ("keep the controllers' addresses; or stop the cluster first (`pulumi destroy`; data is "
+      "kept)")),
+    (plan(INTERNAL, EXTERNAL, controllers={"count": 1, "protocol": "SSL"}),
+     ("the controllers' listener would change from CONTROLLER (PLAINTEXT) to CONTROLLER "
+      "(SSL) while they run: the node restarted first would not reach the others"),
+     ("keep the controllers' listener (`name: CONTROLLER`, `protocol: PLAINTEXT`); or stop "
+      "the cluster first (`pulumi destroy`; data is kept)")),
+    (plan(REPL | {"port": 19092}, EXTERNAL),
+     ("port 19092 of node 1, 19092 of node 2, 19092 of node 3 would change from INTERNAL to "
+      "REPL in one step, and clients of INTERNAL would get the addresses of REPL"),
+     ("give REPL a port that no listener has now; a later change can give it port 19092, "
+      "once INTERNAL does not use it")),
+    (plan(INTERNAL | {"protocol": "SSL"}, EXTERNAL),
+     ("INTERNAL, through which brokers reach each other, would change from PLAINTEXT to SSL: "
+      "a listener has one protocol, and the brokers restarted first would not reach the others"),
+     ("keep INTERNAL, add a listener of scope internal with SSL, another name and another "
+      "port, and set `inter_broker` to it")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("wanted", "reason", "way"), REFUSALS)
@@ -482,39 +388,19 @@ def test_nodes_keep_the_subjects_of_their_certificates_while_brokers_run(
     transition(secured(alone, principals=subjects[:1]), secured(alone, principals=wanted[-1:]))
 
 
-@pytest.mark.parametrize(
-    ("running", "wanted", "ports"),
-    [
-        (
-            plan(INTERNAL, EXTERNAL, brokers=4),
-            plan(REPL | {"port": 19092}, EXTERNAL, brokers=4),
-            (
-                "port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would change from "
-                "INTERNAL to REPL in one step, and clients of INTERNAL would get the addresses of "
-                "REPL"
-            ),
-        ),
-        (
-            plan(INTERNAL, EXTERNAL, REPL, brokers=1),
-            plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1),
-            (
-                "port 19192 of node 1 would change from REPL to INTERNAL in one step, and clients "
-                "of REPL would get the addresses of INTERNAL"
-            ),
-        ),
-        (
-            BEFORE,
-            BEFORE.model_copy(
-                update={"nodes": (*BEFORE.nodes[:2], BEFORE.node(3).model_copy(update={"id": 4}))}
-            ),
-            (
-                "broker 3 would become broker 4 at b3.internal.example:19092: a broker's id is "
-                "part of its data, and clients with this address would reach another broker"
-            ),
-        ),
-    ],
-    ids=["many ports", "exchanged ports", "another id"],
-)
+@pytest.mark.parametrize(("running", "wanted", "ports"), [
+    (plan(INTERNAL, EXTERNAL, brokers=4), plan(REPL | {"port": 19092}, EXTERNAL, brokers=4),
+     ("port 19092 of node 1, 19092 of node 2, 19092 of node 3 and more would change from "
+      "INTERNAL to REPL in one step, and clients of INTERNAL would get the addresses of REPL")),
+    (plan(INTERNAL, EXTERNAL, REPL, brokers=1),
+     plan(INTERNAL | {"port": 19192}, EXTERNAL, REPL | {"port": 19092}, brokers=1),
+     ("port 19192 of node 1 would change from REPL to INTERNAL in one step, and clients "
+      "of REPL would get the addresses of INTERNAL")),
+    (BEFORE, BEFORE.model_copy(update={"nodes": (*BEFORE.nodes[:2],
+                                                 BEFORE.node(3).model_copy(update={"id": 4}))}),
+     ("broker 3 would become broker 4 at b3.internal.example:19092: a broker's id is "
+      "part of its data, and clients with this address would reach another broker")),
+], ids=["many ports", "exchanged ports", "another id"])  # fmt: skip
 def test_an_address_that_passes_to_another_listener_or_broker_is_named(
     running: ClusterPlan, wanted: ClusterPlan, ports: str
 ) -> None:

@@ -82,29 +82,19 @@ def test_settings_of_a_client_without_secrets_stay_text() -> None:
 
 
 REPORT = NodeReport(
-    node=1,
-    instance="i-1",
-    user_data="ab" * 32,
-    state=NodeState.IN_SYNC,
-    detail="",
+    node=1, instance="i-1", user_data="ab" * 32, state=NodeState.IN_SYNC, detail="",
     at="2026-01-02T03:04:05Z",
-)
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({}, ""),
-        ({"node": 2}, "the last report is node 2's"),
-        ({"instance": "i-0"}, "the last report is of another instance, i-0"),
-        (
-            {"user_data": "cd" * 32},
-            "i-1 booted with other user data: cdcdcdcdcdcd…, not abababababab…",
-        ),
-        ({"state": NodeState.STARTING}, "starting"),
-        ({"state": NodeState.FAILED, "detail": "no volume"}, "failed: no volume"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), [
+    ({}, ""),
+    ({"node": 2}, "the last report is node 2's"),
+    ({"instance": "i-0"}, "the last report is of another instance, i-0"),
+    ({"user_data": "cd" * 32}, "i-1 booted with other user data: cdcdcdcdcdcd…, not abababababab…"),
+    ({"state": NodeState.STARTING}, "starting"),
+    ({"state": NodeState.FAILED, "detail": "no volume"}, "failed: no volume"),
+])  # fmt: skip
 def test_a_report_lacks_what_differs_from_the_node(changes: dict[str, Any], problem: str) -> None:
     report = REPORT.model_copy(update=changes)
     assert report.lacks(1, "i-1", "ab" * 32) == problem

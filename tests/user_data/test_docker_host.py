@@ -24,15 +24,12 @@ from tests.user_data.test_scripts import schema
 
 REGION = "eu-central-1"
 HOST = DockerHost(
-    name="a",
-    address="10.20.0.10",
-    volume="vol-0123456789abcdef0",
+    name="a", address="10.20.0.10", volume="vol-0123456789abcdef0",
     authority="-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
     version="0123456789abcdef",
     fetch=ssm_secret("server.pem", "/earshot/s-m/docker/a/key", REGION).command,
-    report=ssm_report("/earshot/s-m/docker/a/report", REGION),
-    bridge=IPv4Network("172.17.0.0/16"),
-)
+    report=ssm_report("/earshot/s-m/docker/a/report", REGION), bridge=IPv4Network("172.17.0.0/16"),
+)  # fmt: skip
 REGISTRY = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"
 WITH_ECR = replace(
     HOST,

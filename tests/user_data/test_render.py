@@ -98,19 +98,11 @@ TLS = {
 
 
 @pytest.mark.parametrize("system", System)
-@pytest.mark.parametrize(
-    ("update", "extra", "secrets", "changes"),
-    [
-        (
-            {"security": SECURITY},
-            {},
-            ("node-1.pem", "ca.pem", "users"),
-            {"version": "0123456789abcdef", "makes_users": True},
-        ),
-        ({}, TLS, ("a.pem",), {}),
-    ],
-    ids=["secured", "with TLS in its properties"],
-)
+@pytest.mark.parametrize(("update", "extra", "secrets", "changes"), [
+    ({"security": SECURITY}, {}, ("node-1.pem", "ca.pem", "users"),
+     {"version": "0123456789abcdef", "makes_users": True}),
+    ({}, TLS, ("a.pem",), {}),
+], ids=["secured", "with TLS in its properties"])  # fmt: skip
 def test_a_large_cluster_stays_below_the_limit(
     system: System,
     update: dict[str, Any],

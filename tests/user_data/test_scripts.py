@@ -93,19 +93,15 @@ def is_blank(device: Path) -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("content", "blank"),
-    [
-        (bytes(2 << 20), True),
-        (bytes(1 << 20) + b"data far from the start", True),
-        (bytes((1 << 20) - 4) + b"data", False),
-        (b"data" + bytes(2 << 20), False),
-        (bytes(510) + b"\x55\xaa" + bytes(2 << 20), False),
-        (bytes(1 << 10), False),
-        (b"", False),
-    ],
-    ids=["zeros", "far", "near", "first", "signature", "short", "empty"],
-)
+@pytest.mark.parametrize(("content", "blank"), [
+    (bytes(2 << 20), True),
+    (bytes(1 << 20) + b"data far from the start", True),
+    (bytes((1 << 20) - 4) + b"data", False),
+    (b"data" + bytes(2 << 20), False),
+    (bytes(510) + b"\x55\xaa" + bytes(2 << 20), False),
+    (bytes(1 << 10), False),
+    (b"", False),
+], ids=["zeros", "far", "near", "first", "signature", "short", "empty"])  # fmt: skip
 def test_only_zeros_are_blank(content: bytes, blank: bool, tmp_path: Path) -> None:
     device = tmp_path / "device"
     assert not is_blank(device), "it cannot be read"

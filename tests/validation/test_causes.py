@@ -69,36 +69,19 @@ CONTAINERS = {NameKind.SINGLE_LABEL, NameKind.CONTAINER_ID, NameKind.DOCKER_HOST
 VPC = {NameKind.EC2_PRIVATE, NameKind.EC2_RESOURCE}
 
 
-@pytest.mark.parametrize(
-    ("stage", "error", "scopes", "begins", "names"),
-    [
-        (Stage.RESOLVE, "nxdomain", EVERYWHERE, "connect from that network", CONTAINERS),
-        (Stage.RESOLVE, "nxdomain", EVERYWHERE, "connect from inside that VPC", VPC),
-        (Stage.RESOLVE, "nxdomain", (Scope.EXTERNAL,), "create a public DNS", {NameKind.FQDN}),
-        (Stage.RESOLVE, "nxdomain", (Scope.HOST,), "create a public DNS", set()),
-        (
-            Stage.TCP,
-            "refused",
-            EVERYWHERE,
-            "start {broker}; if it runs in a container",
-            {NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS},
-        ),
-        *(
-            (
-                Stage.TCP,
-                "timeout",
-                (scope,),
-                "connect from inside the broker's network",
-                {NameKind.PRIVATE_ADDRESS, *VPC}
-                if scope in (Scope.EXTERNAL, Scope.HOST)
-                else set(),
-            )
-            for scope in Scope
-        ),
-        (Stage.RESOLVE, "nxdomain", EVERYWHERE, "correct the bootstrap address", set()),
-        (Stage.TCP, "refused", EVERYWHERE, "correct the bootstrap address", set()),
-    ],
-)
+@pytest.mark.parametrize(("stage", "error", "scopes", "begins", "names"), [
+    (Stage.RESOLVE, "nxdomain", EVERYWHERE, "connect from that network", CONTAINERS),
+    (Stage.RESOLVE, "nxdomain", EVERYWHERE, "connect from inside that VPC", VPC),
+    (Stage.RESOLVE, "nxdomain", (Scope.EXTERNAL,), "create a public DNS", {NameKind.FQDN}),
+    (Stage.RESOLVE, "nxdomain", (Scope.HOST,), "create a public DNS", set()),
+    (Stage.TCP, "refused", EVERYWHERE, "start {broker}; if it runs in a container",
+     {NameKind.LOCALHOST, NameKind.LOOPBACK_ADDRESS, NameKind.ANY_ADDRESS}),
+    *((Stage.TCP, "timeout", (scope,), "connect from inside the broker's network",
+       {NameKind.PRIVATE_ADDRESS, *VPC} if scope in (Scope.EXTERNAL, Scope.HOST) else set())
+      for scope in Scope),
+    (Stage.RESOLVE, "nxdomain", EVERYWHERE, "correct the bootstrap address", set()),
+    (Stage.TCP, "refused", EVERYWHERE, "correct the bootstrap address", set()),
+])  # fmt: skip
 def test_a_remedy_is_for_some_kinds_of_names(
     stage: Stage, error: str, scopes: tuple[Scope, ...], begins: str, names: set[NameKind]
 ) -> None:

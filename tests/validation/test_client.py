@@ -25,58 +25,41 @@ JAAS = (
 PEM = f"-----BEGIN CERTIFICATE-----\n{'ab+/' * 16}\nAQ==\n-----END CERTIFICATE-----"
 
 
-@pytest.mark.parametrize(
-    ("properties", "expected"),
-    [
-        ({}, {}),
-        (
-            {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"},
-            {"ssl.ca.location": "/ca.pem"},
-        ),
-        (
-            {"ssl.keystore.type": "pem", "ssl.keystore.location": "/me.pem"},
-            {"ssl.certificate.location": "/me.pem", "ssl.key.location": "/me.pem"},
-        ),
-        (
-            {"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
-            {"ssl.certificate.pem": "C", "ssl.key.pem": "K"},
-        ),
-        (
-            {"ssl.truststore.certificates": f"{' '.join(PEM.split(chr(10)))} {PEM}"},
-            {"ssl.ca.pem": f"{PEM}\n{PEM}"},  # as lines that end in a backslash give it
-        ),
-        (
-            {"ssl.endpoint.identification.algorithm": ""},
-            {"ssl.endpoint.identification.algorithm": "none"},
-        ),
-        (
-            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
-            {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "alice", "sasl.password": "p=w;d"},
-        ),
-        (
-            {"sasl.jaas.config": JAAS.replace("p=w;d", r"quote \" and \\ backslash")},
-            {"sasl.username": "alice", "sasl.password": r'quote " and \ backslash'},
-        ),
-        ({"ssl.ca.location": "/ca.pem"}, {"ssl.ca.location": "/ca.pem"}),
-        ({"bootstrap.servers": "elsewhere:1", "group.id": "mine"}, {}),
-        # what an application's file holds besides
-        ({"key.serializer": "x", "schema.registry.url": "http://x", "buffer.memory": "1"}, {}),
-        ({"partition.assignment.strategy": "org.apache.kafka.RangeAssignor"}, {}),
-        ({"transactional.id": "t", "acks": "0", "linger.ms": "900000"}, {}),
-        ({"group.protocol": "consumer", "session.timeout.ms": "6000"}, {}),
-        ({"queue.buffering.max.messages": "1"}, {}),
-        ({"stats_cb": "x", "default.topic.config": "x"}, {}),  # no texts, for librdkafka's client
-        ({"ssl.protocol": "TLSv1.3", "ssl.enabled.protocols": "TLSv1.3"}, {}),
-        (
-            {"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"},
-            {"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"},
-        ),
-        (
-            {"sasl.login.callback.handler.class": "x"},  # for librdkafka to refuse
-            {"sasl.login.callback.handler.class": "x"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("properties", "expected"), [
+    ({}, {}),
+    ({"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"},
+     {"ssl.ca.location": "/ca.pem"}),
+    ({"ssl.keystore.type": "pem", "ssl.keystore.location": "/me.pem"},
+     {"ssl.certificate.location": "/me.pem", "ssl.key.location": "/me.pem"}),
+    ({"ssl.keystore.certificate.chain": "C", "ssl.keystore.key": "K"},
+     {"ssl.certificate.pem": "C", "ssl.key.pem": "K"}),
+    (
+        {"ssl.truststore.certificates": f"{' '.join(PEM.split(chr(10)))} {PEM}"},
+        {"ssl.ca.pem": f"{PEM}\n{PEM}"},  # as lines that end in a backslash give it
+    ),
+    ({"ssl.endpoint.identification.algorithm": ""},
+     {"ssl.endpoint.identification.algorithm": "none"}),
+    ({"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": JAAS},
+     {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "alice", "sasl.password": "p=w;d"}),
+    ({"sasl.jaas.config": JAAS.replace("p=w;d", r"quote \" and \\ backslash")},
+     {"sasl.username": "alice", "sasl.password": r'quote " and \ backslash'}),
+    ({"ssl.ca.location": "/ca.pem"}, {"ssl.ca.location": "/ca.pem"}),
+    ({"bootstrap.servers": "elsewhere:1", "group.id": "mine"}, {}),
+    # what an application's file holds besides
+    ({"key.serializer": "x", "schema.registry.url": "http://x", "buffer.memory": "1"}, {}),
+    ({"partition.assignment.strategy": "org.apache.kafka.RangeAssignor"}, {}),
+    ({"transactional.id": "t", "acks": "0", "linger.ms": "900000"}, {}),
+    ({"group.protocol": "consumer", "session.timeout.ms": "6000"}, {}),
+    ({"queue.buffering.max.messages": "1"}, {}),
+    ({"stats_cb": "x", "default.topic.config": "x"}, {}),  # no texts, for librdkafka's client
+    ({"ssl.protocol": "TLSv1.3", "ssl.enabled.protocols": "TLSv1.3"}, {}),
+    ({"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"},
+     {"client.dns.lookup": "use_all_dns_ips", "broker.address.family": "v4"}),
+    (
+        {"sasl.login.callback.handler.class": "x"},  # for librdkafka to refuse
+        {"sasl.login.callback.handler.class": "x"},
+    ),
+])  # fmt: skip
 def test_translates_kafka_properties(properties: dict[str, str], expected: dict[str, str]) -> None:
     assert translate(properties) == expected
 

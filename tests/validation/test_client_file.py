@@ -32,23 +32,16 @@ def test_it_is_read_as_java_reads_it(data: bytes, password: str, file: Path) -> 
     assert read_client_file(file, "c") == {"sasl.password": password}
 
 
-@pytest.mark.parametrize(
-    ("data", "observed"),
-    [
-        (b"# nothing\n", "c: contains no property\n"),
-        (
-            "a=1\nsasl.password=hüQQ".encode(),
-            "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1",
-        ),
-        (
-            b"a=1\nsasl.jaas.config=\\\\ M required\\\n password='hu\\QQ\\user';",
-            r"has a \u without four hexadecimal digits in sasl.jaas.config",
-        ),
-        ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
-        (b"sasl.password=\0QQ", "c: is not text: it contains the character U+0000\n"),
-        (None, "c: cannot be read (No such file or directory)"),
-    ],
-)
+@pytest.mark.parametrize(("data", "observed"), [
+    (b"# nothing\n", "c: contains no property\n"),
+    ("a=1\nsasl.password=hüQQ".encode(),
+     "has characters beyond ASCII in sasl.password, which Java reads as ISO 8859-1"),
+    (b"a=1\nsasl.jaas.config=\\\\ M required\\\n password='hu\\QQ\\user';",
+     r"has a \u without four hexadecimal digits in sasl.jaas.config"),
+    ("hüQQ=1".encode(), "has characters beyond ASCII in a key, which"),
+    (b"sasl.password=\0QQ", "c: is not text: it contains the character U+0000\n"),
+    (None, "c: cannot be read (No such file or directory)"),
+])  # fmt: skip
 def test_ambiguous_files_are_refused(data: bytes | None, observed: str, file: Path) -> None:
     if data is not None:
         file.write_bytes(data)

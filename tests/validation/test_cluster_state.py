@@ -68,12 +68,9 @@ def metadata_answer(state: ClusterState) -> bytes:
 
 KNOWN = ClusterState(
     (1, 2, 3),
-    (
-        Partition("a", 0, 1, (1, 2), (1, 2)),
-        Partition("a", 1, 2, (2, 3), (2,)),
-        Partition("b", 0, -1, (3,), ()),
-    ),
-)
+    (Partition("a", 0, 1, (1, 2), (1, 2)), Partition("a", 1, 2, (2, 3), (2,)),
+     Partition("b", 0, -1, (3,), ())),
+)  # fmt: skip
 
 
 def test_the_state_is_asked_and_read() -> None:

@@ -18,16 +18,10 @@ GOOD: dict[str, Any] = {
     "placement": "local",
     "kafka_version": "4.1.1",
     "inter_broker": "INTERNAL",
-    "listeners": [
-        {
-            "name": "INTERNAL",
-            "protocol": "PLAINTEXT",
-            "scopes": ["internal"],
-            "bootstrap": "localhost:19092",
-        }
-    ],
+    "listeners": [{"name": "INTERNAL", "protocol": "PLAINTEXT", "scopes": ["internal"],
+                   "bootstrap": "localhost:19092"}],
     "brokers": [{"id": 1, "advertised": {"INTERNAL": {"host": "localhost", "port": 19092}}}],
-}
+}  # fmt: skip
 
 
 def test_reads_what_it_writes() -> None:
@@ -60,27 +54,18 @@ def test_each_fault_has_its_message(text: str, observed: str) -> None:
     assert str(found.value).startswith("c.json")
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "observed"),
-    [
-        ("version", 4, "version: found 4; allowed: 1, 2 or 3"),
-        ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
-        ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 occurs twice"),
-        ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL occurs twice"),
-        (
-            "brokers",
-            [{"id": 1, "advertised": {"OTHER": {"host": "localhost", "port": 1}}}],
-            "brokers: 1 advertises OTHER, which is not one of the listeners INTERNAL",
-        ),
-        ("brokers", [{"id": 1, "advertised": {}}], "brokers: 1 advertises nothing"),
-        (
-            "listeners",
-            [*GOOD["listeners"], GOOD["listeners"][0] | {"name": "EXTERNAL"}],
-            "listeners: EXTERNAL is advertised by no broker",
-        ),
-        ("brokers", [{"id": 2**70, "advertised": {}}], "allowed: 2147483647 or less"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "observed"), [
+    ("version", 4, "version: found 4; allowed: 1, 2 or 3"),
+    ("brokers", [], r"brokers: found \[\]; allowed: at least one"),
+    ("brokers", GOOD["brokers"] * 2, "brokers: the id 1 occurs twice"),
+    ("listeners", GOOD["listeners"] * 2, "listeners: INTERNAL occurs twice"),
+    ("brokers", [{"id": 1, "advertised": {"OTHER": {"host": "localhost", "port": 1}}}],
+     "brokers: 1 advertises OTHER, which is not one of the listeners INTERNAL"),
+    ("brokers", [{"id": 1, "advertised": {}}], "brokers: 1 advertises nothing"),
+    ("listeners", [*GOOD["listeners"], GOOD["listeners"][0] | {"name": "EXTERNAL"}],
+     "listeners: EXTERNAL is advertised by no broker"),
+    ("brokers", [{"id": 2**70, "advertised": {}}], "allowed: 2147483647 or less"),
+])  # fmt: skip
 def test_each_problem_names_its_key(key: str, value: object, observed: str) -> None:
     with pytest.raises(EarshotError, match=observed):
         read_contract(json.dumps(GOOD | {key: value}), "c.json")

@@ -18,31 +18,26 @@ def options(text: str) -> dict[str, str]:
     return dict(module.options)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", {}),
-        ('a="x"', {"a": "x"}),
-        ("a='x' b=\"y\"", {"a": "x", "b": "y"}),
-        ("a = x b\n=\ny", {"a": "x", "b": "y"}),
-        ("a=\"x;y='z'\"", {"a": "x;y='z'"}),
-        (r'a="\"" b="\\" c="\\\""', {"a": '"', "b": "\\", "c": '\\"'}),
-        (r"a='it\'s' b='say \"x\"'", {"a": "it's", "b": 'say "x"'}),
-        (r'a="\a\b\f\n\r\t\v\q"', {"a": "\a\b\f\n\r\t\vq"}),
-        (
-            r'a="\0" b="\101" c="\377" d="\477" e="\18"',
-            {"a": "\0", "b": "A", "c": "ÿ", "d": "'7", "e": "\x018"},
-        ),
-        ('a="x" // the rest; b="y"\nc="z"', {"a": "x", "c": "z"}),
-        ('a=/* not "x" */"y"', {"a": "y"}),
-        ('a=x/ one slash will do\nb="y"', {"a": "x", "b": "y"}),
-        ('a="http://x/*y*/"', {"a": "http://x/*y*/"}),
-        ("a=true-ish.1 b_$=ümlaut", {"a": "true-ish.1", "b_$": "ümlaut"}),
-        ('a="1" a="2"', {"a": "2"}),
-        ('a="unended\n', {"a": "unended"}),
-        ('a="over\\\nlines"', {"a": "over\nlines"}),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("", {}),
+    ('a="x"', {"a": "x"}),
+    ("a='x' b=\"y\"", {"a": "x", "b": "y"}),
+    ("a = x b\n=\ny", {"a": "x", "b": "y"}),
+    ("a=\"x;y='z'\"", {"a": "x;y='z'"}),
+    (r'a="\"" b="\\" c="\\\""', {"a": '"', "b": "\\", "c": '\\"'}),
+    (r"a='it\'s' b='say \"x\"'", {"a": "it's", "b": 'say "x"'}),
+    (r'a="\a\b\f\n\r\t\v\q"', {"a": "\a\b\f\n\r\t\vq"}),
+    (r'a="\0" b="\101" c="\377" d="\477" e="\18"',
+     {"a": "\0", "b": "A", "c": "ÿ", "d": "'7", "e": "\x018"}),
+    ('a="x" // the rest; b="y"\nc="z"', {"a": "x", "c": "z"}),
+    ('a=/* not "x" */"y"', {"a": "y"}),
+    ('a=x/ one slash will do\nb="y"', {"a": "x", "b": "y"}),
+    ('a="http://x/*y*/"', {"a": "http://x/*y*/"}),
+    ("a=true-ish.1 b_$=ümlaut", {"a": "true-ish.1", "b_$": "ümlaut"}),
+    ('a="1" a="2"', {"a": "2"}),
+    ('a="unended\n', {"a": "unended"}),
+    ('a="over\\\nlines"', {"a": "over\nlines"}),
+])  # fmt: skip
 def test_options(text: str, expected: dict[str, str]) -> None:
     assert options(text) == expected
 

@@ -103,19 +103,13 @@ def test_the_wrong_password_is_refused_and_not_shown() -> None:
     assert "secret" not in repr(login("PLAIN", "secret"))
 
 
-@pytest.mark.parametrize(
-    ("first", "error", "sentence"),
-    [
-        (
-            handshake(33, "PLAIN", "SCRAM-SHA-512"),
-            "mechanism",
-            "SCRAM-SHA-256 is not enabled; supported mechanisms: PLAIN, SCRAM-SHA-512",
-        ),
-        (handshake(33), "mechanism", "SCRAM-SHA-256 is not enabled; supported mechanisms: none"),
-        (handshake(34), "no-login", "the listener does not use SASL"),
-        (handshake(1), "authentication", "the login was refused (error 1)"),
-    ],
-)
+@pytest.mark.parametrize(("first", "error", "sentence"), [
+    (handshake(33, "PLAIN", "SCRAM-SHA-512"), "mechanism",
+     "SCRAM-SHA-256 is not enabled; supported mechanisms: PLAIN, SCRAM-SHA-512"),
+    (handshake(33), "mechanism", "SCRAM-SHA-256 is not enabled; supported mechanisms: none"),
+    (handshake(34), "no-login", "the listener does not use SASL"),
+    (handshake(1), "authentication", "the login was refused (error 1)"),
+])  # fmt: skip
 def test_a_listener_that_takes_another_login(first: Reply, error: str, sentence: str) -> None:
     failure = shown_to(Scram("sha256"), login("SCRAM-SHA-256"), first)
     assert failure == Failure(error, sentence)

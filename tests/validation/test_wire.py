@@ -116,43 +116,33 @@ HTTP = b"HTTP/1.1 400 Bad Request"
 HALF = struct.pack(">ii", 100, 1)
 TWICE = doubles.metadata([(1, B), (1, Address("other", 1))])
 HOSTILE: dict[str, tuple[Serve, str, str]] = {
-    "ten thousand brokers": (
-        answers(reply(doubles.metadata(MANY))),
-        "too-many",
-        "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked",
-    ),
-    "two billion brokers": unreadable(
-        struct.pack(">i", 2**31 - 1), "2,147,483,647 entries in 0 bytes"
-    ),
+    "ten thousand brokers":
+    (answers(reply(doubles.metadata(MANY))), "too-many",
+     "it lists 10,000 brokers, and earshot asks at most 2,000: none of them was asked"),
+    "two billion brokers": unreadable(struct.pack(">i", 2**31 - 1),
+                                      "2,147,483,647 entries in 0 bytes"),
     "fewer than no brokers": unreadable(struct.pack(">iq", -7, 0), "-7 entries in 8 bytes"),
     "a broker twice": unreadable(TWICE, "broker 1 twice"),
     "a negative broker": unreadable(doubles.metadata([(-1, B)]), "broker -1"),
-    "a host of a negative length": unreadable(
-        struct.pack(">iihiiii", 1, 1, -2, 0, 0, 0, 0), "a length of -2"
-    ),
-    "a host that is longer than the answer": unreadable(
-        struct.pack(">iihii", 1, 1, 30_000, 0, 0), "it ends after 18 bytes, in a field"
-    ),
+    "a host of a negative length": unreadable(struct.pack(">iihiiii", 1, 1, -2, 0, 0, 0, 0),
+                                              "a length of -2"),
+    "a host that is longer than the answer": unreadable(struct.pack(">iihii", 1, 1, 30_000, 0, 0),
+                                                        "it ends after 18 bytes, in a field"),
     "nothing": unreadable(b"", "it ends after 0 bytes, in a field"),
-    "another answer": foreign(
-        struct.pack(">ii", 8, 99) + b"\0\0\0\0", "it answers a request that was not sent"
-    ),
-    "a frame of two gigabytes": foreign(
-        struct.pack(">i", 2**31 - 1), ANNOUNCED.format("2,147,483,647")
-    ),
+    "another answer": foreign(struct.pack(">ii", 8, 99) + b"\0\0\0\0",
+                              "it answers a request that was not sent"),
+    "a frame of two gigabytes": foreign(struct.pack(">i", 2**31 - 1),
+                                        ANNOUNCED.format("2,147,483,647")),
     "a frame of a negative length": foreign(struct.pack(">i", -1), ANNOUNCED.format(-1)),
     "a frame too short for an answer": foreign(struct.pack(">ib", 1, 0), ANNOUNCED.format(1)),
-    "a web server": (
-        answers(raw(HTTP + b"\r\nServer: x\r\n\r\n")),
-        "http",
-        "something that speaks HTTP listens there ('HTTP/1.1 400 Bad Request')",
-    ),
+    "a web server": (answers(raw(HTTP + b"\r\nServer: x\r\n\r\n")), "http",
+                     "something that speaks HTTP listens there ('HTTP/1.1 400 Bad Request')"),
     "an SSH server": foreign(b"SSH-2.0-OpenSSH_9.2\r\n", FOREIGN.format("SSH-2.0-OpenSSH_9.2")),
     "endless text": foreign(b"A" * 100_000, FOREIGN.format("A" * 60)),
     "a TLS alert": (answers(raw(b"\x15\x03\x03\x00\x02\x02\x46")), "protocol", "it answers in TLS"),
     "no answer, closed": (kafka({}), *CLOSED),
     "half an answer, closed": (lambda connection, peer, number: connection.sendall(HALF), *CLOSED),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("lie", HOSTILE)

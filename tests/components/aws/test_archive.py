@@ -119,22 +119,13 @@ def test_an_archive_that_this_machine_cannot_read_is_unknown(
         server.problem()
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
-            "the connection ended 96 bytes before its end",
-        ),
-        (
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf",
-            r"IncompleteRead\(.*\)",
-        ),
-        (b"220 mail.example ESMTP\r\n\r\n", "220 mail.example ESMTP"),
-        (b"", "Remote end closed connection without response"),
-    ],
-    ids=["cut short", "a chunk cut short", "another protocol", "nothing"],
-)
+@pytest.mark.parametrize(("answer", "reason"), [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+     "the connection ended 96 bytes before its end"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf", r"IncompleteRead\(.*\)"),
+    (b"220 mail.example ESMTP\r\n\r\n", "220 mail.example ESMTP"),
+    (b"", "Remote end closed connection without response"),
+], ids=["cut short", "a chunk cut short", "another protocol", "nothing"])  # fmt: skip
 def test_an_archive_with_an_incomplete_answer_is_unknown(
     server: Server, answer: bytes, reason: str
 ) -> None:

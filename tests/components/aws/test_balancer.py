@@ -143,30 +143,19 @@ def test_a_short_idle_time_out_is_a_warning() -> None:
     assert "drops them after 350 s" in warning.observed and "600 s" in warning.observed
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"listeners": [INTERNAL]}, "expose: found a balancer, and no listener for it"),
-        (
-            {"brokers": 50},
-            (
-                "expose: found 50 brokers behind EXTERNAL, which take 51 listeners of the "
-                "balancer; allowed: 50, so up to 49 brokers, each with a port per listener, and "
-                "one for the bootstrap; more brokers take address strategy sni"
-            ),
-        ),
-        ({"expose": None}, "listeners.EXTERNAL.address.host: is missing"),
-        ({"expose": "alb"}, "expose: found 'alb'; allowed: nlb, privatelink, or a map"),
-        (
-            {"vpc": {"zones": ["eu-central-1a", "eu-central-1b"], "id": "vpc-0123abcd"}},
-            "vpc.private_subnets: is missing; the balancer would be there",
-        ),
-        (
-            {"expose": {"scheme": "internet"}, "naming": "zone", "zone": {"name": "k.example.com"}},
-            "zone.public_zone_id: is missing",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), [
+    ({"listeners": [INTERNAL]}, "expose: found a balancer, and no listener for it"),
+    ({"brokers": 50},
+     ("expose: found 50 brokers behind EXTERNAL, which take 51 listeners of the "
+      "balancer; allowed: 50, so up to 49 brokers, each with a port per listener, and "
+      "one for the bootstrap; more brokers take address strategy sni")),
+    ({"expose": None}, "listeners.EXTERNAL.address.host: is missing"),
+    ({"expose": "alb"}, "expose: found 'alb'; allowed: nlb, privatelink, or a map"),
+    ({"vpc": {"zones": ["eu-central-1a", "eu-central-1b"], "id": "vpc-0123abcd"}},
+     "vpc.private_subnets: is missing; the balancer would be there"),
+    ({"expose": {"scheme": "internet"}, "naming": "zone", "zone": {"name": "k.example.com"}},
+     "zone.public_zone_id: is missing"),
+])  # fmt: skip
 def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
     problems = refused(**{**EXPOSED, **changes})
     assert any(problem in line for line in problems), problems

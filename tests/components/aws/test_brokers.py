@@ -31,27 +31,14 @@ def hosts(engine: Engine) -> dict[int, list[Any]]:
     }
 
 
-@pytest.mark.parametrize(
-    ("settings", "first"),
-    [
-        (
-            TWO_LISTENERS,
-            [
-                "ip-10-0-0-11.eu-central-1.compute.internal",
-                "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com",
-                "ip-10-0-0-11.eu-central-1.compute.internal",
-            ],
-        ),
-        (
-            ONE_LISTENER,
-            [
-                "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com",
-                "ip-10-0-0-11.eu-central-1.compute.internal",
-            ],
-        ),
-        ({**TWO_LISTENERS, **OWN_ZONE}, ["broker-1.kafka.example.com"] * 3),
-    ],
-)
+@pytest.mark.parametrize(("settings", "first"), [
+    (TWO_LISTENERS, ["ip-10-0-0-11.eu-central-1.compute.internal",
+                     "ec2-198-51-100-11.eu-central-1.compute.amazonaws.com",
+                     "ip-10-0-0-11.eu-central-1.compute.internal"]),
+    (ONE_LISTENER, ["ec2-198-51-100-11.eu-central-1.compute.amazonaws.com",
+                    "ip-10-0-0-11.eu-central-1.compute.internal"]),
+    ({**TWO_LISTENERS, **OWN_ZONE}, ["broker-1.kafka.example.com"] * 3),
+])  # fmt: skip
 def test_brokers_advertise_the_provisioned_names(
     settings: dict[str, Any], first: list[str]
 ) -> None:

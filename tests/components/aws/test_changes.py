@@ -52,31 +52,26 @@ GIVEN = {"volumes": {1: KEPT, 2: f"{KEPT[:-1]}1", 3: f"{KEPT[:-1]}2"}}
 TWO_ZONES, THREE_ZONES = ({"vpc": {"zones": ZONES[:count]}} for count in (2, 3))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({}, {}),
-        ({}, {"brokers": 5, "heap": "2g", "kafka_version": "4.2.0"}),
-        ({"kafka_version": "4.1.1"}, {"kafka_version": "4.1.0"}),
-        ({"volumes": {1: KEPT}}, {"volumes": {1: KEPT}}),
-        ({"volumes": {1: KEPT}}, {"volumes": {1: "vol-0123456789abcdef1"}}),
-        ({}, {"volumes": {1: KEPT}}),
-        ({}, {"pinned": {1: ZONES[2], 2: ZONES[1], 3: ZONES[2]}, "volumes": {1: KEPT}}),
-        ({}, {"controllers": {"name": "QUORUM"}}),
-        ({"brokers": 1}, {"brokers": 1, **RENAMED}),
-        ({}, {"listeners": BOTH, "inter_broker": "INTERNAL"}),
-        (
-            {"listeners": BOTH, "inter_broker": "INTERNAL"},
-            {"listeners": BOTH, "inter_broker": "BROKERS"},
-        ),
-        ({"listeners": BOTH, "inter_broker": "BROKERS"}, {"listeners": BOTH[1:]}),
-        ({"brokers": 5}, {"brokers": 3, "drained": [4, 5]}),
-        ({"brokers": 3, "drained": [4, 5]}, {"brokers": 3}),
-        ({}, LARGE),
-        ({**LARGE, **GIVEN}, {**SMALL, **GIVEN}),  # the volumes are not the stack's
-        (TWO_ZONES, {**THREE_ZONES, "pinned": PINS}),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), [
+    ({}, {}),
+    ({}, {"brokers": 5, "heap": "2g", "kafka_version": "4.2.0"}),
+    ({"kafka_version": "4.1.1"}, {"kafka_version": "4.1.0"}),
+    ({"volumes": {1: KEPT}}, {"volumes": {1: KEPT}}),
+    ({"volumes": {1: KEPT}}, {"volumes": {1: "vol-0123456789abcdef1"}}),
+    ({}, {"volumes": {1: KEPT}}),
+    ({}, {"pinned": {1: ZONES[2], 2: ZONES[1], 3: ZONES[2]}, "volumes": {1: KEPT}}),
+    ({}, {"controllers": {"name": "QUORUM"}}),
+    ({"brokers": 1}, {"brokers": 1, **RENAMED}),
+    ({}, {"listeners": BOTH, "inter_broker": "INTERNAL"}),
+    ({"listeners": BOTH, "inter_broker": "INTERNAL"},
+     {"listeners": BOTH, "inter_broker": "BROKERS"}),
+    ({"listeners": BOTH, "inter_broker": "BROKERS"}, {"listeners": BOTH[1:]}),
+    ({"brokers": 5}, {"brokers": 3, "drained": [4, 5]}),
+    ({"brokers": 3, "drained": [4, 5]}, {"brokers": 3}),
+    ({}, LARGE),
+    ({**LARGE, **GIVEN}, {**SMALL, **GIVEN}),  # the volumes are not the stack's
+    (TWO_ZONES, {**THREE_ZONES, "pinned": PINS}),
+])  # fmt: skip
 def test_changes_that_data_and_running_nodes_survive(
     old: dict[str, Any], new: dict[str, Any]
 ) -> None:

@@ -55,20 +55,12 @@ def test_external_listeners_without_credentials_are_proved_from_here(
     assert set(proof.inputs["incarnations"]) == {"1", "2", "3"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "notes"),
-    [
-        ({}, ["INTERNAL for scope internal: not run: the VPC has no validator"]),
-        (
-            TWO_LISTENERS,
-            [
-                "INTERNAL for scope internal: not run",
-                "EXTERNAL for scope external: not run: its protocol",
-            ],
-        ),
-        ({**CLEAR, "prove": "later"}, ["EXTERNAL for scope external: not run: `prove: later`"]),
-    ],
-)
+@pytest.mark.parametrize(("settings", "notes"), [
+    ({}, ["INTERNAL for scope internal: not run: the VPC has no validator"]),
+    (TWO_LISTENERS, ["INTERNAL for scope internal: not run",
+                     "EXTERNAL for scope external: not run: its protocol"]),
+    ({**CLEAR, "prove": "later"}, ["EXTERNAL for scope external: not run: `prove: later`"]),
+])  # fmt: skip
 def test_what_is_not_proved_is_said_and_in_the_report(
     settings: dict[str, Any],
     notes: list[str],

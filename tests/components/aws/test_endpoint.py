@@ -122,35 +122,21 @@ def test_ports_and_names_of_two_listeners() -> None:
 BALANCED = plan_aws(read_aws(**EXPOSED), balancer="k-1.elb.eu-central-1.amazonaws.com")
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        (
-            {"zone": "partners.internal"},
-            f"zone: found partners.internal, and the brokers of orders advertise {NAME}, which",
-        ),
-        (
-            {"contract": contract_of(BALANCED.plan)},
-            "contract: the brokers of orders advertise k-1.elb.eu-central-1.amazonaws.com",
-        ),
-        (
-            {"contract": contract_of(planned(listeners=[INTERNAL], expose=None))},
-            "contract: none of its listeners (INTERNAL) has one name for all brokers",
-        ),
-        ({"contract": {"version": 3}}, "contract: "),
-        (
-            {"listeners": ["NONE"]},
-            "listeners: found NONE; allowed: those of the contract: INTERNAL",
-        ),
-        ({"clients": None}, "clients: is missing; no client could connect"),
-        ({"clients": {"all": "0.0.0.0/0"}}, "which is every address"),
-        ({"zone": NAME, "privateDns": True}, "zone: found one with private_dns"),
-        (
-            {"clients": {str(n): f"10.{n}.0.0/16" for n in range(61)}},
-            "clients: found 61 sources for 1 ranges of ports, which need 61 rules; allowed: 60",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), [
+    ({"zone": "partners.internal"},
+     f"zone: found partners.internal, and the brokers of orders advertise {NAME}, which"),
+    ({"contract": contract_of(BALANCED.plan)},
+     "contract: the brokers of orders advertise k-1.elb.eu-central-1.amazonaws.com"),
+    ({"contract": contract_of(planned(listeners=[INTERNAL], expose=None))},
+     "contract: none of its listeners (INTERNAL) has one name for all brokers"),
+    ({"contract": {"version": 3}}, "contract: "),
+    ({"listeners": ["NONE"]}, "listeners: found NONE; allowed: those of the contract: INTERNAL"),
+    ({"clients": None}, "clients: is missing; no client could connect"),
+    ({"clients": {"all": "0.0.0.0/0"}}, "which is every address"),
+    ({"zone": NAME, "privateDns": True}, "zone: found one with private_dns"),
+    ({"clients": {str(n): f"10.{n}.0.0/16" for n in range(61)}},
+     "clients: found 61 sources for 1 ranges of ports, which need 61 rules; allowed: 60"),
+])  # fmt: skip
 def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputPropertiesError) as refused:
         constructed_endpoint(**changes)
@@ -158,18 +144,12 @@ def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> No
     assert any(problem in line for line in lines), lines
 
 
-@pytest.mark.parametrize(
-    ("vpc", "changes", "problem"),
-    [
-        ({**DNS_ON, "enableDnsSupport": False}, {}, "enableDnsSupport of the VPC: off"),
-        (
-            DNS_ON,
-            {"serviceName": SERVICE.replace("central", "west")},
-            "is not an endpoint service of eu-central-1",
-        ),
-        (DNS_ON, {"zoneIds": ["euc1-az1"]}, "is in the zone euc1-az2, and the endpoint service"),
-    ],
-)
+@pytest.mark.parametrize(("vpc", "changes", "problem"), [
+    ({**DNS_ON, "enableDnsSupport": False}, {}, "enableDnsSupport of the VPC: off"),
+    (DNS_ON, {"serviceName": SERVICE.replace("central", "west")},
+     "is not an endpoint service of eu-central-1"),
+    (DNS_ON, {"zoneIds": ["euc1-az1"]}, "is in the zone euc1-az2, and the endpoint service"),
+])  # fmt: skip
 def test_what_the_vpc_lacks_is_refused(
     vpc: dict[str, bool], changes: dict[str, Any], problem: str
 ) -> None:

@@ -118,37 +118,24 @@ def test_a_deploy_does_not_try_it_from_here() -> None:
     assert "its clients are in other VPCs" in standpoints[Scope.EXTERNAL].leaves_out("EXTERNAL")
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"expose": "privatelink"}, "expose.name: is missing; brokers advertise it"),
-        ({"expose": {**LINK, "name": "kafka"}}, "expose.name: found kafka; allowed: a name such"),
-        ({"expose": {**LINK, "name": "10.0.0.1"}}, "expose.name: found 10.0.0.1; allowed: a name"),
-        ({"expose": {**LINK, "scheme": "internet"}}, "expose.scheme: found internet with kind"),
-        (
-            {"expose": {**LINK, "keep_client_address": True}},
-            "expose.keep_client_address: found true with kind privatelink",
-        ),
-        (
-            {"expose": {**LINK, "principals": {"all": "*"}, "acceptance": "automatic"}},
-            "expose.principals.all: found * with acceptance automatic",
-        ),
-        (
-            {"expose": {**LINK, "principals": {"partner": "111122223333"}}},
-            "allowed: an ARN such as arn:aws:iam::111122223333:root, or *",
-        ),
-        (
-            {"expose": {"name": NAME}, "clients": OFFICE},
-            "expose.name: found with kind nlb; allowed: with kind privatelink",
-        ),
-        (OWN_ZONE, f"expose.name: found {NAME} with naming zone; allowed: `expose.record`"),
-        ({"brokers": 50}, "found 50 brokers behind EXTERNAL, which take 51 listeners"),
-        (
-            {"listeners": [INTERNAL, {**EXTERNAL, "scopes": ["internal", "external"]}]},
-            "listeners.EXTERNAL.scopes: found internal, external with expose privatelink",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), [
+    ({"expose": "privatelink"}, "expose.name: is missing; brokers advertise it"),
+    ({"expose": {**LINK, "name": "kafka"}}, "expose.name: found kafka; allowed: a name such"),
+    ({"expose": {**LINK, "name": "10.0.0.1"}}, "expose.name: found 10.0.0.1; allowed: a name"),
+    ({"expose": {**LINK, "scheme": "internet"}}, "expose.scheme: found internet with kind"),
+    ({"expose": {**LINK, "keep_client_address": True}},
+     "expose.keep_client_address: found true with kind privatelink"),
+    ({"expose": {**LINK, "principals": {"all": "*"}, "acceptance": "automatic"}},
+     "expose.principals.all: found * with acceptance automatic"),
+    ({"expose": {**LINK, "principals": {"partner": "111122223333"}}},
+     "allowed: an ARN such as arn:aws:iam::111122223333:root, or *"),
+    ({"expose": {"name": NAME}, "clients": OFFICE},
+     "expose.name: found with kind nlb; allowed: with kind privatelink"),
+    (OWN_ZONE, f"expose.name: found {NAME} with naming zone; allowed: `expose.record`"),
+    ({"brokers": 50}, "found 50 brokers behind EXTERNAL, which take 51 listeners"),
+    ({"listeners": [INTERNAL, {**EXTERNAL, "scopes": ["internal", "external"]}]},
+     "listeners.EXTERNAL.scopes: found internal, external with expose privatelink"),
+])  # fmt: skip
 def test_each_mistake_has_one_error(changes: dict[str, Any], problem: str) -> None:
     (line,) = refused(**{**LINKED, **changes})
     assert problem in line

@@ -56,17 +56,11 @@ def test_what_agrees_is_the_clusters_id(setting: str | None, volumes: str | None
     assert checked(A, setting, volumes) == A
 
 
-@pytest.mark.parametrize(
-    ("setting", "volumes", "text"),
-    [
-        (B, None, f"cluster_id: {B}: this stack's cluster is {A}, which is in the data of every"),
-        (
-            None,
-            B,
-            f"parameter cluster-id: is {A}, and the volumes attached to the instances have data of",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("setting", "volumes", "text"), [
+    (B, None, f"cluster_id: {B}: this stack's cluster is {A}, which is in the data of every"),
+    (None, B,
+     f"parameter cluster-id: is {A}, and the volumes attached to the instances have data of"),
+])  # fmt: skip
 def test_no_cluster_gets_another_id(setting: str | None, volumes: str | None, text: str) -> None:
     with pytest.raises(EarshotError) as caught:
         checked(A, setting, volumes)

@@ -34,15 +34,8 @@ SETTINGS: dict[str, Any] = {
     **OWN_ZONE,
 }
 COMPUTED = {
-    "contract",
-    "gate",
-    "approved",
-    "plan",
-    "properties",
-    "source",
-    "state_dir",
-    "wanted",
-}
+    "contract", "gate", "approved", "plan", "properties", "source", "state_dir", "wanted",
+}  # fmt: skip
 """Inputs that others' tests compare, or that differ from one run to the next."""
 SHOWN = {"addresses", "certificates", "cloud", "containers", "placement"}
 LONG = {"incarnations", "key", "userData", "user_data"}

@@ -29,20 +29,15 @@ def test_the_state_tells_the_volumes_of_the_stack() -> None:
     assert Remembered.read("mine", {**PRIVATE, **volume}).volumes == {"broker-1": "vol-1"}
 
 
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ({}, Remembered()),
-        (state((INSTANCE, "validator"), (ASSOCIATION, "broker-1")), Remembered()),
-        (PRIVATE, Remembered(place="private")),
-        (PUBLIC, Remembered(place="public")),
-        (
-            {**PUBLIC, **state((READY, "broker-1"), (READY, "controller-10001"))},
-            Remembered(nodes=frozenset({"broker-1", "controller-10001"}), place="public"),
-        ),
-        (state((READY, "broker-1"), (READY, "cluster")), Remembered(True, frozenset({"broker-1"}))),
-    ],
-)
+@pytest.mark.parametrize(("resources", "expected"), [
+    ({}, Remembered()),
+    (state((INSTANCE, "validator"), (ASSOCIATION, "broker-1")), Remembered()),
+    (PRIVATE, Remembered(place="private")),
+    (PUBLIC, Remembered(place="public")),
+    ({**PUBLIC, **state((READY, "broker-1"), (READY, "controller-10001"))},
+     Remembered(nodes=frozenset({"broker-1", "controller-10001"}), place="public")),
+    (state((READY, "broker-1"), (READY, "cluster")), Remembered(True, frozenset({"broker-1"}))),
+])  # fmt: skip
 def test_the_state_tells_nodes_and_their_place(
     resources: dict[str, Any], expected: Remembered
 ) -> None:

@@ -118,20 +118,14 @@ def test_a_failed_node_ends_the_wait() -> None:
     assert read.count == 1
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        ({"/p/1": "nothing yet"}, "node 1: it has not reported yet"),
-        ({}, "node 1: its parameter /p/1 does not exist any more"),
-        ({"/p/1": report(ONE, instance="i-0")}, "of another instance, i-0"),
-        ({"/p/1": report(ONE, user_data="c" * 64)}, "i-1 booted with other user data"),
-        ({"/p/1": STARTING}, "node 1: starting"),
-        (
-            {"/p/1": report(ONE, booted=1000)},
-            "of an earlier boot of i-1, which was started since",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("values", "reason"), [
+    ({"/p/1": "nothing yet"}, "node 1: it has not reported yet"),
+    ({}, "node 1: its parameter /p/1 does not exist any more"),
+    ({"/p/1": report(ONE, instance="i-0")}, "of another instance, i-0"),
+    ({"/p/1": report(ONE, user_data="c" * 64)}, "i-1 booted with other user data"),
+    ({"/p/1": STARTING}, "node 1: starting"),
+    ({"/p/1": report(ONE, booted=1000)}, "of an earlier boot of i-1, which was started since"),
+])  # fmt: skip
 def test_an_error_at_the_deadline_has_the_last_report(values: dict[str, str], reason: str) -> None:
     with pytest.raises(EarshotError, match=r"node 1: not ready after 0 s\n") as caught:
         wait(Parameters(values), deadline=0, started=2000)

@@ -67,27 +67,17 @@ def test_a_node_may_be_touched_while_all_others_serve(world: SimpleNamespace) ->
     assert refusal(OLD, NEW) == "" and world.requests == 1
 
 
-@pytest.mark.parametrize(
-    ("machine", "text", "reason"),
-    [
-        (None, report(THREE), "it has no instance"),
-        (Machine("i-3", "", "stopped", STARTED), report(THREE), "its instance i-3 is stopped"),
-        (
-            Machine("i-3", "", "running", STARTED, "system status"),
-            report(THREE),
-            "EC2 reports its instance i-3 as impaired (system status)",
-        ),
-        (
-            ...,
-            "nothing yet",
-            "i-3 has sent no report; `systemctl start kafka-ready` on it sends one",
-        ),
-        (..., report(THREE, booted=1000), "the last report is of an earlier boot of i-3"),
-        (..., report(THREE, instance="i-0"), "the last report is of another instance, i-0"),
-        (..., report(THREE, NodeState.FAILED, detail="no volume"), "failed: no volume"),
-        (..., report(THREE, NodeState.STARTING), "starting"),
-    ],
-)
+@pytest.mark.parametrize(("machine", "text", "reason"), [
+    (None, report(THREE), "it has no instance"),
+    (Machine("i-3", "", "stopped", STARTED), report(THREE), "its instance i-3 is stopped"),
+    (Machine("i-3", "", "running", STARTED, "system status"), report(THREE),
+     "EC2 reports its instance i-3 as impaired (system status)"),
+    (..., "nothing yet", "i-3 has sent no report; `systemctl start kafka-ready` on it sends one"),
+    (..., report(THREE, booted=1000), "the last report is of an earlier boot of i-3"),
+    (..., report(THREE, instance="i-0"), "the last report is of another instance, i-0"),
+    (..., report(THREE, NodeState.FAILED, detail="no volume"), "failed: no volume"),
+    (..., report(THREE, NodeState.STARTING), "starting"),
+])  # fmt: skip
 def test_while_another_is_down_none_is_touched(
     machine: Any, text: str, reason: str, world: SimpleNamespace
 ) -> None:

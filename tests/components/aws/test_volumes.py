@@ -78,27 +78,18 @@ def test_a_volume_in_the_state_is_not_offered_to_be_taken_over(
     assert "are not attached" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        (
-            {"tags": {"earshot:stack": "other", "earshot:cluster-id": OTHER}},
-            (
-                f"{ONE} is of stack other, and has data of cluster {OTHER}; the cluster of this "
-                f"stack is {KEPT}. "
-            ),
-        ),
-        (
-            {"tags": {"earshot:stack": None}},
-            f"{ONE} has no tag of a stack; allowed: volumes of stack mine",
-        ),
-        ({"tags": {"earshot:node": "2"}}, "has the data of node 2; allowed: that of node 1"),
-        ({"tags": {"earshot:voters": "1"}}, "for a quorum of 1 and would get one of 1,2,3"),
-        ({"availabilityZone": ZONES[1]}, f"keep the node there: `pinned: {{1: {ZONES[1]}}}`"),
-        ({"size": 99}, "has 99 GiB, and `size_gib` asks for 100; ask for less, or enlarge it"),
-        ({"encrypted": False}, "is not encrypted"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "problem"), [
+    ({"tags": {"earshot:stack": "other", "earshot:cluster-id": OTHER}},
+     (f"{ONE} is of stack other, and has data of cluster {OTHER}; the cluster of this "
+      f"stack is {KEPT}. ")),
+    ({"tags": {"earshot:stack": None}},
+     f"{ONE} has no tag of a stack; allowed: volumes of stack mine"),
+    ({"tags": {"earshot:node": "2"}}, "has the data of node 2; allowed: that of node 1"),
+    ({"tags": {"earshot:voters": "1"}}, "for a quorum of 1 and would get one of 1,2,3"),
+    ({"availabilityZone": ZONES[1]}, f"keep the node there: `pinned: {{1: {ZONES[1]}}}`"),
+    ({"size": 99}, "has 99 GiB, and `size_gib` asks for 100; ask for less, or enlarge it"),
+    ({"encrypted": False}, "is not encrypted"),
+])  # fmt: skip
 @pytest.mark.parametrize("preview", [False, True])
 def test_what_holds_something_else_is_refused_before_anything_is_made(
     changes: dict[str, Any], problem: str, preview: bool

@@ -37,18 +37,12 @@ def test_a_secured_broker_is_asked_as_itself_by_the_name_that_it_has_for_others(
     assert ContainerAddress.from_props(place.to_props()) == place
 
 
-@pytest.mark.parametrize(
-    ("root", "settings", "can_be_asked"),
-    [
-        (None, {"security": {}}, False),
-        (ROOT, {"listeners": [{"name": "A", "port": 1, "scopes": "internal"}]}, True),
-        (
-            ROOT,
-            {"listeners": [{"name": "A", "port": 1, "scopes": "internal", "protocol": "SSL"}]},
-            False,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("root", "settings", "can_be_asked"), [
+    (None, {"security": {}}, False),
+    (ROOT, {"listeners": [{"name": "A", "port": 1, "scopes": "internal"}]}, True),
+    (ROOT, {"listeners": [{"name": "A", "port": 1, "scopes": "internal", "protocol": "SSL"}]},
+     False),
+])  # fmt: skip
 def test_no_other_keys_are_used(
     root: Path | None, settings: dict[str, Any], can_be_asked: bool
 ) -> None:

@@ -174,26 +174,18 @@ def test_a_broker_with_a_certificate_for_another_name_is_told_nothing(root: Path
     assert engine.asked == []
 
 
-def test_an_answer_that_ends_too_early_is_none(root: Path) -> None:
-    engine = EngineDouble(issued(root), RESPONSE[:100])
-    engine.errors = b""
-    with pytest.raises(ExchangeError, match="no answer arrived"):
-        asked(engine, root)
-
-
-def test_the_command_says_why_it_got_no_answer(root: Path) -> None:
-    engine = EngineDouble(issued(root), b"")
-    engine.errors = (
-        b"\npass: connect: Connection refused\npass: /dev/tcp/127.0.0.1/19092: refused\n"
-    )
-    with pytest.raises(ExchangeError, match="it refused the connection"):
-        asked(engine, root)
-
-
-def test_a_response_that_is_too_long_is_not_read(root: Path) -> None:
-    engine = EngineDouble(issued(root), RESPONSE)
-    engine.announced = MOST_STATE_BYTES + 1
-    with pytest.raises(ExchangeError, match="it announces an answer of 67,108,865 bytes"):
+@pytest.mark.parametrize(("response", "changes", "reason"), [
+    (RESPONSE[:100], {"errors": b""}, "no answer arrived"),
+    (b"", {"errors": b"\npass: connect: Connection refused\n"
+                     b"pass: /dev/tcp/127.0.0.1/19092: refused\n"}, "it refused the connection"),
+    (RESPONSE, {"announced": MOST_STATE_BYTES + 1}, "it announces an answer of 67,108,865 bytes"),
+], ids=["ends too early", "the command has the reason", "too long to be read"])  # fmt: skip
+def test_an_answer_that_is_none_has_its_reason(
+    root: Path, response: bytes, changes: dict[str, Any], reason: str
+) -> None:
+    engine = EngineDouble(issued(root), response)
+    vars(engine).update(changes)
+    with pytest.raises(ExchangeError, match=reason):
         asked(engine, root)
 
 
@@ -258,15 +250,11 @@ def test_output_that_arrives_with_the_headers_is_not_lost() -> None:
         received(UPGRADED + frame(refused, 2))
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (endless(UPGRADED, frame(b"")), "no output within 0.4 s"),
-        (endless(UPGRADED, frame(b"x" * 5000, 2)), "no output within 0.4 s"),
-        (UPGRADED + b"\1\0\0\0\xff\xff\xff\xff", "announces 4294967295 bytes"),
-    ],
-    ids=["nothing", "errors", "announces 4 GiB"],
-)
+@pytest.mark.parametrize(("answer", "error"), [
+    (endless(UPGRADED, frame(b"")), "no output within 0.4 s"),
+    (endless(UPGRADED, frame(b"x" * 5000, 2)), "no output within 0.4 s"),
+    (UPGRADED + b"\1\0\0\0\xff\xff\xff\xff", "announces 4294967295 bytes"),
+], ids=["nothing", "errors", "announces 4 GiB"])  # fmt: skip
 def test_an_engine_that_sends_no_output_is_not_awaited_for_ever(
     answer: Answer, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

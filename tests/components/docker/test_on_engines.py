@@ -63,61 +63,33 @@ def test_inputs_survive_the_way_through_pulumi() -> None:
     assert on_engines.hosts_of({}) == (), "a new resource has no old inputs"
 
 
-@pytest.mark.parametrize(
-    ("objects", "message"),
-    [
-        (
-            EngineObjects((STRANGER,)),
-            (
-                "the name kafka-1 of node 1 is taken on Docker host local by a container of the "
-                "image redis:7. Remove it (`docker rm --force kafka-1` leaves its volumes), or "
-                "choose another name: `names: {1: …}`"
-            ),
-        ),
-        (EngineObjects((replace(STRANGER, host="elsewhere"),)), None),
-        (
-            EngineObjects(networks=(NETWORK,)),
-            (
-                "the network earshot-s exists on Docker host local and is not of this stack. "
-                "Remove it (`docker network rm earshot-s`), or give the stack another name"
-            ),
-        ),
-        (
-            EngineObjects(
-                networks=(replace(NETWORK, labels={labels.STACK: "s", labels.DEPLOYMENT: "other"}),)
-            ),
-            (
-                "the network earshot-s exists on Docker host local and is another deployment of a "
-                "stack s, whose state is kept elsewhere or was lost. Remove it (`docker network rm "
-                "earshot-s`), or give the stack another name"
-            ),
-        ),
-        (EngineObjects(networks=(replace(NETWORK, name="bridge"),)), None),
-        *(
-            (
-                EngineObjects(volumes=(replace(VOLUME, labels=own),)),
-                (
-                    "volume earshot-s-kafka-1 on Docker host local exists already and is not of "
-                    "node 1 of stack s. Give the stack or the node another name, or remove the "
-                    "volume if it is no longer needed"
-                ),
-            )
-            for own in ({}, {labels.STACK: "other"}, {labels.STACK: "s", labels.NODE: "2"})
-        ),
-        (EngineObjects(volumes=(replace(VOLUME, host="elsewhere", labels={}),)), None),
-        (
-            EngineObjects(
-                volumes=(replace(VOLUME, labels={**VOLUME.labels, labels.VOTERS: "1,2,3"}),)
-            ),
-            (
-                "the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
-                "node's data when it is formatted, and a static quorum cannot change them. Set "
-                "`controllers.count: 3` to keep them, or remove the data with `data: delete` and "
-                "`pulumi destroy`"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("objects", "message"), [
+    (EngineObjects((STRANGER,)),
+     ("the name kafka-1 of node 1 is taken on Docker host local by a container of the "
+      "image redis:7. Remove it (`docker rm --force kafka-1` leaves its volumes), or "
+      "choose another name: `names: {1: …}`")),
+    (EngineObjects((replace(STRANGER, host="elsewhere"),)), None),
+    (EngineObjects(networks=(NETWORK,)),
+     ("the network earshot-s exists on Docker host local and is not of this stack. "
+      "Remove it (`docker network rm earshot-s`), or give the stack another name")),
+    (EngineObjects(networks=(replace(NETWORK,
+                                     labels={labels.STACK: "s", labels.DEPLOYMENT: "other"}),)),
+     ("the network earshot-s exists on Docker host local and is another deployment of a "
+      "stack s, whose state is kept elsewhere or was lost. Remove it (`docker network rm "
+      "earshot-s`), or give the stack another name")),
+    (EngineObjects(networks=(replace(NETWORK, name="bridge"),)), None),
+    *((EngineObjects(volumes=(replace(VOLUME, labels=own),)),
+       ("volume earshot-s-kafka-1 on Docker host local exists already and is not of "
+        "node 1 of stack s. Give the stack or the node another name, or remove the "
+        "volume if it is no longer needed"))
+      for own in ({}, {labels.STACK: "other"}, {labels.STACK: "s", labels.NODE: "2"})),
+    (EngineObjects(volumes=(replace(VOLUME, host="elsewhere", labels={}),)), None),
+    (EngineObjects(volumes=(replace(VOLUME, labels={**VOLUME.labels, labels.VOTERS: "1,2,3"}),)),
+     ("the quorum has the voters 1, 2, 3 and would get 1: voters are written into every "
+      "node's data when it is formatted, and a static quorum cannot change them. Set "
+      "`controllers.count: 3` to keep them, or remove the data with `data: delete` and "
+      "`pulumi destroy`")),
+])  # fmt: skip
 def test_objects_of_others_are_named_with_a_remedy(
     objects: EngineObjects, message: str | None
 ) -> None:

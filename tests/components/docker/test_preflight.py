@@ -340,18 +340,13 @@ def test_a_missing_image_is_pulled_by_the_update_before_anything_is_stopped(
     engine.registry = NotFound("404", explanation="manifest unknown")
     error = raised(EarshotError, KIND.update, before, news)
     assert str(error).splitlines() == [
-        (
-            "image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
-            "(manifest unknown); nothing was changed"
-        ),
-        (
-            "  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
-            "registry, or log in to it on this machine (docker login); or copy the image from "
-            "another "
-            "engine: docker save "
-            "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"
-        ),
-    ]
+        ("image apache/kafka:4.1.1 on Docker host b: is missing, and its engine cannot pull it "
+         "(manifest unknown); nothing was changed"),
+        ("  fix: correct `image` or `kafka_version` in the stack file, let the engine reach the "
+         "registry, or log in to it on this machine (docker login); or copy the image from "
+         "another engine: docker save "
+         "apache/kafka:4.1.1 | docker --host unix:///var/run/docker.sock load"),
+    ]  # fmt: skip
     assert engine.calls == ["pull apache/kafka:4.1.1"], "no container was looked at"
 
 

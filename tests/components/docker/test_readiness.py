@@ -86,24 +86,13 @@ def wait(*places: ContainerAddress, **options: Any) -> None:
     readiness.wait_for(Engines(), nodes, options.pop("asked", ALL[:1]), OWN_ID, **options)
 
 
-@pytest.mark.parametrize(
-    ("change", "calls"),
-    [
-        (lambda container: None, []),
-        (
-            lambda container: container["State"].update(Status="exited", Running=False),
-            ["start id-1"],
-        ),
-        (
-            lambda container: (
-                container["NetworkSettings"].update(Networks={"bridge": {}}),
-                container["State"].update(Paused=True),
-            ),
-            ["connect id-1 earshot-s ['kafka-1']", "unpause id-1"],
-        ),
-    ],
-    ids=["intact", "killed", "disconnected and paused"],
-)
+@pytest.mark.parametrize(("change", "calls"), [
+    (lambda container: None, []),
+    (lambda container: container["State"].update(Status="exited", Running=False), ["start id-1"]),
+    (lambda container: (container["NetworkSettings"].update(Networks={"bridge": {}}),
+                        container["State"].update(Paused=True)),
+     ["connect id-1 earshot-s ['kafka-1']", "unpause id-1"]),
+], ids=["intact", "killed", "disconnected and paused"])  # fmt: skip
 def test_a_container_gets_the_repairs_that_it_needs(
     engines: Engines,
     engine: ContainerEngine,

@@ -28,16 +28,10 @@ ONE_HOST: dict[str, Any] = {
 TWO_HOSTS: dict[str, Any] = {
     "brokers": 2,
     "data": "delete",
-    "hosts": [
-        {
-            "name": "a",
-            "engine": "tcp://a.lan:2376",
-            "cert_path": "/keys/a",
-            "external": "a.example",
-        },
-        {"name": "b", "engine": "ssh://ops@b.lan", "external": "b.example", "internal": "b.lan"},
-    ],
-}
+    "hosts": [{"name": "a", "engine": "tcp://a.lan:2376", "cert_path": "/keys/a",
+               "external": "a.example"}, {"name": "b", "engine": "ssh://ops@b.lan",
+                                          "external": "b.example", "internal": "b.lan"}],
+}  # fmt: skip
 SECURED: dict[str, Any] = {
     "brokers": 1,
     "dns": ["192.0.2.53"],

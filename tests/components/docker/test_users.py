@@ -32,12 +32,9 @@ LOGIN = {
     "mechanism": "SCRAM-SHA-256",
 }
 STANDPOINT = Standpoint(
-    name="internal",
-    scope=Scope.INTERNAL,
-    kind=Kind.CONTAINER,
-    engines=(CandidateEngine(engine="tcp://a:1"),),
-    network="earshot-s",
-)
+    name="internal", scope=Scope.INTERNAL, kind=Kind.CONTAINER,
+    engines=(CandidateEngine(engine="tcp://a:1"),), network="earshot-s",
+)  # fmt: skip
 
 
 Orders = list[tuple[Standpoint, str, UsersOrder]]

@@ -16,21 +16,16 @@ from tests.components.engine_double import Engine
 from tests.raised import raised
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
-        ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
-        ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
-        ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
-        ({"declared": {"internal": " \n"}}, "declared.internal: found"),
-        (
-            {"nodes": {"1": {"container": {"names": []}}}},
-            "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network",
-        ),
-        ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"vantage": "moon"}, "vantage: found 'moon'; allowed: machine, network, vpc, elsewhere"),
+    ({"vantage": ["vpc"]}, "vantage: found ['vpc']; allowed: machine"),
+    ({"declared": {"internal": 5}}, "declared.internal: found 5; allowed: text"),
+    ({"declared": {"internal": ""}}, "declared.internal: found ''; allowed: the reason"),
+    ({"declared": {"internal": " \n"}}, "declared.internal: found"),
+    ({"nodes": {"1": {"container": {"names": []}}}},
+     "nodes.1.container: found with vantage 'elsewhere'; allowed: with vantage network"),
+    ({"declared": {"x": "y"}}, "declared: found scope 'x'; allowed: controller, internal"),
+])  # fmt: skip
 def test_each_problem_names_the_component_and_its_input(
     changes: dict[str, Any], message: str
 ) -> None:
@@ -75,44 +70,32 @@ def with_outputs(value: Any) -> Any:
     return unknown_output() if value is pulumi.UNKNOWN else value
 
 
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        (None, "nodes: found nothing; allowed: a map"),
-        ([NODE], "nodes: found [{'internal'"),
-        ({"1": None}, "nodes.1: found nothing; allowed: a map of settings"),
-        ({"1": "kafka-1"}, "nodes.1: found 'kafka-1'; allowed: a map of settings"),
-        ({"1": {**NODE, "roles": 5}}, "nodes.1.roles: found 5; allowed: a list"),
-        ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
-        ({1: NODE, "1": NODE}, "nodes: found the keys 1, '1'; allowed: each key once"),
-        ({" 1": NODE}, "nodes: found the id ' 1'"),
-        ({"-1": NODE}, "nodes: found the id '-1'"),
-        ({"1.0": NODE}, "nodes: found the id '1.0'"),
-        ({"1": {**NODE, "roles": ["controller"]}}, "nodes: found no node with the role broker"),
-        ({"1": {**NODE, "rack": "a\nlisteners=X://:1"}}, "nodes.1.rack: found 'a\\nlisteners"),
-        ({"1": {**NODE, "log_dir": ""}}, "nodes.1.log_dir: found ''"),
-        (
-            {"1": {**NODE, "addresses": ["own"]}},
-            "nodes.1.addresses[0]: found 'own'; allowed: an IP",
-        ),
-        ({"1": {**NODE, "container": {}}}, "nodes.1.container.names: is missing"),
-        ({"1": {**NODE, "container": {"names": []}}}, "nodes.1.container.names: found []"),
-        ({"1": {**NODE, "container": {"names": "kafka-1"}}}, "nodes.1.container.names: found 'kaf"),
-        ({"1": {**NODE, "container": {"names": [None]}}}, "nodes.1.container.names[0]: found n"),
-        (
-            {"1": {**NODE, "container": {"names": ["kafka-1"], "ports": ["9092:9092"]}}},
-            "nodes.1.container.ports: found ['9092:9092']; allowed: a map",
-        ),
-        (
-            {"1": {**NODE, "container": {"names": ["kafka-1"], "ports": {"9092/tcp": 9092}}}},
-            "nodes.1.container.ports['9092/tcp']: found '9092/tcp'; allowed: a port",
-        ),
-        (
-            {"1": {**NODE, "container": {"names": ["kafka-1"], "publish": {}}}},
-            "nodes.1.container.publish: is no key that earshot knows",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "message"), [
+    (None, "nodes: found nothing; allowed: a map"),
+    ([NODE], "nodes: found [{'internal'"),
+    ({"1": None}, "nodes.1: found nothing; allowed: a map of settings"),
+    ({"1": "kafka-1"}, "nodes.1: found 'kafka-1'; allowed: a map of settings"),
+    ({"1": {**NODE, "roles": 5}}, "nodes.1.roles: found 5; allowed: a list"),
+    ({"01": NODE, "1": NODE}, "nodes: found the id '01'; allowed: 0 to 2147483647, without"),
+    ({1: NODE, "1": NODE}, "nodes: found the keys 1, '1'; allowed: each key once"),
+    ({" 1": NODE}, "nodes: found the id ' 1'"),
+    ({"-1": NODE}, "nodes: found the id '-1'"),
+    ({"1.0": NODE}, "nodes: found the id '1.0'"),
+    ({"1": {**NODE, "roles": ["controller"]}}, "nodes: found no node with the role broker"),
+    ({"1": {**NODE, "rack": "a\nlisteners=X://:1"}}, "nodes.1.rack: found 'a\\nlisteners"),
+    ({"1": {**NODE, "log_dir": ""}}, "nodes.1.log_dir: found ''"),
+    ({"1": {**NODE, "addresses": ["own"]}}, "nodes.1.addresses[0]: found 'own'; allowed: an IP"),
+    ({"1": {**NODE, "container": {}}}, "nodes.1.container.names: is missing"),
+    ({"1": {**NODE, "container": {"names": []}}}, "nodes.1.container.names: found []"),
+    ({"1": {**NODE, "container": {"names": "kafka-1"}}}, "nodes.1.container.names: found 'kaf"),
+    ({"1": {**NODE, "container": {"names": [None]}}}, "nodes.1.container.names[0]: found n"),
+    ({"1": {**NODE, "container": {"names": ["kafka-1"], "ports": ["9092:9092"]}}},
+     "nodes.1.container.ports: found ['9092:9092']; allowed: a map"),
+    ({"1": {**NODE, "container": {"names": ["kafka-1"], "ports": {"9092/tcp": 9092}}}},
+     "nodes.1.container.ports['9092/tcp']: found '9092/tcp'; allowed: a port"),
+    ({"1": {**NODE, "container": {"names": ["kafka-1"], "publish": {}}}},
+     "nodes.1.container.publish: is no key that earshot knows"),
+])  # fmt: skip
 def test_odd_nodes_are_one_error_without_a_trace(nodes: Any, message: str) -> None:
     assert str(raised(pulumi.RunError, registered, nodes)).startswith(f"kafka: {message}")
 
@@ -125,18 +108,28 @@ def test_node_ids_may_be_numbers_and_a_container_null() -> None:
     registered({1: {**NODE, "container": None}}, vantage="machine")
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
+@pytest.mark.parametrize(("preview", "changes", "message"), [
+    *((False, {"policy": policy}, f"policy: {message}") for policy, message in (
         ("off", "found 'off'; allowed: a map with names and levels"),
         ({"kl011": "disabled"}, "kl011: is no key that earshot knows; allowed: names, levels"),
         ({"levels": "disabled"}, "levels: found 'disabled'; allowed: a map"),
         ({"levels": pulumi.UNKNOWN}, "levels: found an output; allowed: a map"),
-    ],
-)
-def test_a_policy_without_effect_is_refused(policy: Any, message: str) -> None:
-    error = raised(pulumi.RunError, registered, {"1": NODE}, policy=policy)
-    assert str(error).startswith(f"kafka: policy: {message}")
+    )),
+    *((True, changes, message) for changes, message in (
+        ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
+        ({"gate": "off"}, "gate: is no key that earshot knows"),
+        ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
+        ({"kafka_version": pulumi.UNKNOWN}, "kafka_version: found an output; allowed: a value"),
+        ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
+        ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
+        ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
+    )),
+])  # fmt: skip
+def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
+    preview: bool, changes: dict[str, Any], message: str
+) -> None:
+    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=preview, **changes)
+    assert str(error).startswith(f"kafka: {message}")
 
 
 FIXED = [{**LISTENERS[0], "advertised": {"1": "kafka-1", "2": "kafka-2"}}]
@@ -207,47 +200,16 @@ def test_a_container_of_an_odd_form_waits_until_all_of_it_is_known(container: An
     assert has_unknown(engine.gate["containers"])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"security": {}}, "security: is no key that earshot knows; allowed: nodes, listeners"),
-        ({"gate": "off"}, "gate: is no key that earshot knows"),
-        ({"kafkaVersion": "4.1.1"}, "kafkaVersion: is no key that earshot knows; did you mean kaf"),
-        (
-            {"kafka_version": pulumi.UNKNOWN},
-            "kafka_version: found an output; allowed: a value that",
-        ),
-        ({"controllers": {"port": pulumi.UNKNOWN}}, "controllers: found an output"),
-        ({"policy": pulumi.UNKNOWN}, "policy: found an output"),
-        ({"declared": pulumi.UNKNOWN}, "declared: found an output"),
-    ],
-)
-def test_an_input_that_would_be_ignored_or_is_not_known_is_refused(
-    changes: dict[str, Any], message: str
-) -> None:
-    error = raised(pulumi.RunError, registered, {"1": NODE}, preview=True, **changes)
-    assert str(error).startswith(f"kafka: {message}")
-
-
-@pytest.mark.parametrize(
-    ("node", "extra", "message"),
-    [
-        ({"addresses": [pulumi.UNKNOWN, "own"]}, {}, "nodes.1.addresses[0]: found 'own'"),
-        ({"ports": {"HOST": 0, "X": pulumi.UNKNOWN}}, {}, "nodes.1.ports.HOST: found 0"),
-        (
-            {"container": {"names": 5, "ports": pulumi.UNKNOWN}},
-            {},
-            "nodes.1.container.names: found 5; allowed: a list",
-        ),
-        (
-            {"container": {"names": ["a"], "ports": {"x": 1, "9092": pulumi.UNKNOWN}}},
-            {},
-            "nodes.1.container.ports.x: found 'x'; allowed: a port",
-        ),
-        ({"roles": pulumi.UNKNOWN, "log_dir": ""}, {}, "nodes.1.log_dir: found ''"),
-        ({}, {"listeners": "X://:1", "num.partitions": pulumi.UNKNOWN}, "extra: listeners"),
-    ],
-)
+@pytest.mark.parametrize(("node", "extra", "message"), [
+    ({"addresses": [pulumi.UNKNOWN, "own"]}, {}, "nodes.1.addresses[0]: found 'own'"),
+    ({"ports": {"HOST": 0, "X": pulumi.UNKNOWN}}, {}, "nodes.1.ports.HOST: found 0"),
+    ({"container": {"names": 5, "ports": pulumi.UNKNOWN}}, {},
+     "nodes.1.container.names: found 5; allowed: a list"),
+    ({"container": {"names": ["a"], "ports": {"x": 1, "9092": pulumi.UNKNOWN}}}, {},
+     "nodes.1.container.ports.x: found 'x'; allowed: a port"),
+    ({"roles": pulumi.UNKNOWN, "log_dir": ""}, {}, "nodes.1.log_dir: found ''"),
+    ({}, {"listeners": "X://:1", "num.partitions": pulumi.UNKNOWN}, "extra: listeners"),
+])  # fmt: skip
 def test_a_preview_refuses_odd_parts_beside_those_that_it_does_not_know(
     node: dict[str, Any], extra: dict[str, Any], message: str
 ) -> None:

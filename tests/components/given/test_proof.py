@@ -21,16 +21,10 @@ CONTRACT: dict[str, Any] = {
     "cluster": "kafka",
     "placement": "given",
     "kafka_version": "4.1.1",
-    "listeners": [
-        {
-            "name": "HOST",
-            "protocol": "PLAINTEXT",
-            "scopes": ["host"],
-            "bootstrap": "localhost:9092",
-        }
-    ],
+    "listeners": [{"name": "HOST", "protocol": "PLAINTEXT", "scopes": ["host"],
+                   "bootstrap": "localhost:9092"}],
     "brokers": [{"id": 1, "advertised": {"HOST": {"host": "localhost", "port": 9092}}}],
-}
+}  # fmt: skip
 
 
 def test_an_input_that_would_be_ignored_is_refused() -> None:

@@ -111,16 +111,11 @@ def test_with_the_gate_off_nothing_is_checked(engine: Engine) -> None:
     assert len(engine.of(NODE)) == 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [
-        ({}, ["broker-1", "broker-2", "broker-3"]),
-        (
-            {"brokers": 1, "controllers": {"mode": "separate", "count": 3}},
-            ["broker-1", "controller-10001", "controller-10002", "controller-10003"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("settings", "names"), [
+    ({}, ["broker-1", "broker-2", "broker-3"]),
+    ({"brokers": 1, "controllers": {"mode": "separate", "count": 3}},
+     ["broker-1", "controller-10001", "controller-10002", "controller-10003"]),
+])  # fmt: skip
 def test_each_node_waits_for_the_one_before(
     engine: Engine, settings: dict[str, Any], names: list[str]
 ) -> None:
@@ -179,19 +174,12 @@ def test_a_controller_alone_is_not_waited_for_as_a_broker(engine: Engine) -> Non
 
 
 SECURED = {
-    "listeners": [
-        {"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
-        {
-            "name": "EXTERNAL",
-            "port": 9092,
-            "scopes": "host",
-            "protocol": "SASL_SSL",
-            "advertised": {1: "b1.example.com"},
-        },
-    ],
+    "listeners": [{"name": "INTERNAL", "port": 19092, "scopes": "internal", "protocol": "SSL"},
+                  {"name": "EXTERNAL", "port": 9092, "scopes": "host", "protocol": "SASL_SSL",
+                   "advertised": {1: "b1.example.com"}}],
     "controllers": {"protocol": "SSL"},
     "security": {"users": [{"name": "app", "prefixes": ["app-"]}]},
-}
+}  # fmt: skip
 
 
 def test_a_secured_cluster_has_certificates_before_its_nodes_and_users_after_them(

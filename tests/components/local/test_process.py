@@ -464,17 +464,12 @@ def test_java_is_run_with_the_options_of_a_node(tmp_path: Path) -> None:
     assert "kafka.Kafka" not in words
 
 
-@pytest.mark.parametrize(
-    ("script", "observed"),
-    [
-        (
-            "echo 'Error: Could not reserve enough space' >&2; exit 1",
-            "does not run with a heap of 256m: Error: Could not reserve enough space",
-        ),
-        ("exit 1", "does not run with a heap of 256m: it ended with status 1"),
-        ("exec sleep 60", "does not run with a heap of 256m: did not end within 0.05 s"),
-    ],
-)
+@pytest.mark.parametrize(("script", "observed"), [
+    ("echo 'Error: Could not reserve enough space' >&2; exit 1",
+     "does not run with a heap of 256m: Error: Could not reserve enough space"),
+    ("exit 1", "does not run with a heap of 256m: it ended with status 1"),
+    ("exec sleep 60", "does not run with a heap of 256m: did not end within 0.05 s"),
+])  # fmt: skip
 def test_a_java_that_does_not_run_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, observed: str
 ) -> None:

@@ -41,28 +41,16 @@ WAIVERS = {
 
 
 @pytest.mark.parametrize("as_input", [lambda value: lambda: value, given_later])
-@pytest.mark.parametrize(
-    ("component", "inputs", "expected"),
-    [
-        (
-            "LocalCluster",
-            {"security": {"passwordNumbers": {"a": 1}, "tls": {"renewDays": 3}}},
-            {"security": {"password_numbers": {"a": 1}, "tls": {"renew_days": 3}}},
-        ),
-        (
-            "LocalCluster",
-            {"listeners": [{"name": "A", "address": {"basePort": 5}}]},
-            {"listeners": [{"name": "A", "address": {"base_port": 5}}]},
-        ),
-        (
-            "Listeners",
-            {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}},
-            {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}},
-        ),
-        ("Listeners", {"policy": WAIVERS}, {"policy": WAIVERS}),
-        ("Listeners", {"nodes": {"1": {"logDir": "/a"}}}, {"nodes": {"1": {"log_dir": "/a"}}}),
-    ],
-)
+@pytest.mark.parametrize(("component", "inputs", "expected"), [
+    ("LocalCluster", {"security": {"passwordNumbers": {"a": 1}, "tls": {"renewDays": 3}}},
+     {"security": {"password_numbers": {"a": 1}, "tls": {"renew_days": 3}}}),
+    ("LocalCluster", {"listeners": [{"name": "A", "address": {"basePort": 5}}]},
+     {"listeners": [{"name": "A", "address": {"base_port": 5}}]}),
+    ("Listeners", {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}},
+     {"policy": {"levels": {"KL019": "mandatory"}}, "controllers": {"port": 1}}),
+    ("Listeners", {"policy": WAIVERS}, {"policy": WAIVERS}),
+    ("Listeners", {"nodes": {"1": {"logDir": "/a"}}}, {"nodes": {"1": {"log_dir": "/a"}}}),
+])  # fmt: skip
 def test_an_input_that_is_an_output_arrives_like_a_value(
     as_input: Callable[[Any], Any], component: str, inputs: Any, expected: Any
 ) -> None:

@@ -43,46 +43,25 @@ from tests.doubles.plugin.values import Plain, contains_unknown, plain, wrapped
 
 _MODULES: dict[str, dict[str, AwsKind]] = {
     "ebs": {"Volume": Volume()},
-    "ec2": {
-        "Eip": Eip(),
-        "EipAssociation": EipAssociation(),
-        "FlowLog": FlowLog(),
-        "Instance": Instance(),
-        "InternetGateway": InternetGateway(),
-        "NatGateway": NatGateway(),
-        "NetworkInterface": NetworkInterface(),
-        "Route": Route(),
-        "RouteTable": RouteTable(),
-        "RouteTableAssociation": RouteTableAssociation(),
-        "SecurityGroup": SecurityGroup(),
-        "Subnet": Subnet(),
-        "VolumeAttachment": VolumeAttachment(),
-        "Vpc": Vpc(),
-        "VpcEndpoint": VpcEndpoint(),
-        "VpcEndpointService": VpcEndpointService(),
-    },
+    "ec2": {"Eip": Eip(), "EipAssociation": EipAssociation(), "FlowLog": FlowLog(),
+            "Instance": Instance(), "InternetGateway": InternetGateway(),
+            "NatGateway": NatGateway(), "NetworkInterface": NetworkInterface(), "Route": Route(),
+            "RouteTable": RouteTable(), "RouteTableAssociation": RouteTableAssociation(),
+            "SecurityGroup": SecurityGroup(), "Subnet": Subnet(),
+            "VolumeAttachment": VolumeAttachment(), "Vpc": Vpc(), "VpcEndpoint": VpcEndpoint(),
+            "VpcEndpointService": VpcEndpointService()},
     "iam": {"InstanceProfile": InstanceProfile(), "Role": Role(), "RolePolicy": RolePolicy()},
-    "lb": {
-        "Listener": Listener(),
-        "LoadBalancer": LoadBalancer(),
-        "TargetGroup": TargetGroup(),
-        "TargetGroupAttachment": TargetGroupAttachment(),
-    },
+    "lb": {"Listener": Listener(), "LoadBalancer": LoadBalancer(), "TargetGroup": TargetGroup(),
+           "TargetGroupAttachment": TargetGroupAttachment()},
     "route53": {"Record": Record(), "Zone": Zone(), "ZoneAssociation": ZoneAssociation()},
-    "s3": {
-        "Bucket": Bucket(),
-        "BucketLifecycleConfiguration": BucketLifecycleConfiguration(),
-        "BucketObject": BucketObject(),
-        "BucketPolicy": BucketPolicy(),
-        "BucketPublicAccessBlock": BucketPublicAccessBlock(),
-        "BucketServerSideEncryptionConfiguration": BucketServerSideEncryptionConfiguration(),
-    },
+    "s3": {"Bucket": Bucket(), "BucketLifecycleConfiguration": BucketLifecycleConfiguration(),
+           "BucketObject": BucketObject(), "BucketPolicy": BucketPolicy(),
+           "BucketPublicAccessBlock": BucketPublicAccessBlock(),
+           "BucketServerSideEncryptionConfiguration": BucketServerSideEncryptionConfiguration()},
     "ssm": {"Parameter": Parameter()},
-    "vpc": {
-        "SecurityGroupEgressRule": SecurityGroupRule("egress"),
-        "SecurityGroupIngressRule": SecurityGroupRule("ingress"),
-    },
-}
+    "vpc": {"SecurityGroupEgressRule": SecurityGroupRule("egress"),
+            "SecurityGroupIngressRule": SecurityGroupRule("ingress")},
+}  # fmt: skip
 KINDS = {
     f"aws:{module}/{name[0].lower()}{name[1:]}:{name}": kind
     for module, kinds in _MODULES.items()

@@ -44,16 +44,12 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
     return set_up
 
 
-@pytest.mark.parametrize(
-    ("sources", "origin", "calls"),
-    [
-        ({"on_path": True, "built": True, "site": True}, Origin.INSTALLED, ["path"]),
-        ({"site": True}, Origin.DOWNLOADED, ["path", "site"]),
-        ({}, Origin.BUILT, ["path", "site", "build", "wrapper"]),
-        ({"built": True, "site": True}, Origin.BUILT, ["path", "build", "wrapper"]),
-    ],
-    ids=["official on PATH", "from the site", "built", "built before"],
-)
+@pytest.mark.parametrize(("sources", "origin", "calls"), [
+    ({"on_path": True, "built": True, "site": True}, Origin.INSTALLED, ["path"]),
+    ({"site": True}, Origin.DOWNLOADED, ["path", "site"]),
+    ({}, Origin.BUILT, ["path", "site", "build", "wrapper"]),
+    ({"built": True, "site": True}, Origin.BUILT, ["path", "build", "wrapper"]),
+], ids=["official on PATH", "from the site", "built", "built before"])  # fmt: skip
 def test_the_first_source_of_a_cli_is_used_and_recorded(
     offer: Callable[..., list[str]],
     tmp_path: Path,
