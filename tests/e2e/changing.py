@@ -44,13 +44,13 @@ class Traffic:
     writing: contextlib.ExitStack
     """Ends both producers."""
 
-    def is_whole(self, since: float, *others: SteadyProducer) -> str:
+    def is_whole(self, since: float, *other_producers: SteadyProducer) -> str:
         """The longest time of a partition without an acknowledgement after ``since``.
 
         Fails if the group has not read all acknowledged records, or has read uncommitted ones.
         """
         acknowledged = list(self.producer.acknowledged)
-        for producer in (self.producer, *others):
+        for producer in (self.producer, *other_producers):
             assert producer.failed == []
             self.group.has_read(records(producer))
             self._has_read_unplaced(producer)

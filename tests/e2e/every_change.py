@@ -87,7 +87,10 @@ RENAMED, TO_SASL, BACK = "inter-broker listener renamed", "PLAINTEXT to SASL", "
 SPLIT, JOINED, MOVES = "one listener split", "two listeners joined", "EXTERNAL's host and port"
 THERE, AND_BACK = ("before", "renamed"), ("renamed", "before")
 CASES = [
-    *((RENAMED, it, *way) for it, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)),
+    *(
+        (RENAMED, interrupt, *way)
+        for interrupt, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)
+    ),
     *(
         (name, interrupt, *way)
         for interrupt in INTERRUPTS
@@ -99,8 +102,8 @@ CASES = [
         for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))
     ),
     *(
-        (MOVES, it, *way)
-        for it, way in zip(
+        (MOVES, interrupt, *way)
+        for interrupt, way in zip(
             INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
         )
     ),

@@ -61,23 +61,23 @@ def _key(resource: Mapping[str, Any]) -> tuple[str, str]:
     return former.KINDS.get(kind, kind), resource["urn"].rpartition("::")[2]
 
 
-def _provider_texts(old: Any, current: Any) -> Iterator[tuple[str, str]]:
+def _provider_texts(former: Any, current: Any) -> Iterator[tuple[str, str]]:
     """The provider's texts in ``old``, each with the text in the same place of ``current``."""
-    if isinstance(old, dict) and isinstance(current, dict):
-        for key in old.keys() & current.keys():
+    if isinstance(former, dict) and isinstance(current, dict):
+        for key in former.keys() & current.keys():
             is_pid = key == "pid"
             yield from (
-                [(str(old[key]), str(current[key]))]
+                [(str(former[key]), str(current[key]))]
                 if is_pid
-                else _provider_texts(old[key], current[key])
+                else _provider_texts(former[key], current[key])
             )
-    elif isinstance(old, list) and isinstance(current, list) and len(old) == len(current):
-        for pair in zip(old, current, strict=True):
+    elif isinstance(former, list) and isinstance(current, list) and len(former) == len(current):
+        for pair in zip(former, current, strict=True):
             yield from _provider_texts(*pair)
-    elif isinstance(old, str) and isinstance(current, str) and old != current:
+    elif isinstance(former, str) and isinstance(current, str) and former != current:
         yield from (
-            [(old, current)]
-            if PROVIDER_TEXT.fullmatch(old) and PROVIDER_TEXT.fullmatch(current)
+            [(former, current)]
+            if PROVIDER_TEXT.fullmatch(former) and PROVIDER_TEXT.fullmatch(current)
             else []
         )
 

@@ -123,8 +123,8 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
 def test_a_port_that_no_rule_opens_is_stopped_in_the_first_preview_if_names_are_given(
     project: Project,
 ) -> None:
-    given = "pulumi.Output.from_input('ec2-198-51-100-1.us-west-2.compute.amazonaws.com')"
-    write(project, external=given, ingress={19092: OPEN[19092]})
+    external_name = "pulumi.Output.from_input('ec2-198-51-100-1.us-west-2.compute.amazonaws.com')"
+    write(project, external=external_name, ingress={19092: OPEN[19092]})
     assert "no security group opens port 9092" in project.fails(command="preview")
     assert project.types() == []
 

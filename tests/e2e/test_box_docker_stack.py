@@ -38,22 +38,28 @@ def test_one_command_makes_and_proves_all_of_it(stack: CommandStack, tmp_path: P
     output = stack.up()
     report = stack.report()
     cells = {(listener, broker) for _, listener, broker in passed(report)}
-    assert cells == {(it, id) for it in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)}, output
+    assert cells == {
+        (description, id) for description in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
+    }, output
     (vpc,) = (
-        it
-        for it in stack.box.server.client("ec2").describe_vpcs()["Vpcs"]
-        if it["CidrBlock"] == str(stack.box.ground.vpc.range)
+        description
+        for description in stack.box.server.client("ec2").describe_vpcs()["Vpcs"]
+        if description["CidrBlock"] == str(stack.box.ground.vpc.range)
     )
     assert not vpc["IsDefault"]
     contract = tmp_path / "contract.json"
-    known = Contract.model_validate_json(stack.project.contract_file(stack.name).read_text())
-    contract.write_text(known.for_scope(known.listener("EXTERNAL").scopes[0]).to_json())
+    stack_contract = Contract.model_validate_json(
+        stack.project.contract_file(stack.name).read_text()
+    )
+    contract.write_text(
+        stack_contract.for_scope(stack_contract.listener("EXTERNAL").scopes[0]).to_json()
+    )
     words = ["-m", "earshot", "doctor", "--contract", str(contract), "--format", "json"]
     with stack.box.place("inside") as apps:  # another machine of the VPC
-        done = subprocess.run(
+        completed = subprocess.run(
             apps.command(sys.executable, *words), capture_output=True, text=True, timeout=180
         )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_every_host_is_a_rack_and_has_no_partition_alone(
@@ -62,12 +68,12 @@ def test_every_host_is_a_rack_and_has_no_partition_alone(
     file = stack.client_file(tmp_path)
     with stack.box.place("inside") as apps:
         words = apps.command(sys.executable, "-m", "tests.e2e.racks", str(file), "spread")
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["racks"] == {str(id): host for id, host in enumerate(HOSTS, 1)}
-    assert len(found["partitions"]) == 12
-    assert all(len(set(partition)) == 2 for partition in found["partitions"]), found
+        completed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    placement = json.loads(completed.stdout)
+    assert placement["racks"] == {str(id): host for id, host in enumerate(HOSTS, 1)}
+    assert len(placement["partitions"]) == 12
+    assert all(len(set(partition)) == 2 for partition in placement["partitions"]), placement
 
 
 def test_a_second_run_changes_nothing(stack: CommandStack) -> None:

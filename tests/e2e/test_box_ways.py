@@ -76,8 +76,8 @@ BACK_SECONDS = 90.0
 
 @pytest.fixture(scope="module")
 def ways(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
-    with made_ways(box, tmp_path_factory.mktemp("ways")) as made:
-        yield made
+    with made_ways(box, tmp_path_factory.mktemp("ways")) as new_ways:
+        yield new_ways
 
 
 def test_the_matrix_passes_from_every_vantage(ways: Ways) -> None:
@@ -106,12 +106,13 @@ def test_each_way_is_for_its_own_clients(ways: Ways) -> None:
 
 
 def test_a_name_that_leads_to_another_broker_is_named(ways: Ways) -> None:
-    two, three = (PATTERN.format(id=id) for id in (2, 3))
-    crossed = ways.configuration.replace(
-        f"{NAMED}-2 if {{ req.ssl_sni -i {two} }}", f"{NAMED}-3 if {{ req.ssl_sni -i {two} }}"
+    second_name, third_name = (PATTERN.format(id=id) for id in (2, 3))
+    crossed_configuration = ways.configuration.replace(
+        f"{NAMED}-2 if {{ req.ssl_sni -i {second_name} }}",
+        f"{NAMED}-3 if {{ req.ssl_sni -i {second_name} }}",
     )
-    assert crossed != ways.configuration and three in crossed
-    with ways.misconfigured(crossed):
+    assert crossed_configuration != ways.configuration and third_name in crossed_configuration
+    with ways.misconfigured(crossed_configuration):
         assert ways.failures(ways.laptop, NAMED) == {2: (Stage.SECURITY, "misrouted")}
     assert ways.failures(ways.laptop, NAMED) == {}
 
@@ -126,9 +127,11 @@ def test_a_name_that_the_gateway_does_not_know_is_named(ways: Ways) -> None:
 
 def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
     alias = f"kafka.kafka.{DOMAIN}"
-    known = f"use_backend {NAMED}-bootstrap if {{ req.ssl_sni -i "
+    configuration_line = f"use_backend {NAMED}-bootstrap if {{ req.ssl_sni -i "
     with ways.misconfigured(
-        ways.configuration.replace(known, f"{known}{alias} }}\n    {known}", 1)
+        ways.configuration.replace(
+            configuration_line, f"{configuration_line}{alias} }}\n    {configuration_line}", 1
+        )
     ):
         # without a contract, only the properties have the protocol
         client = ways.folder / "alias.properties"
@@ -141,13 +144,13 @@ def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
 
 
 def test_tls_that_ends_at_the_gateway_is_named_and_refused(ways: Ways, tmp_path: Path) -> None:
-    names = ",".join(f"DNS:{it}" for it in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
+    names = ",".join(f"DNS:{name}" for name in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
     pem = self_signed(tmp_path, names)
     lines = [line for line in ways.configuration.splitlines() if "tcp-request" not in line]
-    ended = [
+    lines_without_tls = [
         f"{line} ssl verify none" if line.strip().startswith("server ") else line for line in lines
     ]
-    text = "\n".join(ended).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
+    text = "\n".join(lines_without_tls).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
     with ways.misconfigured(text.replace(f"bind :{SNI_PORT}", f"bind :{SNI_PORT} ssl crt {pem}")):
         failures = ways.failures(ways.laptop, NAMED)
     assert set(failures.values()) == {(Stage.SECURITY, "certificate-untrusted")}
@@ -176,8 +179,8 @@ def test_without_a_private_zone_the_endpoints_names_do_not_resolve(ways: Ways) -
         for hosted_zone in route53.list_hosted_zones()["HostedZones"]
         if hosted_zone["Name"] == name
     )
-    listed = route53.list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
-    (record,) = [it for it in listed if it["Type"] == "A"]
+    record_sets = route53.list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
+    (record,) = [record_set for record_set in record_sets if record_set["Type"] == "A"]
     for action, expected in (("DELETE", {"unresolvable"}), ("CREATE", set())):
         changes = [{"Action": action, "ResourceRecordSet": record}]
         route53.change_resource_record_sets(
@@ -196,14 +199,14 @@ def test_a_port_that_the_endpoint_lacks_is_named(ways: Ways) -> None:
         if vpc_endpoint["VpcEndpointType"] == "Interface"
     ]
     group = endpoint["Groups"][0]["GroupId"]
-    (held,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
-    (rule,) = held["IpPermissions"]
-    fewer = {**rule, "ToPort": BASE + 2}
-    for gone, new in ((rule, fewer), (fewer, rule)):
-        ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[gone])
-        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[new])
+    (security_group,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    (rule,) = security_group["IpPermissions"]
+    narrow_rule = {**rule, "ToPort": BASE + 2}
+    for old_rule, new_rule in ((rule, narrow_rule), (narrow_rule, rule)):
+        ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[old_rule])
+        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[new_rule])
         ways.box.settle()
-        expected = {3: (Stage.TCP, "timeout")} if new is fewer else {}
+        expected = {3: (Stage.TCP, "timeout")} if new_rule is narrow_rule else {}
         assert ways.failures(ways.partner, LINKED) == expected
 
 
@@ -264,15 +267,22 @@ def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
     through = functools.partial(laptop.tunnelled, INTERNAL)
     properties = read_properties(file.read_text()).values
     client, bootstrap = translate(properties), properties["bootstrap.servers"]
-    listed = tmp_path / "client.json"
-    listed.write_text(json.dumps({**client, "bootstrap.servers": bootstrap}))
+    client_file = tmp_path / "client.json"
+    client_file.write_text(json.dumps({**client, "bootstrap.servers": bootstrap}))
     topic = "app-tunnel"
-    with DistantProducer(through, listed, topic) as producer:
+    with DistantProducer(through, client_file, topic) as producer:
         assert doctored(ways, laptop) == set()
-        words = [it for key, value in client.items() for it in ("-X", f"{key}={value}")]
+        words = [word for key, value in client.items() for word in ("-X", f"{key}={value}")]
         assert "3 brokers" in laptop.output_of(through("kcat", "-L", "-b", bootstrap, *words))
-        given = (f"bootstrap.servers={bootstrap}", "acks=all", "--producer.config", str(file))
-        assert "3000 records sent" in laptop.output_of(through(*java_writes(topic, 3000, given)))
+        java_settings = (
+            f"bootstrap.servers={bootstrap}",
+            "acks=all",
+            "--producer.config",
+            str(file),
+        )
+        assert "3000 records sent" in laptop.output_of(
+            through(*java_writes(topic, 3000, java_settings))
+        )
         words = ["--consumer.config", str(file), "--group", f"{topic}-java"]
         read = laptop.output_of(through(*java_reads(topic, 3000, bootstrap, *words)))
         assert len(read.splitlines()) == 3000
@@ -326,6 +336,6 @@ def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:
     broker.run("systemctl", "start", "kafka")
     with ways.bastion.restricted("no-port-forwarding"):
         command = laptop.tunnelled(INTERNAL, "true")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "no broker is reached from there" in done.stderr
-    assert "administratively prohibited" in done.stderr
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert completed.returncode == 2 and "no broker is reached from there" in completed.stderr
+    assert "administratively prohibited" in completed.stderr

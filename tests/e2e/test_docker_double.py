@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)
 @pytest.fixture
 def project(docker_engine: Engine, client_image: str, tmp_path: Path) -> Iterator[Project]:
     """A project whose resources, whatever becomes of the test, are gone from the engine."""
-    made = docker_project(tmp_path / "p", docker_engine)
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+    new_project = docker_project(tmp_path / "p", docker_engine)
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def mark() -> str:
 
 
 def inspected(engine: Engine, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(engine.run("inspect", name))[0]
-    return found
+    container: dict[str, Any] = json.loads(engine.run("inspect", name))[0]
+    return container
 
 
 def names(engine: Engine, kind: str, mark: str) -> set[str]:
@@ -41,10 +41,10 @@ def names(engine: Engine, kind: str, mark: str) -> set[str]:
     return {name for name in all_names if mark in name}
 
 
-def simple(mark: str, image: str, more: str = "") -> str:
+def simple(mark: str, image: str, container_arguments: str = "") -> str:
     return f"""
         image = docker.RemoteImage("image", name="{image}", keep_locally=True)
-        docker.Container("c", name="{mark}-c", image=image.image_id, {more})
+        docker.Container("c", name="{mark}-c", image=image.image_id, {container_arguments})
         """
 
 
@@ -55,27 +55,27 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
     published = f"ports=[docker.ContainerPortArgs(internal=80, external={port})]"
     project.write(simple(mark, client_image, 'envs=["A=1"]'))
     project.up()
-    first = inspected(engine, name)["Id"]
+    first_id = inspected(engine, name)["Id"]
 
     project.write(simple(mark, client_image, f'envs=["A=2"], {published}'))
     assert "+-1 replaced" in project.up()
-    second = inspected(engine, name)
-    assert second["Id"] != first and "A=2" in second["Config"]["Env"]
+    second_container = inspected(engine, name)
+    assert second_container["Id"] != first_id and "A=2" in second_container["Config"]["Env"]
 
     project.write(simple(mark, client_image, f'envs=["A=2"], restart="always", {published}'))
     assert "~ 1 updated" in project.up()
-    third = inspected(engine, name)
-    assert third["Id"] == second["Id"]
-    assert third["HostConfig"]["RestartPolicy"]["Name"] == "always"
+    third_container = inspected(engine, name)
+    assert third_container["Id"] == second_container["Id"]
+    assert third_container["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
     engine.run("kill", name)
     assert "unchanged" in project.up(), "only a refresh looks"
     assert "+-1 replaced" in project.up("--refresh"), "it has no ports, and must run"
-    fourth = inspected(engine, name)["Id"]
-    assert fourth != third["Id"]
+    fourth_id = inspected(engine, name)["Id"]
+    assert fourth_id != third_container["Id"]
 
-    more = f'envs=["A=2"], restart="always", must_run=False, {published}'
-    project.write(simple(mark, client_image, more))
+    container_arguments = f'envs=["A=2"], restart="always", must_run=False, {published}'
+    project.write(simple(mark, client_image, container_arguments))
     assert "~ 1 updated" in project.up()
     engine.run("kill", name)
     assert "unchanged" in project.up("--refresh")

@@ -73,18 +73,18 @@ class Made:
 
 @pytest.fixture
 def stack() -> Iterator[Made]:
-    made = Made(f"local-e2e-{os.getpid()}")
-    file = made.project.stack_file(made.name)
+    new_stack = Made(f"local-e2e-{os.getpid()}")
+    file = new_stack.project.stack_file(new_stack.name)
     # one broker: what is tested is who cleans up, and that takes as long with one
     # and only Spark's part of the validation is long enough to be interrupted
     config = {"earshot:cluster": local_cluster(1, validation={"records": 0, "deadline": 120})}
     file.write_text(yaml.safe_dump({"config": config}))
     try:
-        yield made
+        yield new_stack
     finally:
-        made.run("clean")
+        new_stack.run("clean")
         file.unlink()
-        assert made.pids() == set()
+        assert new_stack.pids() == set()
 
 
 @contextmanager
@@ -112,10 +112,10 @@ def _arguments(process: psutil.Process) -> list[str]:
         return []
 
 
-def until(condition: Callable[[], object], what: str) -> None:
+def until(condition: Callable[[], object], description: str) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, what
+        assert time.monotonic() < end, description
         time.sleep(0.05)
 
 
@@ -126,11 +126,11 @@ def validating(child: subprocess.Popen[str]) -> bool:
 VALIDATION = "the validation runs"
 
 MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
-    "the engine starts": lambda _made, child: any(
+    "the engine starts": lambda _stack, child: any(
         "up" in _arguments(process) for process in descendants(child)
     ),
-    "a broker starts": lambda made, _child: made.pids(),
-    VALIDATION: lambda _made, child: validating(child),
+    "a broker starts": lambda stack, _child: stack.pids(),
+    VALIDATION: lambda _stack, child: validating(child),
 }
 
 

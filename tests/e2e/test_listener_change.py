@@ -58,15 +58,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         controllers={"port": QUORUM},
         validation={"records": 0, "deadline": 120},
     )
-    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
-        made.up()
-        yield made
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as new_stack:
+        new_stack.up()
+        yield new_stack
 
 
 @pytest.fixture(scope="module")
 def traffic(stack: Deployment) -> Iterator[Traffic]:
-    with traffic_of(stack) as made:
-        yield made
+    with traffic_of(stack) as new_traffic:
+        yield new_traffic
 
 
 def split(stack: Deployment) -> None:
@@ -85,15 +85,17 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
     split(stack)
-    first = "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
-    assert first in stack.pulumi("preview").stdout
+    first_step = (
+        "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
+    )
+    assert first_step in stack.pulumi("preview").stdout
     assert stack.pids() == old_pids
     with until_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     assert restarted(old_pids, stack) == [1]
-    assert first in stack.up()
+    assert first_step in stack.up()
     assert restarted(old_pids, stack) == [1, 2, 3]
     leaving = dict.fromkeys(("INTERNAL", "WHOLE"), True)
     assert seen(stack) == leaving | dict.fromkeys(
@@ -140,33 +142,35 @@ def test_a_listener_that_clients_use_stays_until_they_have_moved(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
-    own = re.escape(f"127.0.0.1 (pid {os.getpid()},")
-    found = re.compile(
-        rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own}"
+    own_address = re.escape(f"127.0.0.1 (pid {os.getpid()},")
+    refusal = re.compile(
+        rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own_address}"
     )
-    with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as stays:
-        wait_for_records(stays)
+    with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as old_producer:
+        wait_for_records(old_producer)
         for command in ("preview", "up"):
-            assert found.search(" ".join(stack.refused(command=command).split()))
+            assert refusal.search(" ".join(stack.refused(command=command).split()))
         assert stack.pids() == old_pids
         stack.cluster["remove"] = "anyway"
         assert stack.pulumi("preview").returncode == 0
         del stack.cluster["remove"]
-    with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as moved:
-        wait_for_records(moved)
+    with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as new_producer:
+        wait_for_records(new_producer)
         with_engine_killed(stack)
         assert restarted(old_pids, stack) == [1]
         assert "step 4 of 4: INTERNAL and WHOLE removed" in stack.up()
     assert restarted(old_pids, stack) == [1, 2, 3]
     assert seen(stack) == dict.fromkeys(("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False)
     assert proved(stack) == seen(stack).keys()
-    record_property(MEASURED, traffic.is_whole(began, stays, moved))
+    record_property(MEASURED, traffic.is_whole(began, old_producer, new_producer))
 
 
 def wait_for_records(producer: SteadyProducer) -> None:
     """Returns once every broker has acknowledged some."""
     end = time.monotonic() + PATIENCE
-    while len({it.partition for it in list(producer.acknowledged)}) < len(REPLICAS):
+    while len({acknowledgement.partition for acknowledgement in list(producer.acknowledged)}) < len(
+        REPLICAS
+    ):
         assert time.monotonic() < end
         time.sleep(0.05)
 
@@ -176,14 +180,14 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
 ) -> None:
     began = time.monotonic()
     stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": EXTRA}
-    first = stack.up()
-    assert "step 1 of 3" in first and "EXTERNAL at other addresses" in first
-    known = traffic.producer.known_brokers()
-    assert set(known.values()) == set(bootstrap(stack, "EXTERNAL").split(","))
+    first_output = stack.up()
+    assert "step 1 of 3" in first_output and "EXTERNAL at other addresses" in first_output
+    known_brokers = traffic.producer.known_brokers()
+    assert set(known_brokers.values()) == set(bootstrap(stack, "EXTERNAL").split(","))
     assert "step 2 of 3: brokers reach each other through INTERNAL" in stack.up()
-    third = stack.up()
-    assert "step 3 of 3: SECURE, OFFICE and PARTNERS removed" in third
-    assert "run again" not in third
+    third_output = stack.up()
+    assert "step 3 of 3: SECURE, OFFICE and PARTNERS removed" in third_output
+    assert "run again" not in third_output
     assert seen(stack) == dict.fromkeys(("INTERNAL", "EXTERNAL", "JOINED"), False)
     assert proved(stack) == seen(stack).keys()
     record_property(MEASURED, traffic.is_whole(began))
@@ -196,13 +200,16 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
 
 
 def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment) -> None:
-    kept, old_pids, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
-    own, *others = kept["listeners"]
-    quorum, moved = kept["controllers"], kept["controllers"] | {"port": SECURE["port"]}
+    old_cluster, old_pids, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
+    internal_listener, *other_listeners = old_cluster["listeners"]
+    quorum, moved_quorum = (
+        old_cluster["controllers"],
+        old_cluster["controllers"] | {"port": SECURE["port"]},
+    )
     refusals: list[tuple[str, dict[str, Any], list[str]]] = [
         (
             "preview",
-            {"listeners": [own | {"name": "SAME"}, *others]},
+            {"listeners": [internal_listener | {"name": "SAME"}, *other_listeners]},
             [
                 "would change from INTERNAL to SAME in one step",
                 "give SAME a port that no listener has",
@@ -210,12 +217,12 @@ def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment)
         ),
         (
             "up",
-            {"listeners": [own | {"protocol": "SSL"}, *others]},
+            {"listeners": [internal_listener | {"protocol": "SSL"}, *other_listeners]},
             ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
         ),
         (
             "up",
-            {"controllers": moved},
+            {"controllers": moved_quorum},
             ["the controllers would move from", "keep the controllers' addresses"],
         ),
         (
@@ -225,9 +232,9 @@ def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment)
         ),
     ]
     for command, change, words in refusals:
-        stack.cluster = kept | change
+        stack.cluster = old_cluster | change
         output = " ".join(stack.refused(command=command).split())
         for word in ("nothing was touched", *words):
             assert word in output, output
-    stack.cluster = kept
+    stack.cluster = old_cluster
     assert stack.pids() == old_pids and recall(stack.root.parent) == memory

@@ -50,12 +50,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     Spark proves them once; after each change the doctor does, which says the same sooner.
     """
     cluster = local_cluster(extra=EXTRA)
-    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
-        made.up()
-        assert {delivery.verdict for delivery in report_of(made).delivery} == {Verdict.PASS}
-        made.cluster["validation"]["records"] = 0
-        made.up()
-        yield made
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as new_stack:
+        new_stack.up()
+        assert {delivery.verdict for delivery in report_of(new_stack).delivery} == {Verdict.PASS}
+        new_stack.cluster["validation"]["records"] = 0
+        new_stack.up()
+        yield new_stack
 
 
 def report_of(stack: Deployment) -> Report:
@@ -99,12 +99,12 @@ def read(stack: Deployment, topic: str) -> list[str]:
         partitions = [TopicPartition(topic, number, 0) for number in range(3)]
         total = sum(consumer.get_watermark_offsets(partition, 10)[1] for partition in partitions)
         consumer.assign(partitions)
-        found: list[str] = []
-        while len(found) < total:
+        record_texts: list[str] = []
+        while len(record_texts) < total:
             message = consumer.poll(10)
-            assert message is not None, f"{len(found)} of {total} records came back"
-            found.append(text(message))
-        return found
+            assert message is not None, f"{len(record_texts)} of {total} records came back"
+            record_texts.append(text(message))
+        return record_texts
     finally:
         consumer.close()
 
@@ -212,15 +212,15 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
         for resource in stack.resources()
         if resource["urn"].endswith("LocalNode::broker-1")
     ]
-    for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
-        assert "ciphertext" in kept["properties"]
+    for stored_values in (nodes[0]["inputs"], nodes[0]["outputs"]):
+        assert "ciphertext" in stored_values["properties"]
     (gate,) = (
         resource
         for resource in stack.resources()
         if resource["type"] == GATE and "plan" in resource["inputs"]
     )
-    for kept in (gate["inputs"], gate["outputs"]):
-        text = json.dumps(kept)
+    for stored_values in (gate["inputs"], gate["outputs"]):
+        text = json.dumps(stored_values)
         assert "ciphertext" in text and "offsets.topic.num.partitions" not in text
     settings = node_directory(stack.root, 1) / "server.properties"
     assert settings.stat().st_mode & 0o777 == 0o600
@@ -250,21 +250,21 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
 
 
 def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
-    written = write(stack, "kept")
+    records = write(stack, "kept")
     old_pids = stack.pids()
     os.kill(old_pids[2], signal.SIGKILL)
     stack.up("--refresh")
     new_pids = stack.pids()
     assert new_pids[2] != old_pids[2]
     assert (new_pids[1], new_pids[3]) == (old_pids[1], old_pids[3])
-    assert sorted(read(stack, "kept")) == sorted(written)
+    assert sorted(read(stack, "kept")) == sorted(records)
 
 
 @pytest.mark.combination
 @pytest.mark.parametrize("change", ["heap and port", "version"])
 def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
     topic = f"rolled-{change}".replace(" ", "-")
-    written = write(stack, topic)
+    records = write(stack, topic)
     old_pids = stack.pids()
     if change == "heap and port":
         stack.cluster["heap"] = "264m"
@@ -282,12 +282,12 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
     assert order == [f"broker-{id}{suffix}" for id in (1, 2, 3) for suffix in ("", " ready")], (
         output
     )
-    assert sorted(read(stack, topic)) == sorted(written)
+    assert sorted(read(stack, topic)) == sorted(records)
     if change == "version":
         memory = recall(stack.root)
         assert memory is not None and memory.kafka_version == "4.3.1"
-        data = [node_directory(stack.root, id) / "log" for id in (1, 2, 3)]
-        assert feature_level(data) == 27, "of 4.1, as it was formatted"
+        data_folders = [node_directory(stack.root, id) / "log" for id in (1, 2, 3)]
+        assert feature_level(data_folders) == 27, "of 4.1, as it was formatted"
 
 
 @pytest.mark.combination
@@ -324,15 +324,15 @@ def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touch
     stack: Deployment, tmp_path: Path
 ) -> None:
     old_pids = stack.pids()
-    with deployment(tmp_path / "p", stack.cluster) as other:
+    with deployment(tmp_path / "p", stack.cluster) as other_checkout:
         for command in ("preview", "up"):
-            output = other.refused(command=command)
+            output = other_checkout.refused(command=command)
             for id, pid in old_pids.items():
                 properties = node_directory(stack.root, id) / "server.properties"
-                reported = f"is in use by pid {pid} (java) (Kafka with {properties})"
+                port_holder = f"is in use by pid {pid} (java) (Kafka with {properties})"
                 assert output.count(f"listener INTERNAL of node {id}: port ") == 1
-                assert reported in output
-        assert not other.root.exists()
+                assert port_holder in output
+        assert not other_checkout.root.exists()
     assert stack.pids() == old_pids
 
 
@@ -384,7 +384,7 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 
 
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
-    written = write(stack, "put-back")
+    records = write(stack, "put-back")
     old_pids = stack.pids()
     stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -401,7 +401,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     assert (new_pids[2], new_pids[3]) == (old_pids[2], old_pids[3])
     stack.up()
     assert stack.pids() == new_pids
-    assert sorted(read(stack, "put-back")) == sorted(written)
+    assert sorted(read(stack, "put-back")) == sorted(records)
 
 
 @pytest.mark.combination
@@ -424,8 +424,8 @@ def producer(stack: Deployment) -> Iterator[SteadyProducer]:
     """A client that writes to every broker through EXTERNAL during the test."""
     servers, topic = bootstrap(stack, "EXTERNAL"), f"steady-{secrets.token_hex(3)}"
     led_by_every_broker(servers, topic)
-    with SteadyProducer(servers, topic, len(REPLICAS)) as made:
-        yield made
+    with SteadyProducer(servers, topic, len(REPLICAS)) as new_producer:
+        yield new_producer
 
 
 def renamed(stack: Deployment) -> list[dict[str, Any]]:
@@ -476,7 +476,7 @@ def test_three_steps_each_proved_with_all_brokers_serving(
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:
-    written = write(stack, "survives")
+    records = write(stack, "survives")
     processes = [psutil.Process(pid) for pid in stack.pids().values()]
     stack.destroy()
     assert alive(processes) == []
@@ -486,7 +486,7 @@ def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None
     stack.cluster["listeners"][0]["name"] = "BROKERS"
     stack.cluster["controllers"]["name"] = "QUORUM"
     stack.up()
-    assert sorted(read(stack, "survives")) == sorted(written)
+    assert sorted(read(stack, "survives")) == sorted(records)
 
 
 @pytest.mark.combination
@@ -521,14 +521,14 @@ def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_pa
 def copied(stack: Deployment, folder: Path) -> Deployment:
     """The same project with its state and data, as `cp -r` makes it."""
     shutil.copytree(stack.folder, folder, symlinks=True)
-    changed = {
+    new_variables = {
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
     }
-    made = replace(stack, folder=folder, environment=stack.environment | changed)
-    done = made.pulumi("stack", "select", stack.stack)
-    assert done.returncode == 0, done.stdout
-    return made
+    copy = replace(stack, folder=folder, environment=stack.environment | new_variables)
+    completed = copy.pulumi("stack", "select", stack.stack)
+    assert completed.returncode == 0, completed.stdout
+    return copy
 
 
 @pytest.mark.combination

@@ -60,10 +60,10 @@ def test_own_brokers_in_another_language(
     shutil.copytree(
         ROOT / "examples" / f"own-brokers-{language}", project.folder, dirs_exist_ok=True
     )
-    about = yaml.safe_load((project.folder / "Pulumi.yaml").read_text())
-    about["name"] = "project"
-    about["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
-    (project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    project_document = yaml.safe_load((project.folder / "Pulumi.yaml").read_text())
+    project_document["name"] = "project"
+    project_document["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    (project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
     hosts = install_language_hosts(tmp_path / "hosts")
     project.environment["PATH"] = f"{hosts}:{project.environment['PATH']}"
     plugins = project.folder / "home" / "plugins"
@@ -75,9 +75,11 @@ def test_own_brokers_in_another_language(
         project.runs("config", "set", key, str(value))
 
     # nothing but the executable of the installed package is needed
-    added = project.pulumi("package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600)
-    assert added.returncode == 0, added.stdout
-    checked = subprocess.run(
+    added_package = project.pulumi(
+        "package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600
+    )
+    assert added_package.returncode == 0, added_package.stdout
+    check_result = subprocess.run(
         check,
         cwd=project.folder,
         env=project.environment,
@@ -85,7 +87,7 @@ def test_own_brokers_in_another_language(
         text=True,
         timeout=600,
     )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert check_result.returncode == 0, check_result.stdout + check_result.stderr
     try:
         project.up()
         outputs = project.outputs()
@@ -106,12 +108,14 @@ def program(tmp_path: Path) -> project.Project:
     environment = project.prepared(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
     bare_environment(folder / "venv")
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": "venv"}}
-    about = {"name": "project", "runtime": runtime}
-    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
-    made = project.Project(folder, "import pulumi\nimport pulumi_earshot as earshot", environment)
-    made.write(PROGRAM)
-    made.runs("stack", "init", project.STACK)
-    return made
+    project_document = {"name": "project", "runtime": runtime}
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
+    new_program = project.Project(
+        folder, "import pulumi\nimport pulumi_earshot as earshot", environment
+    )
+    new_program.write(PROGRAM)
+    new_program.runs("stack", "init", project.STACK)
+    return new_program
 
 
 def test_a_python_program_adds_the_package_from_a_folder(
@@ -141,10 +145,10 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
     with git_server.serving(tmp_path / "git") as authority:
         program.environment["SSL_CERT_FILE"] = str(authority)
         source = f"https://localhost/org/earshot.git/{PACKAGE}@0.1.0"
-        added = program.pulumi("package", "add", source, timeout=600)
-        assert added.returncode == 0, added.stdout
-    about = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
-    assert about["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
+        added_package = program.pulumi("package", "add", source, timeout=600)
+        assert added_package.returncode == 0, added_package.stdout
+    project_document = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
+    assert project_document["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
     works_with_the_sdk(program, "org-earshot")
 
 
@@ -152,8 +156,8 @@ def works_with_the_sdk(program: project.Project, sdk: str) -> None:
     assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
     program.runs("config", "set", "host", "kafka.nobody.invalid")
     # Pulumi's SDK adds a stack trace where a remote component's resource is refused
-    refused = program.pulumi("preview")
-    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
+    preview = program.pulumi("preview")
+    assert preview.returncode != 0 and "kafka.nobody.invalid does not resolve" in preview.stdout
     program.runs("config", "set", "host", "localhost")
     program.up()
     assert program.outputs()["bootstrap"] == {

@@ -181,21 +181,23 @@ class Balancers:
             forwarding = played.forwarding
         groups = {group.arn: group for group in forwarding.ports.values()}
         targets = {(arn, target) for arn, group in groups.items() for target in group.targets}
-        checked = {key: played.checked.get(key) or Checked() for key in targets}
-        now = time.monotonic()
-        due = [key for key in sorted(targets) if checked[key].due <= now]
-        hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due]
-        for (arn, target), answered in zip(due, pool.map(_answers, hosts), strict=True):
-            checks = checked[arn, target]
-            if checks.took(answered, groups[arn]):
-                self.health_changes.append(HealthChange(time.time(), *target, checks.health[0]))
-            checks.due = now + groups[arn].interval
+        health_by_key = {key: played.checked.get(key) or Checked() for key in targets}
+        current_time = time.monotonic()
+        due_keys = [key for key in sorted(targets) if health_by_key[key].due <= current_time]
+        hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due_keys]
+        for (arn, target), answered in zip(due_keys, pool.map(_answers, hosts), strict=True):
+            target_health = health_by_key[arn, target]
+            if target_health.took(answered, groups[arn]):
+                self.health_changes.append(
+                    HealthChange(time.time(), *target, target_health.health[0])
+                )
+            target_health.due = current_time + groups[arn].interval
         with self._lock:
-            played.checked = checked
+            played.checked = health_by_key
             health = {
-                (arn, *target): checks.health
+                (arn, *target): target_health.health
                 for container in self._played.values()
-                for (arn, target), checks in container.checked.items()
+                for (arn, target), target_health in container.checked.items()
             }
         self._server.set_health(health)
         self._forward(played)

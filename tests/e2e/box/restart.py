@@ -128,25 +128,25 @@ def test_a_larger_volume_reaches_the_file_system_of_a_broker_that_runs(brokers: 
 
 
 def test_no_node_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
-    box, running = brokers.box, ids(brokers.box)
-    ec2, third = box.server.client("ec2"), running[BROKERS[3]]
-    ec2.stop_instances(InstanceIds=[third])
+    box, instance_ids = brokers.box, ids(brokers.box)
+    ec2, third_instance = box.server.client("ec2"), instance_ids[BROKERS[3]]
+    ec2.stop_instances(InstanceIds=[third_instance])
     box.settle()
-    larger = {"instance": {"type": "t4g.large"}, "volume": {"size_gib": 2}}
-    brokers.configure(**larger, heap="300m")
+    larger_machine = {"instance": {"type": "t4g.large"}, "volume": {"size_gib": 2}}
+    brokers.configure(**larger_machine, heap="300m")
     since = time.time()
     for command in ("preview", "up"):
         output = " ".join(brokers.stack.project.fails(command=command).split())
         assert "node 1 would be restarted while node 3 is down" in output, output
-        assert f"its instance {third} is stopped" in output, output
-    assert happened(box, since) == [] and ids(box) == running
+        assert f"its instance {third_instance} is stopped" in output, output
+    assert happened(box, since) == [] and ids(box) == instance_ids
 
-    before = brokers.report(3).booted
-    ec2.start_instances(InstanceIds=[third])
+    old_boot = brokers.report(3).booted
+    ec2.start_instances(InstanceIds=[third_instance])
     end = time.monotonic() + PATIENCE
-    while not ((report := brokers.report(3)).serves and report.booted != before):
+    while not ((report := brokers.report(3)).serves and report.booted != old_boot):
         assert time.monotonic() < end, report
         time.sleep(1)
-    began = time.time()
+    update_start = time.time()
     brokers.stack.up()
-    assert happened(box, began) == one_by_one((1, 2, 3))
+    assert happened(box, update_start) == one_by_one((1, 2, 3))

@@ -178,8 +178,8 @@ class Ways:
 
     def reported(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
         """The same, run by the command from ``wrap``."""
-        own = ("--client-config", str(self.validator))
-        return reported(self.folder, command, wrap, *own, *words)
+        client_options = ("--client-config", str(self.validator))
+        return reported(self.folder, command, wrap, *client_options, *words)
 
     def client(self, user: str, listener: str) -> Path:
         """The properties of ``user``, as `earshot client` writes them."""
