@@ -163,7 +163,7 @@ def test_the_gate_refuses_a_forwarder_that_chooses_the_broker(behind: Behind) ->
     pids = behind.stack.pids()
     address["path"] = {"per_broker": False, "ends_tls": True}
     try:
-        refusal = behind.stack.refused("--skip-preview")
+        refusal = behind.stack.refusal("--skip-preview")
     finally:
         address["path"] = {"idle_seconds": 350}
     assert "KL024" in refusal and "spreads them over 3 brokers" in refusal

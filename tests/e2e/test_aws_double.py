@@ -27,7 +27,7 @@ def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
 def test_what_came_into_being_and_could_not_be_finished_is_known(project: Project) -> None:
     gateway = 'aws.ec2.InternetGateway("gateway", vpc_id={})\n'
     project.write(gateway.format('"vpc-00000000000000000"'))
-    assert "AttachInternetGateway: InvalidVpcID.NotFound" in project.fails()
+    assert "AttachInternetGateway: InvalidVpcID.NotFound" in project.failed_output()
     assert project.types() == ["aws:ec2/internetGateway:InternetGateway"]
     partial_holdings = {
         holding for holding in project.server.holdings() if holding.startswith("InternetGateways")

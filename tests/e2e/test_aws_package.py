@@ -72,7 +72,7 @@ def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
 @pytest.mark.combination
 def test_another_program_gets_a_network(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES))
-    assert "vpc" in project.runs("preview")
+    assert "vpc" in project.run("preview")
     project.up()
     outputs = project.outputs()
     ec2 = project.server.client("ec2")
@@ -121,7 +121,7 @@ def cluster(**changes: Any) -> str:
 def test_another_program_gets_brokers(project: Project) -> None:
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
-        assert "bootstrap" in project.runs("preview")
+        assert "bootstrap" in project.run("preview")
         assert not nodes.history
         project.up()
         outputs = project.outputs()
@@ -173,7 +173,7 @@ def test_a_provider_of_the_program_s_own_reaches_the_plugin(project: Project) ->
     opts = "OPTS = pulumi.ResourceOptions(provider=account)"
     account = OWN_ACCOUNT.format(region=REGION, endpoints=endpoints)
     project.write(f"{account}\n{opts}\n{program}")
-    assert "aws:ec2:Instance" in project.runs("preview")
+    assert "aws:ec2:Instance" in project.run("preview")
 
 
 @pytest.mark.combination
@@ -208,7 +208,7 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
         finally:
             running.kill()
             running.wait()
-    project.runs("cancel", "--yes")
+    project.run("cancel", "--yes")
 
 
 def attached(server: MotoServer) -> bool:
@@ -234,7 +234,7 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
 def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
     install_docker_double(Path(project.environment["PULUMI_HOME"]))
-    output = project.runs("package", "get-schema", str(FOLDER))
+    output = project.run("package", "get-schema", str(FOLDER))
     text = offered().schema
     assert text is not None
     package_schema = json.loads(text)["resources"]["earshot:index:AwsNetwork"]

@@ -12,9 +12,9 @@ import pytest
 
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.doubles.aws.server import REGION, MotoServer
-from tests.e2e.attack import Attack, attacked
+from tests.e2e.attack import Attack, attack_within
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.project import STACK
 from tests.e2e.secured import secrets_in
 from tests.e2e.stranger import Stranger
@@ -33,7 +33,7 @@ def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
         yield new_stack
 
 
-def secured(*users: str, **security: Any) -> dict[str, Any]:
+def secured_cluster(*users: str, **security: Any) -> dict[str, Any]:
     user_settings = [{"name": user, "prefixes": [f"{user}-"]} for user in users]
     controllers = {"mode": "separate", "count": 1}
     return cluster(
@@ -46,12 +46,12 @@ def ids(stack: Stack) -> dict[str, str]:
     return {name: str(instance["InstanceId"]) for name, instance in stack.instances().items()}
 
 
-def replaced_in(preview: str) -> set[str]:
+def replaced_instances(preview: str) -> set[str]:
     """The names of instances in it."""
     return {line.split()[2] for line in preview.splitlines() if "aws:ec2:Instance" in line}
 
 
-def secrets_by_now(stack: Stack) -> dict[str, str]:
+def current_secrets(stack: Stack) -> dict[str, str]:
     """By file, the secrets that the update has made."""
     with contextlib.suppress(FileNotFoundError):
         return secrets_in(stack.project.folder / FOLDER)
@@ -60,16 +60,18 @@ def secrets_by_now(stack: Stack) -> dict[str, str]:
 
 def assert_nothing_got(attack: Attack, stack: Stack) -> None:
     """No secret of the stack, by another user beside its update; a planted one would be found."""
-    secrets = secrets_by_now(stack)
+    secrets = current_secrets(stack)
     assert {"node-1.pem", "app.password"} <= secrets.keys()
     processes = {socket.process for socket in attack.sockets.values()}
     doubles = {process for process in processes if any(double in process for double in DOUBLES)}
     assert len(doubles) == len(DOUBLES)
     earshot_processes = processes - doubles
-    assert {"Pulumi engine", "earshot's plugin, gate"} <= earshot_processes <= listed().keys(), (
-        earshot_processes
-    )
-    assert attack.answers and attack.has(secrets) == []
+    assert (
+        {"Pulumi engine", "earshot's plugin, gate"}
+        <= earshot_processes
+        <= documented_addresses().keys()
+    ), earshot_processes
+    assert attack.answers and attack.exposed(secrets) == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
         planted = stack.project.folder / "planted.txt"
@@ -82,19 +84,19 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
 
 def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack: Stack) -> None:
     old_holdings = stack.server.holdings()
-    stack.configure(secured("app"))
-    with attacked(stack.project.folder, lambda: secrets_by_now(stack), list) as attack:
+    stack.configure(secured_cluster("app"))
+    with attack_within(stack.project.folder, lambda: current_secrets(stack), list) as attack:
         stack.project.up()
     assert_nothing_got(attack, stack)
-    state = stack.project.runs("stack", "export")
+    state = stack.project.run("stack", "export")
     assert [
-        secret for secret, text in secrets_by_now(stack).items() if json.dumps(text)[1:-1] in state
+        secret for secret, text in current_secrets(stack).items() if json.dumps(text)[1:-1] in state
     ] == []
     first_ids = ids(stack)
     assert sorted(first_ids) == ["test-broker-1", "test-broker-2", "test-controller-10001"]
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
-    stack.configure(secured("app", "other"))
+    stack.configure(secured_cluster("app", "other"))
     stack.project.up()
     second_ids = ids(stack)
     assert {name for name in first_ids if first_ids[name] != second_ids[name]} == {"test-broker-1"}
@@ -102,7 +104,7 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     folder = stack.project.folder / FOLDER
     file_texts = {path.name: path.read_text() for path in folder.iterdir()}
     shutil.rmtree(folder)
-    assert replaced_in(stack.project.runs("preview")) == set(second_ids), (
+    assert replaced_instances(stack.project.run("preview")) == set(second_ids), (
         "it cannot know better yet"
     )
     stack.project.up()
@@ -119,10 +121,10 @@ def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack:
     }
 
     stack.configure(cluster(2, controllers={"mode": "separate", "count": 1}, **OPEN))
-    output = stack.project.fails(command="preview")
+    output = stack.project.failed_output(command="preview")
     assert "would change from CONTROLLER (SSL) to CONTROLLER (PLAINTEXT) while they run" in output
     assert ids(stack) == second_ids
-    stack.configure(secured("app", "other"))
+    stack.configure(secured_cluster("app", "other"))
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings
 
@@ -133,7 +135,7 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     certs, hosts = stack.project.folder / "certs", [f"*.{REGION}.compute.internal"]
     hand_over(certs, {1: hosts, 2: ["elsewhere.example.com"]})
     stack.configure(cluster(2, security={"tls": {"from": FILES}}, **OPEN))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert ids(stack) == {}
     hand_over(certs, {2: hosts})
@@ -151,7 +153,7 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     assert parameter["Type"] == "SecureString"
     key, begin, chain = parameter["Value"].partition("-----BEGIN CERTIFICATE")
     assert begin + chain == (certs / "2.pem").read_text()
-    exported = stack.project.runs("stack", "export", "--show-secrets")
+    exported = stack.project.run("stack", "export", "--show-secrets")
     assert key.splitlines()[1] not in exported and PASSWORD not in exported
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings

@@ -47,7 +47,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     old_holdings = stack.server.holdings()
     stack.configure(cluster(3, deletion_protection=False, data="delete", **TWO_LISTENERS))
 
-    first_preview = stack.project.runs("preview")
+    first_preview = stack.project.run("preview")
     assert "not known yet" in first_preview and not stack.instances()
     stack.project.up()
     running = stack.instances()
@@ -68,9 +68,9 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     stack.configure(
         cluster(3, heap="2g", deletion_protection=False, data="delete", **TWO_LISTENERS)
     )
-    changes = stack.project.runs("preview")
+    changes = stack.project.run("preview")
     assert "replace" in changes and set(stack.instances()) == set(running)
-    reported, older_state = len(stack.nodes.history), stack.project.runs("stack", "export")
+    reported, older_state = len(stack.nodes.history), stack.project.run("stack", "export")
     stack.project.up()
     replaced = stack.instances()
     assert [node for node, _ in stack.nodes.history[reported:]] == [1, 2, 3]
@@ -83,7 +83,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert new_addresses == dict(old_addresses)
     assert stack.volumes() == volumes
 
-    newest_state, refusal = stack.project.runs("stack", "export"), put_back(stack, older_state)
+    newest_state, refusal = stack.project.run("stack", "export"), put_back(stack, older_state)
     assert "nothing was touched: the state of this stack does not match its nodes" in refusal
     assert all(
         f"{name.removeprefix('test-')} on {id}" in refusal for name, id in ids(stack).items()
@@ -93,7 +93,7 @@ def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     assert stack.server.holdings() == old_holdings
 
 
-def balanced(name: str, port: int, base: int) -> dict[str, Any]:
+def balanced_listener(name: str, port: int, base: int) -> dict[str, Any]:
     """A listener for the balancer."""
     address = {"strategy": "port", "base_port": base}
     external = {"scopes": ["external"], "protocol": "SSL", "address": address}
@@ -101,13 +101,13 @@ def balanced(name: str, port: int, base: int) -> dict[str, Any]:
 
 
 BALANCED = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "data": "delete"}
-BALANCED_LISTENERS = [INTERNAL, balanced("EXTERNAL", 9094, 9100)]
+BALANCED_LISTENERS = [INTERNAL, balanced_listener("EXTERNAL", 9094, 9100)]
 
 
 def test_a_balancer_has_a_port_per_broker(stack: Stack) -> None:
     holdings, elb = stack.server.holdings(), stack.server.client("elbv2")
     stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))
-    assert "not known yet" in stack.project.runs("preview")
+    assert "not known yet" in stack.project.run("preview")
     stack.project.up()
 
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
@@ -135,7 +135,7 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
     stack.project.up()
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
     running = stack.instances()
-    more_listeners = [*BALANCED_LISTENERS, balanced("PARTNERS", 9095, 9200)]
+    more_listeners = [*BALANCED_LISTENERS, balanced_listener("PARTNERS", 9095, 9200)]
     stack.configure(cluster(2, listeners=more_listeners, **BALANCED))
     reports = len(stack.nodes.history)
     (target,) = targets(elb, balancer)[9101]
@@ -184,8 +184,8 @@ def put_back(stack: Stack, state: str, fails: bool = True) -> str:
     """What a preview says once the stack's state is ``state``."""
     file = stack.project.folder / "state.json"
     file.write_text(state)
-    stack.project.runs("stack", "import", "--file", str(file))
-    return stack.project.fails(command="preview") if fails else stack.project.runs("preview")
+    stack.project.run("stack", "import", "--file", str(file))
+    return stack.project.failed_output(command="preview") if fails else stack.project.run("preview")
 
 
 def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:
@@ -214,7 +214,7 @@ def test_what_is_protected_stays(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     stack.project.up()
     holdings = stack.server.holdings()
-    assert "protected" in stack.project.fails("--yes", command="destroy")
+    assert "protected" in stack.project.failed_output("--yes", command="destroy")
     assert stack.server.holdings() == holdings
 
 
@@ -223,7 +223,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     stack.nodes.state[2] = NodeState.FAILED
     settings = {"deletion_protection": False, "data": "delete"}
     stack.configure(cluster(3, **settings))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "node 2" in output and "failed: as the test wants it" in output
     assert len(stack.instances()) == 3
 
@@ -234,7 +234,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
 
     running = ids(stack)
     stack.configure(cluster(3, heap="2g", extra={"num.io.threads": "abc"}, **settings))
-    for output in (stack.project.fails(command="preview"), stack.project.fails()):
+    for output in (stack.project.failed_output(command="preview"), stack.project.failed_output()):
         assert (
             "Kafka 4.1.1 refuses the settings of node 1, 2, 3: Invalid value abc for configuration "
             "num.io.threads: Not a number of type INT" in output
@@ -242,7 +242,7 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
         assert "map[" not in output
     for command, change, words in IN_NO_ORDER:
         stack.configure(cluster(3, heap="2g", **change, **settings))
-        output = " ".join(stack.project.fails(command=command).split())
+        output = " ".join(stack.project.failed_output(command=command).split())
         for word in ("nothing was touched", *words):
             assert word in output, output
         assert "map[" not in output
@@ -261,7 +261,7 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     zone_settings = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
     settings: dict[str, Any] = {**zone_settings, "deletion_protection": False, "data": "delete"}
     stack.configure(cluster(connected={"analytics": {**analytics, "associate": False}}, **settings))
-    refusal = " ".join(stack.project.fails(command="preview").split())
+    refusal = " ".join(stack.project.failed_output(command="preview").split())
     assert "the private zone kafka.example.com is not associated with it [KL026]" in refusal
     assert not stack.instances()
 
@@ -312,14 +312,14 @@ def own_names(stack: Stack) -> dict[str, Any]:
 def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     cluster_settings = own_names(stack)
     with dns_server({}) as withholding:
-        stack.configure(cluster_settings, asking(withholding))
-        output = stack.project.fails()
+        stack.configure(cluster_settings, resolver_config(withholding))
+        output = stack.project.failed_output()
     assert "broker-1.kafka.example.com" in output and "KL011" in output
     assert not stack.instances()
 
     with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as falsifying:
-        stack.configure(cluster_settings, asking(falsifying))
-        output = stack.project.fails()
+        stack.configure(cluster_settings, resolver_config(falsifying))
+        output = stack.project.failed_output()
     assert "203.0.113.99" in output and "KL012" in output
     assert not stack.instances()
 
@@ -330,13 +330,13 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     }
     records = {f"broker-{id}.kafka.example.com": (public[f"test-broker-{id}"],) for id in (1, 2)}
     with dns_server(records) as honest:
-        stack.configure(cluster_settings, asking(honest))
+        stack.configure(cluster_settings, resolver_config(honest))
         stack.project.up()
     assert set(stack.instances()) == {"test-broker-1", "test-broker-2"}
     assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["test-broker-2"]
 
 
-def asking(server: str) -> dict[str, Any]:
+def resolver_config(server: str) -> dict[str, Any]:
     """The gate's configuration with ``server`` as the resolver of external clients."""
     return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
 
@@ -354,7 +354,7 @@ def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
     }
     existing_vpc = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
     stack.configure(cluster(vpc=existing_vpc))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "broker-1: its private DNS name: AWS assigned none; enableDnsHostnames" in output
     assert not stack.instances()
 

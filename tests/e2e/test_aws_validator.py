@@ -38,7 +38,7 @@ def validators(stack: Stack) -> Iterator[Validators]:
         yield new_validators
 
 
-def kept(stack: Stack) -> Report:
+def stored_report(stack: Stack) -> Report:
     """The report that the stack's proof left on this machine."""
     file = stack.project.folder / ".earshot" / "stacks" / "test" / "report.json"
     return read_report(file.read_bytes(), str(file))
@@ -78,8 +78,8 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     (order,) = validators.answered
     assert order.contract.model_dump(mode="json") == outputs["contract"]
     assert order.incarnations == outputs["incarnations"]
-    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
-    assert kept(stack).exit_code == 0 and len(kept(stack).cells) == 3
+    assert verdicts(stored_report(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
+    assert stored_report(stack).exit_code == 0 and len(stored_report(stack).cells) == 3
 
     validator = stack.instances()["test-validator"]
     assert "PublicIpAddress" not in validator
@@ -109,30 +109,30 @@ def test_a_cell_that_fails_in_the_vpc_fails_the_update(
 ) -> None:
     validators.verdict = Verdict.FAIL
     stack.configure(cluster(validator=True))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "INTERNAL" in output and "internal" in output
-    assert kept(stack).exit_code == 1
+    assert stored_report(stack).exit_code == 1
 
     validators.verdict = Verdict.PASS
     stack.project.up()
     assert len(validators.answered) == 2, "asked anew, though nothing else has changed"
-    assert kept(stack).exit_code == 0
+    assert stored_report(stack).exit_code == 0
 
 
 def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Validators) -> None:
     validators.broken = "it ended with status 2: no memory"
     stack.configure(cluster(validator=True))
-    output = " ".join(stack.project.fails().split())
+    output = " ".join(stack.project.failed_output().split())
     assert "cannot answer; last status: failed: it ended with status 2: no memory" in output
-    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
-    assert kept(stack).exit_code == 3
+    assert verdicts(stored_report(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
+    assert stored_report(stack).exit_code == 3
 
 
 def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     output = " ".join(stack.project.up().split())
     assert "INTERNAL for scope internal: not run: the VPC has no validator" in output
-    report = kept(stack)
+    report = stored_report(stack)
     assert verdicts(report) == {
         ("internal", "INTERNAL"): Verdict.SKIP,
         ("external", "EXTERNAL"): Verdict.SKIP,

@@ -35,18 +35,18 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     stack.project.destroy()
     assert stack.volumes() == {"test-broker-1": kept_volume}
     advice = f"`volumes: {{1: {kept_volume}}}` and `cluster_id: {cluster_id}` to use the first one"
-    assert advice in stack.project.runs("preview")
+    assert advice in stack.project.run("preview")
 
     stack.configure(cluster(volumes={1: kept_volume}, **OPEN))
-    output = stack.project.fails(command="preview")
+    output = stack.project.failed_output(command="preview")
     assert f"{kept_volume} has data of cluster {cluster_id}. A new stack can use it with" in output
     stack.configure(cluster(2, volumes={2: kept_volume}, cluster_id=cluster_id, **OPEN))
-    assert f"volumes.2: {kept_volume} has the data of node 1" in stack.project.fails(
+    assert f"volumes.2: {kept_volume} has the data of node 1" in stack.project.failed_output(
         command="preview"
     )
     pinned = {1: f"{REGION}b"}
     stack.configure(cluster(volumes={1: kept_volume}, pinned=pinned, cluster_id=cluster_id, **OPEN))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert f"is in {REGION}a, and node 1 in {REGION}b" in output
     assert not stack.instances()
 
@@ -55,7 +55,7 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     stack.project.up()
     assert stack.project.outputs()["contract"]["cluster_id"] == cluster_id
     stack.configure(cluster(volumes={1: kept_volume}, cluster_id="b3RoZXItdGVzdHMtY2x1cw", **OPEN))
-    output = stack.project.fails(command="preview")
+    output = stack.project.failed_output(command="preview")
     assert "the cluster of this stack is b3RoZXItdGVzdHMtY2x1cw" in output
     stack.configure(settings_with_volume)
     (running,) = stack.instances().values()
@@ -66,7 +66,7 @@ def test_a_later_stack_takes_over_what_an_earlier_one_has_kept(stack: Stack) -> 
     assert "unchanged" in output and "are not attached" not in output
 
     stack.configure(cluster(**OPEN))
-    assert "node 1 would start on blank volumes" in stack.project.fails(command="preview")
+    assert "node 1 would start on blank volumes" in stack.project.failed_output(command="preview")
     stack.configure(cluster(volumes={1: kept_volume}, data="delete", **OPEN))
     stack.project.up()
     stack.project.destroy()
@@ -79,11 +79,11 @@ def test_what_would_lose_replicas_is_refused_before_an_instance_is_touched(stack
     old_ids = ids(stack)
 
     stack.configure(cluster(1, heap="2g", data="delete", **OPEN))
-    assert "broker 2 would be removed" in stack.project.fails(command="preview")
-    output = stack.project.fails()
+    assert "broker 2 would be removed" in stack.project.failed_output(command="preview")
+    output = stack.project.failed_output()
     assert "kafka-reassign-partitions.sh" in output and "drained: [2]" in output
     stack.configure(cluster(3, data="delete", **OPEN))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "the quorum has the voters 1 and would get 1, 2, 3" in output
     assert ids(stack) == old_ids
 

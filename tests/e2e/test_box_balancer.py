@@ -23,7 +23,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
-from tests.e2e.box.stack import BoxStack, failures, passed
+from tests.e2e.box.stack import BoxStack, failures, passed_cells
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import assert_all_read, longest_wait
 from tests.measured import MEASURED
@@ -167,7 +167,7 @@ def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path
     assert not any(machine.elastic for machine in balanced.box.moto_state().machines.values())
     sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
     report = balanced.stack.validate(tmp_path)
-    assert passed(report) == {(*side, id) for side in sides for id in IDS}
+    assert passed_cells(report) == {(*side, id) for side in sides for id in IDS}
     advertised = {
         cell.broker: str(cell.address) for cell in report.cells if cell.listener == "EXTERNAL"
     }

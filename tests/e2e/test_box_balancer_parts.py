@@ -11,7 +11,7 @@ import pytest
 from tests.doubles.aws.in_process import MotoInProcess, moto_in_process
 from tests.e2e.box import state
 from tests.e2e.box.balancer_state import Forwarding, address_rules, forwardings
-from tests.e2e.box.balancers import FAILED, HEALTHY, INITIAL, Checked
+from tests.e2e.box.balancers import FAILED, HEALTHY, INITIAL, TargetHealth
 from tests.e2e.box.horizons import dns_snapshot
 from tests.e2e.box.state import look
 
@@ -22,7 +22,7 @@ IMAGE = "ami-03cf127a"
 
 
 @dataclass(frozen=True)
-class Made:
+class BalancedVpc:
     moto: MotoInProcess
     vpc: str
     group: str
@@ -34,7 +34,7 @@ class Made:
         return only_forwarding
 
 
-def balanced(moto: MotoInProcess, scheme: str) -> Made:
+def create_balanced_vpc(moto: MotoInProcess, scheme: str) -> BalancedVpc:
     """A balancer in two zones, one port of which leads to both targets."""
     moto.reset()
     ec2, elb = moto.client("ec2"), moto.client("elbv2")
@@ -63,7 +63,7 @@ def balanced(moto: MotoInProcess, scheme: str) -> Made:
         LoadBalancerArn=balancer, Protocol="TCP", Port=PORT,
         DefaultActions=[{"Type": "forward", "TargetGroupArn": targets}],
     )  # fmt: skip
-    return Made(moto, vpc, group)
+    return BalancedVpc(moto, vpc, group)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def moto() -> Iterator[MotoInProcess]:
 def test_a_balancer_has_an_address_in_each_zone_and_is_a_member_of_its_group(
     moto: MotoInProcess,
 ) -> None:
-    balanced_vpc = balanced(moto, "internal")
+    balanced_vpc = create_balanced_vpc(moto, "internal")
     forwarding, group = balanced_vpc.forwarding, balanced_vpc.forwarding.ports[PORT]
     private = forwarding.balancer.private
     assert [address.rpartition(".")[0] for address in private] == ["10.20.0", "10.20.1"]
@@ -88,7 +88,7 @@ def test_a_balancer_has_an_address_in_each_zone_and_is_a_member_of_its_group(
 def test_its_name_and_a_record_lead_to_its_addresses_on_both_sides(
     moto: MotoInProcess, scheme: str
 ) -> None:
-    balanced_vpc = balanced(moto, scheme)
+    balanced_vpc = create_balanced_vpc(moto, scheme)
     balancer, route53 = balanced_vpc.forwarding.balancer, moto.client("route53")
     zone = route53.create_hosted_zone(
         Name="example.com", CallerReference=scheme, HostedZoneConfig={"PrivateZone": False}
@@ -120,7 +120,7 @@ def rules(forwarding: Forwarding, *healthy: tuple[str, int]) -> dict[str, list[s
 
 
 def test_ports_lead_to_healthy_targets_or_to_all_without_one(moto: MotoInProcess) -> None:
-    forwarding = balanced(moto, "internet-facing").forwarding
+    forwarding = create_balanced_vpc(moto, "internet-facing").forwarding
     first_target, second_target = (f"{host}:{port}" for host, port in (ONE, TWO))
     addresses = {*forwarding.balancer.private, *forwarding.balancer.outside(ELASTIC)}
     assert rules(forwarding, ONE, TWO) == {key: [first_target, second_target] for key in addresses}
@@ -129,7 +129,7 @@ def test_ports_lead_to_healthy_targets_or_to_all_without_one(moto: MotoInProcess
 
 
 def test_without_cross_zone_an_address_leads_to_its_own_zone_alone(moto: MotoInProcess) -> None:
-    forwarding = balanced(moto, "internal").forwarding
+    forwarding = create_balanced_vpc(moto, "internal").forwarding
     zonal = replace(forwarding.ports[PORT], cross_zone=False)
     first_address, second_address = forwarding.balancer.private
     rules_by_address = rules(replace(forwarding, ports={PORT: zonal}), ONE, TWO)
@@ -147,7 +147,7 @@ def test_no_look_has_a_machine_off_with_a_target_that_had_left_before(
     moto: MotoInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An update deregisters a broker and stops it, between two questions of one look."""
-    balanced(moto, "internal")
+    create_balanced_vpc(moto, "internal")
     ec2, elb = moto.client("ec2"), moto.client("elbv2")
     (group,) = elb.describe_target_groups()["TargetGroups"]
     of_range = [{"Name": "cidr", "Values": ["10.20.0.0/24"]}]
@@ -172,10 +172,10 @@ def test_no_look_has_a_machine_off_with_a_target_that_had_left_before(
 
 
 def test_as_many_checks_in_a_row_as_the_group_wants_turn_a_target(moto: MotoInProcess) -> None:
-    group = balanced(moto, "internal").forwarding.ports[PORT]
-    target = Checked()
+    group = create_balanced_vpc(moto, "internal").forwarding.ports[PORT]
+    target = TargetHealth()
     states = []
     for answered in (True, False, True, True, False, False, True, False, False, False):
-        target.took(answered, group)
+        target.record_check(answered, group)
         states.append(target.health)
     assert states == [*[INITIAL] * 3, *[HEALTHY] * 6, FAILED]

@@ -142,7 +142,7 @@ def hosts(
         "data": "delete",
     }
     for key, value in config.items():
-        project.runs("config", "set", key, value)
+        project.run("config", "set", key, value)
     new_hosts = Hosts(box, project, certificate, role)
     yield new_hosts
     project.pulumi("destroy", "--yes", "--skip-preview")
@@ -150,7 +150,7 @@ def hosts(
 
 
 def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
-    output = hosts.project.runs("preview")
+    output = hosts.project.run("preview")
     assert "docker:index:Container" in output, "planned, though no host is known"
     hosts.up()
     outputs = hosts.project.outputs()
@@ -164,7 +164,7 @@ def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
     (engine_key,) = [
         key_block.splitlines()[1] for key_block in engine.split("-----END PRIVATE KEY-----")[:1]
     ]
-    state = hosts.project.runs("stack", "export", "--show-secrets")
+    state = hosts.project.run("stack", "export", "--show-secrets")
     assert private not in state and engine_key not in state
     assert engine_key not in hosts.box.instance("test-machines-a").journal()
 
@@ -209,7 +209,7 @@ def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts
         registry("next", PASSWORD, (hosts.box.ground.vpc.gateway, 443), hosts.certificate),
         ThreadPoolExecutor() as pool,
     ):
-        hosts.project.runs("config", "set", "images", json.dumps([IN_ECR, PULLED]))
+        hosts.project.run("config", "set", "images", json.dumps([IN_ECR, PULLED]))
         update = pool.submit(hosts.up)
         until(lambda: update.done() or problem("a"), lambda: f"{hosts.report('a')}")
         assert not update.done(), f"it waits for the image:\n{update.result()}"
@@ -234,7 +234,7 @@ def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hos
     hosts.said("b", "exec", container, "bash", "-c", write)
 
     bigger = json.dumps({"b": {"root_gib": 20}})
-    hosts.project.runs("config", "set", "instances", bigger)
+    hosts.project.run("config", "set", "instances", bigger)
     hosts.up()
     new_outputs = hosts.project.outputs()
     assert new_outputs["instances"]["a"] == old_outputs["instances"]["a"]

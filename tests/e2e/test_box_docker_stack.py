@@ -17,7 +17,7 @@ from earshot.validation.contract import Contract
 from tests.doubles.aws.server import REGION
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.command_stack import HOSTS, CommandStack, command_stack
-from tests.e2e.box.stack import passed
+from tests.e2e.box.stack import passed_cells
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import assert_all_read, longest_wait_of_a_partition
 from tests.measured import MEASURED
@@ -37,7 +37,7 @@ def stack(
 def test_one_command_makes_and_proves_all_of_it(stack: CommandStack, tmp_path: Path) -> None:
     output = stack.up()
     report = stack.report()
-    cells = {(listener, broker) for _, listener, broker in passed(report)}
+    cells = {(listener, broker) for _, listener, broker in passed_cells(report)}
     assert cells == {
         (description, id) for description in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
     }, output
@@ -101,7 +101,7 @@ def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
         assert stack.ids() == old_ids
         stack.roll({"type": "t4g.large", "root_gib": 16, "ami": image})
         assert not {*stack.ids().values()} & {*old_ids.values()}
-    assert len(passed(stack.report())) == 6
+    assert len(passed_cells(stack.report())) == 6
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     assert_all_read(producer.acknowledged, producer.records)
     assert len(producer.records) == producer.sent, "and none was written twice"

@@ -24,7 +24,7 @@ from tests.e2e.box.others import (
     name_of,
     others,
 )
-from tests.e2e.box.stack import RECORDS, passed
+from tests.e2e.box.stack import RECORDS, passed_cells
 from tests.e2e.box.ways import BELIEVED_SECONDS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
@@ -34,17 +34,18 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)
 def other_brokers(
     box: CloudBox, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OtherBrokers]:
-    with others(box, kafka_image, tmp_path_factory.mktemp("others")) as other_brokers:
-        yield other_brokers
+    with others(box, kafka_image, tmp_path_factory.mktemp("others")) as new_brokers:
+        yield new_brokers
 
 
 def test_the_matrix_passes_from_every_vantage(other_brokers: OtherBrokers) -> None:
     for vantage, listener in (("vpc", INTERNAL), ("outside", EXTERNAL)):
-        report = other_brokers.asked("validate", vantage, "--vantage", vantage, *RECORDS)
-        assert passed(report) == {(vantage, listener, id) for id in IDS}
+        report = other_brokers.report_at("validate", vantage, "--vantage", vantage, *RECORDS)
+        assert passed_cells(report) == {(vantage, listener, id) for id in IDS}
         assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     address_by_broker = {
-        cell.broker: str(cell.address) for cell in other_brokers.asked("doctor", "outside").cells
+        cell.broker: str(cell.address)
+        for cell in other_brokers.report_at("doctor", "outside").cells
     }
     assert address_by_broker == {id: f"kafka.{PUBLIC}:{port}" for id, port in PORTS.items()}
     assert "unchanged" in other_brokers.project.up("--expect-no-changes")
@@ -66,16 +67,16 @@ def test_the_matrix_passes_from_every_vantage(other_brokers: OtherBrokers) -> No
 def test_addresses_that_cannot_work_are_refused_in_the_preview(
     other_brokers: OtherBrokers, changes: dict[str, Any], error_parts: tuple[str, ...]
 ) -> None:
-    output = other_brokers.refused(**changes)
+    output = other_brokers.refusal(**changes)
     assert all(error_part in output for error_part in error_parts), output
 
 
 def test_a_port_that_leads_to_another_broker_or_to_none_is_named(
     other_brokers: OtherBrokers,
 ) -> None:
-    with other_brokers.mapped(b2=3):
+    with other_brokers.with_ports(b2=3):
         assert other_brokers.failures("outside") == {2: (Stage.METADATA, "misrouted")}
-    with other_brokers.mapped(b1=0):
+    with other_brokers.with_ports(b1=0):
         assert other_brokers.failures("outside") == {1: (Stage.TCP, "refused")}
     assert other_brokers.failures("outside") == {}
 

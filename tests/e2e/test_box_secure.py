@@ -29,9 +29,9 @@ from tests.e2e.box.secured import (
     secured_box,
     security_of,
 )
-from tests.e2e.box.stack import RECORDS, passed
+from tests.e2e.box.stack import RECORDS, passed_cells
 from tests.e2e.box.state import user_data
-from tests.e2e.open_sockets import listed, open_sockets
+from tests.e2e.open_sockets import documented_addresses, open_sockets
 from tests.e2e.secured import holders, secrets_in
 from tests.e2e.stranger import Stranger
 
@@ -59,7 +59,7 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert str(secured.stack.project.outputs()["certificates_expire"]).startswith("20")
 
     report = secured.stack.validate(tmp_path, "--client-config", str(secured.validator), *RECORDS)
-    assert passed(report) == {
+    assert passed_cells(report) == {
         (*side, id) for side in (("internal", INTERNAL), ("external", EXTERNAL)) for id in BROKERS
     }
     assert security_of(report) == {(EXTERNAL, "SASL_SSL"), (INTERNAL, "SSL")}
@@ -104,7 +104,7 @@ def test_each_instance_is_shown_its_own_secrets_alone(secured: SecuredBox) -> No
     node_names = secured.stack.project.outputs()["names"]
     for id, name in NODES.items():
         files = {"ca.pem", f"node-{id}.pem"} | ({"users"} if id == 1 else set())
-        assert secured.fetched(name) == dict.fromkeys(files, "400 kafka")
+        assert secured.secret_file_rights(name) == dict.fromkeys(files, "400 kafka")
         broker, key_file = secured.box.instance(name), f"{SECRETS}/node-{id}.pem"
         assert broker.run("stat", "--file-system", "--format=%T", key_file).strip() == "tmpfs"
         certificate = read_certificate(broker.run("cat", key_file))
@@ -115,8 +115,8 @@ def test_each_instance_is_shown_its_own_secrets_alone(secured: SecuredBox) -> No
 def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path: Path) -> None:
     box, project, secrets = secured.box, secured.stack.project, secured.secrets
     public_texts = {
-        "state": project.runs("stack", "export", "--show-secrets"),
-        "preview": project.runs("preview", "--diff", "--show-secrets"),
+        "state": project.run("stack", "export", "--show-secrets"),
+        "preview": project.run("preview", "--diff", "--show-secrets"),
         "processes": "\n".join(secured.process_texts),
     }
     for machine in box.moto_state().machines.values():
@@ -142,16 +142,21 @@ def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path
         assert (secured.folder / name).stat().st_mode & 0o777 == 0o600, name
     for id, name in NODES.items():
         fetched = {f"{SECRETS}/node-{id}.pem"} | ({f"{SECRETS}/users"} if id == 1 else set())
-        assert secured.searched(name, tmp_path) == fetched
+        assert secured.files_with_secrets(name, tmp_path) == fetched
     broker = box.instance(BROKERS[2])
     broker.run("cp", f"{SECRETS}/node-2.pem", "/etc/kafka/planted")
-    assert "/etc/kafka/planted" in secured.searched(BROKERS[2], tmp_path)
+    assert "/etc/kafka/planted" in secured.files_with_secrets(BROKERS[2], tmp_path)
     broker.run("rm", "/etc/kafka/planted")
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
     """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
-    attack, table, secrets, box = secured.attack, listed(), secured.secrets, secured.box
+    attack, table, secrets, box = (
+        secured.attack,
+        documented_addresses(),
+        secured.secrets,
+        secured.box,
+    )
     processes = {socket.process for socket in attack.sockets.values()}
     double_processes = {
         open_socket for open_socket in processes if "plugins/resource-aws-" in open_socket
@@ -162,7 +167,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) 
         "earshot's plugin, gate",
     } <= processes - double_processes
     assert double_processes and processes - double_processes <= table.keys(), processes
-    assert attack.answers and attack.has(secrets) == []
+    assert attack.answers and attack.exposed(secrets) == []
     assert attack.readable and attack.holders == set()
     planted = secured.folder / "planted.txt"
     planted.write_text(secrets["app.password"])
@@ -192,7 +197,7 @@ def test_only_users_are_admitted(secured: SecuredBox, tmp_path: Path) -> None:
         "no password": ({**without_login, "security.protocol": "SSL"}, "app-orders"),
         "no TLS": ({**without_login, "security.protocol": "PLAINTEXT"}, "app-orders"),
     }
-    results = secured.became(secured.laptop, tmp_path / "clients.json", clients)
+    results = secured.write_results(secured.laptop, tmp_path / "clients.json", clients)
     expected = {
         "app": "written",
         "app elsewhere": "authorization",
@@ -215,7 +220,7 @@ def test_nothing_is_left_when_it_is_destroyed(secured: SecuredBox) -> None:
     assert len(disks) == len(NODES) and all(device in loop_devices() for device in disks)
     secured.stack.destroy()
     box.settle()
-    assert box.server.holdings() == secured.before
+    assert box.server.holdings() == secured.old_holdings
     assert box.fleet.remaining == []
     assert not any(device in loop_devices() for device in disks)
-    assert json.loads(secured.stack.project.runs("stack", "export"))["deployment"] is not None
+    assert json.loads(secured.stack.project.run("stack", "export"))["deployment"] is not None

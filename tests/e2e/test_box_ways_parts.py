@@ -40,7 +40,7 @@ def vpc(moto: MotoInProcess, cidr: IPv4Network) -> tuple[str, list[str]]:
     return id, [subnet["Subnet"]["SubnetId"] for subnet in subnets]
 
 
-def linked(moto: MotoInProcess) -> tuple[str, Any]:
+def create_endpoint(moto: MotoInProcess) -> tuple[str, Any]:
     """A balancer with a port, an endpoint of its service, and the id of the endpoint's VPC."""
     moto.reset()
     ec2, elb = moto.client("ec2"), moto.client("elbv2")
@@ -72,7 +72,7 @@ def linked(moto: MotoInProcess) -> tuple[str, Any]:
 def test_an_endpoint_has_an_address_in_each_subnet_and_the_balancers_ports(
     moto: MotoInProcess,
 ) -> None:
-    partner_vpc, _ = linked(moto)
+    partner_vpc, _ = create_endpoint(moto)
     moto_state = look(moto)
     (endpoint,) = endpoints(moto, partner_vpc, moto_state)
     assert [address.rpartition(".")[0] for address in endpoint.addresses] == ["10.60.0", "10.60.1"]
@@ -86,7 +86,7 @@ def test_an_endpoint_has_an_address_in_each_subnet_and_the_balancers_ports(
 def test_an_alias_in_a_private_zone_leads_to_the_endpoint_in_its_own_vpc_alone(
     moto: MotoInProcess,
 ) -> None:
-    partner_vpc, vpc_endpoint = linked(moto)
+    partner_vpc, vpc_endpoint = create_endpoint(moto)
     route53 = moto.client("route53")
     zone = route53.create_hosted_zone(
         Name="kafka.test",

@@ -103,7 +103,7 @@ def containers(engine: Engine, mark: str) -> set[str]:
 class Mistake(NamedTuple):
     """Variables changed in a node that is well; NAME and PORT stand for its own."""
 
-    changed: dict[str, str]
+    changed_variables: dict[str, str]
     rule: str
     message: str
     remedy: str
@@ -163,12 +163,12 @@ def test_a_mistake_is_stopped_before_the_container_exists(
 
     changed_variables = {
         key: value.replace("NAME", container_name).replace(":PORT", f":{port}")
-        for key, value in mistake.changed.items()
+        for key, value in mistake.changed_variables.items()
     }
     env = kraft(container_name, port) | changed_variables
     text = container("kafka", container_name, env, port).replace("image.image_id", mistake.image)
     project.write(network(mark, kafka_image) + text)
-    output = project.fails(command=mistake.command)
+    output = project.failed_output(command=mistake.command)
     assert f"container {container_name}" in output and mistake.place in output
     assert f"[{mistake.rule}]" in output and "[mandatory]" in output
     assert filled(mistake.message) in output
@@ -191,7 +191,7 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     )
     file = tmp_path / "findings.sarif"
     project.environment["EARSHOT_FINDINGS"] = str(file)
-    output = project.fails(command="preview")
+    output = project.failed_output(command="preview")
     assert output.count("OUTSIDE listens on localhost:9092, which is the container alone") == 1
     assert "other resources have the same cause" in output and "repeated" in output
     assert "brokers one, two: no gate checks what they advertise" in output
@@ -199,11 +199,11 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     assert len([result for result in results if result["ruleId"] == "KL017"]) == 2
 
     levels(project, KL017="advisory")
-    assert "[KL017]" in project.runs("preview")
+    assert "[KL017]" in project.run("preview")
     results = json.loads(file.read_text())["runs"][0]["results"]
     assert {result["level"] for result in results if result["ruleId"] == "KL017"} == {"warning"}
     levels(project, KL999="advisory")
-    assert "KL999: no such policy; allowed: KL002" in project.fails(command="preview")
+    assert "KL999: no such policy; allowed: KL002" in project.failed_output(command="preview")
     assert containers(project.engine, mark) == set()
 
 
@@ -226,7 +226,7 @@ def test_a_client_that_is_sent_to_itself_is_stopped(
         + container("kafka", container_name, kraft(container_name, port), port)
         + text.replace("image.image_id", '"example/app:1"')
     )
-    output = project.fails(command="preview")
+    output = project.failed_output(command="preview")
     assert (
         f"container {container_name}, listener OUTSIDE: {mark}-app bootstraps to OUTSIDE" in output
     )
@@ -249,7 +249,7 @@ def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     assert preview.returncode == 0, preview.stdout
     assert f"container {container_name}: variables: not known yet [KL014]" in preview.stdout
     assert "[advisory]" in preview.stdout and "[mandatory]" not in preview.stdout
-    output = project.fails()
+    output = project.failed_output()
     assert "OUTSIDE listens on localhost:9092" in output and "[KL017]" in output
     assert containers(project.engine, mark) == set()
 
@@ -327,7 +327,7 @@ def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
         resolved_preview = project.pulumi("preview")
     with dns_server({}) as server:
         configure(project, resolvers={"external": [server]})
-        refusal = project.fails(command="preview")
+        refusal = project.failed_output(command="preview")
         configure(project, resolvers={"external": [server]}, waived={host: "as in the song"})
         waived_preview = project.pulumi("preview")
     assert resolved_preview.returncode == 0, resolved_preview.stdout

@@ -16,7 +16,7 @@ from tests.e2e import docker_engine as engines
 from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
 from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
 from tests.e2e.images import base, load
-from tests.e2e.packet_rules import saved
+from tests.e2e.packet_rules import saved_rules
 from tests.skips import not_meant
 from toolchain.paths import ROOT
 
@@ -100,7 +100,7 @@ def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
     subprocess.run(
         ["unshare", "--net", sys.executable, "-c", CHANGE_PACKET_RULES], check=True, cwd=ROOT
     )
-    assert "EARSHOT-TEST" not in saved("filter")
+    assert "EARSHOT-TEST" not in saved_rules("filter")
 
 
 CHANGE_PACKET_RULES = """

@@ -42,7 +42,7 @@ GONE_SECONDS = 8.0
 
 
 @dataclass
-class Lone:
+class LoneStack:
     """The stack of one broker, the Docker host that it is on, the disk that its data is on."""
 
     stack: DockerStack
@@ -66,7 +66,7 @@ class Lone:
         """Something that makes the next update replace the container."""
         self.stack.cluster["heap"] = "264m" if self.stack.cluster["heap"] == "256m" else "256m"
 
-    def disturbed(self, disturb: Callable[[], object], *flags: str) -> str:
+    def output_when_disturbed(self, disturb: Callable[[], object], *flags: str) -> str:
         """What `pulumi up` says while it replaces the container, and ``disturb`` happens as soon as
         the new one has begun to start. It must fail."""
         old_container = self.running
@@ -125,7 +125,7 @@ class Lone:
 @pytest.fixture(scope="module")
 def lone(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lone]:
+) -> Iterator[LoneStack]:
     folder = tmp_path_factory.mktemp("lone")
     base, validator = validator_images(docker_engine)
     with docker_network() as network, small_disk(folder / "disk") as disk:
@@ -136,7 +136,7 @@ def lone(
         cluster["validation"] = {"records": 0, "deadline": 300}
         cluster["cluster_id"] = CLUSTER_ID
         with docker_deployment(folder / "p", host.engine, cluster, {}) as stack:
-            lone_broker = Lone(stack, host, disk)
+            lone_broker = LoneStack(stack, host, disk)
             put_data_on(disk, stack)
             stack.up()
             lone_broker.kcat("-P", record=RECORD)
@@ -169,7 +169,7 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
 
 
 @contextlib.contextmanager
-def full(disk: Path) -> Iterator[None]:
+def full_disk(disk: Path) -> Iterator[None]:
     """While something else takes all that is free, also what a broker frees as it stops."""
     filler, over, filled = disk / "filler", threading.Event(), threading.Event()
 
@@ -195,7 +195,7 @@ def full(disk: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
+def foreign_container(engine: Engine, name: str, image: str) -> Iterator[str]:
     """Somebody else's container of that name; its id."""
     id = engine.run("create", "--name", name, image).strip()
     try:
@@ -215,9 +215,9 @@ DISTURBANCES = {
 
 
 @pytest.mark.parametrize("disturbance", DISTURBANCES)
-def test_a_container_disturbed_during_an_update(lone: Lone, disturbance: str) -> None:
+def test_a_container_disturbed_during_an_update(lone: LoneStack, disturbance: str) -> None:
     network_argument = (f"earshot-{lone.stack.stack}",) if disturbance.startswith("network") else ()
-    output = lone.disturbed(
+    output = lone.output_when_disturbed(
         lambda: lone.host.engine.run(*disturbance.split(), *network_argument, lone.name)
     )
     assert f"container {lone.name} on Docker host local" in output
@@ -226,22 +226,22 @@ def test_a_container_disturbed_during_an_update(lone: Lone, disturbance: str) ->
     lone.recover()
 
 
-def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
+def test_a_container_removed_and_its_name_taken(lone: LoneStack) -> None:
     lone.host.engine.run("rm", "--force", "--volumes", lone.name)
     image = lone.stack.cluster["image"]
-    with stranger(lone.host.engine, lone.name, image) as foreign_container:
-        output = lone.stack.refused("--skip-preview", "--refresh")
+    with foreign_container(lone.host.engine, lone.name, image) as foreign_id:
+        output = lone.stack.refusal("--skip-preview", "--refresh")
         assert f"the name {lone.name} of node 1 is taken on Docker host local" in output
         assert f"docker rm --force {lone.name}" in output
-        assert lone.stack.inspect(1)["Id"] == foreign_container
+        assert lone.stack.inspect(1)["Id"] == foreign_id
     lone.recover()
 
 
-def test_an_image_that_is_missing(lone: Lone) -> None:
+def test_an_image_that_is_missing(lone: LoneStack) -> None:
     old_container, image = lone.running, lone.stack.cluster["image"]
     lone.stack.cluster["image"] = missing_image = image.rpartition(":")[0] + ":none"
     try:
-        output = lone.stack.refused("--skip-preview")
+        output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["image"] = image
     assert (
@@ -253,19 +253,19 @@ def test_an_image_that_is_missing(lone: Lone) -> None:
     assert lone.running == old_container
 
 
-def test_a_full_disk(lone: Lone) -> None:
+def test_a_full_disk(lone: LoneStack) -> None:
     lone.change()
-    with full(lone.disk):
-        output = lone.stack.refused("--skip-preview")
+    with full_disk(lone.disk):
+        output = lone.stack.refusal("--skip-preview")
         assert f"container {lone.name} on Docker host local" in output
         assert "restarts in a loop" in output, output
         assert "the disk of its data seems to be full; free space there" in output, output
     lone.recover()
 
 
-def test_the_engine_stopped_in_the_middle_of_an_update(lone: Lone) -> None:
+def test_the_engine_stopped_in_the_middle_of_an_update(lone: LoneStack) -> None:
     try:
-        output = lone.disturbed(lone.host.stop_engine)
+        output = lone.output_when_disturbed(lone.host.stop_engine)
     finally:
         lone.host.start_engine()
     assert f"Docker engine at {lone.host.engine.address}: does not answer" in output, output
@@ -274,7 +274,7 @@ def test_the_engine_stopped_in_the_middle_of_an_update(lone: Lone) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Signals) -> None:
+def test_the_cli_ended_in_the_middle_of_an_update(lone: LoneStack, number: signal.Signals) -> None:
     def end() -> None:
         """Ctrl-C reaches all that the terminal has started; SIGKILL one process."""
         cli = lone.cli()
@@ -283,7 +283,7 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    lone.disturbed(end)
+    lone.output_when_disturbed(end)
     until = time.monotonic() + GONE_SECONDS
     while lone.plugins():
         assert time.monotonic() < until, "the plugin outlives its CLI"
@@ -292,11 +292,11 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
     lone.recover()
 
 
-def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
+def test_settings_that_kafka_refuses_stop_no_broker(lone: LoneStack) -> None:
     old_container = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "abc"}
     try:
-        refusals = [lone.stack.refused("--skip-preview"), lone.stack.refused(command="preview")]
+        refusals = [lone.stack.refusal("--skip-preview"), lone.stack.refusal(command="preview")]
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
     for text in refusals:
@@ -308,11 +308,11 @@ def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
     assert lone.running == old_container
 
 
-def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None:
+def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: LoneStack) -> None:
     old_container = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"metric.reporters": "org.example.Absent"}
     try:
-        output = lone.stack.refused("--skip-preview")
+        output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
     at = output.index(f"container {lone.name} on Docker host local: ")
@@ -327,15 +327,15 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
     lone.recover()
 
 
-def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
+def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
     """It leaves the broker with a second listener, for the tests after it."""
     old_container = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
     lone.stack.cluster["hosts"] = [{"name": "local", "external": lone.host.address}]
-    with listening(lone.host, external["port"]):
+    with port_holder(lone.host, external["port"]):
         for command in ("preview", "up"):
-            output = lone.stack.refused(command=command)
+            output = lone.stack.refusal(command=command)
             assert (
                 f"port {external['port']} of Docker host local, for node 1, is taken by" in output
             )
@@ -343,7 +343,7 @@ def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
     lone.recover()
 
 
-def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
+def test_what_was_killed_or_cut_off_keeps_its_container(lone: LoneStack) -> None:
     """Of a container with published ports, which a refresh reports only while it is well."""
     old_container, network = lone.running, f"earshot-{lone.stack.stack}"
     lone.host.engine.run("network", "disconnect", network, lone.name)
@@ -359,7 +359,7 @@ def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
     assert lone.running == old_container
 
 
-def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
+def test_a_crash_loop_is_reported_and_keeps_its_container(lone: LoneStack) -> None:
     old_container, meta = lone.running, lone.disk / "meta.properties"
     text = meta.read_text()
     meta.write_text(text.replace(CLUSTER_ID, "b3RoZXItdGVzdHMtY2x1cw"))
@@ -368,7 +368,7 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)
     repaired = lone.stack.repair()
-    output = lone.stack.refused("--skip-preview", "--refresh")
+    output = lone.stack.refusal("--skip-preview", "--refresh")
     assert "is restarted in a loop by its engine, and ended with status 1" in repaired
     assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
     assert "restarts in a loop" in output and "cluster.id" in output, output
@@ -379,7 +379,7 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
 
 
 @contextlib.contextmanager
-def listening(host: Host, port: int) -> Iterator[None]:
+def port_holder(host: Host, port: int) -> Iterator[None]:
     """A process on ``host`` that has taken ``port``."""
     command = host.inside("python3", "-m", "http.server", str(port))
     with subprocess.Popen(

@@ -21,7 +21,7 @@ from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.e2e.attack import attacked
+from tests.e2e.attack import attack_within
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (
     DockerStack,
@@ -31,16 +31,16 @@ from tests.e2e.docker_stack import (
     seen_from_outside,
 )
 from tests.e2e.images.load import validator_images
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.outside import outside
 from tests.e2e.secured import (
     Secured,
     accepted_by_each,
     await_refusal,
-    denied,
+    client_error,
+    denial,
     holders,
-    refused,
-    watched,
+    watched_processes,
 )
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -64,14 +64,16 @@ def stack(
             texts = secured.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
-                watched(texts, lambda: texts.update(reported(client, seen_ids)), 0.2),
-                attacked(new_stack.folder, secured.secrets_by_now, list) as secured.attack,
+                watched_processes(
+                    texts, lambda: texts.update(new_container_texts(client, seen_ids)), 0.2
+                ),
+                attack_within(new_stack.folder, secured.current_secrets, list) as secured.attack,
             ):
                 new_stack.up()
             yield secured
 
 
-def reported(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
+def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
     """What the engine tells of containers that are not ``known`` yet, also of those that live a
     second: how they were made stays as it is."""
     container_texts = set()
@@ -83,7 +85,7 @@ def reported(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
     return container_texts
 
 
-def described(stack: DockerStack) -> str:
+def engine_texts(stack: DockerStack) -> str:
     """All that the engine tells of the stack, its containers' logs included."""
     stack_label = f"label={labels.STACK}={stack.stack}"
     parts = []
@@ -214,7 +216,7 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
     state = deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = deployment.pulumi("preview", "--diff", "--show-secrets").stdout
-    public_texts = [state, preview, described(deployment), *stack.process_texts]
+    public_texts = [state, preview, engine_texts(deployment), *stack.process_texts]
     assert not [
         name for name, secret in secrets.items() if any(secret in text for text in public_texts)
     ]
@@ -226,19 +228,19 @@ def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) 
     # what a container writes beside its volumes becomes a layer of whoever commits it
     for id, name in deployment.names.items():
         place = f"{FOLDER}/{file_of(deployment, id, f'node-{id}.pem')}"
-        assert searched(deployment, name, secrets) == {place}
+        assert files_with_secrets(deployment, name, secrets) == {place}
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
     """Beside the update that makes the cluster, and its proof from three vantages."""
     attack = stack.attack
-    assert attack.sockets and attack.answers and attack.has(stack.secrets) == []
-    assert {socket.process for socket in attack.sockets.values()} <= listed().keys()
+    assert attack.sockets and attack.answers and attack.exposed(stack.secrets) == []
+    assert {socket.process for socket in attack.sockets.values()} <= documented_addresses().keys()
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
 
 
-def searched(stack: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
+def files_with_secrets(stack: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
     """The files of a container, volumes included, that hold one of ``secrets``."""
     patterns = stack.folder / "patterns"
     patterns.write_text("\n".join(secrets.values()) + "\n")
@@ -259,13 +261,13 @@ def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
         deployment.cluster["image"],
     ).strip()  # fmt: skip
     try:
-        assert secret in described(deployment)
+        assert secret in engine_texts(deployment)
         deployment.engine.run(
             "exec", deployment.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy"
         )
-        files_with_secrets = searched(deployment, deployment.names[1], stack.secrets)
+        paths = files_with_secrets(deployment, deployment.names[1], stack.secrets)
         file_name = file_of(deployment, 1, "node-1.pem")
-        assert files_with_secrets == {f"{FOLDER}/{file_name}", f"/tmp/copy/{file_name}"}
+        assert paths == {f"{FOLDER}/{file_name}", f"/tmp/copy/{file_name}"}
     finally:
         deployment.engine.run("rm", "--volumes", id)
 
@@ -275,14 +277,14 @@ def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
     denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-    assert denied(denied_topic) == "authorization"
+    assert denial(denied_topic) == "authorization"
     settings_without_login: dict[str, Any] = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert refused(settings_without_login) != "authentication"
-    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+    assert client_error(settings_without_login) != "authentication"
+    assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
     settings_without_user = {**client, "security.protocol": "SSL"}
     for key in ("sasl.username", "sasl.password", "sasl.mechanism", "sasl.mechanisms"):
         settings_without_user.pop(key, None)
-    assert refused(settings_without_user) != "authentication"
+    assert client_error(settings_without_user) != "authentication"
 
 
 @pytest.mark.combination
@@ -291,7 +293,7 @@ def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerS
     deployment, client = stack.deployment, stack.client(listener="HOST")
     delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
     await_refusal(client)
-    assert refused(client) == "authentication"
+    assert client_error(client) == "authentication"
     deployment.engine.run("kill", deployment.names[2])
     assert f"{deployment.names[2]} has lost its users" in deployment.up()
     assert accepted_by_each(client)
@@ -346,7 +348,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     deployment.cluster["security"]["tls"] = {"from": FILES}
     deployment.cluster["validation"]["records"] = 0
     deployment.destroy()
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert deployment.containers() == {}
     hand_over(certs, hosts)
@@ -363,7 +365,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     # certificates that no broker takes: node 1 gets its own files back, and any other starts again
     hand_over(certs, hosts, signs=False)
     deployment.cluster["gate"] = "off"
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "it was made again with its former settings and serves" in output, output
     del deployment.cluster["gate"]
     deployment.engine.run("restart", "--time", "10", deployment.names[2])
@@ -372,7 +374,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     public_texts = [
         deployment.pulumi("stack", "export", "--show-secrets").stdout,
-        described(deployment),
+        engine_texts(deployment),
     ]
     secrets = [PASSWORD, *stack.secrets.values()]
     assert not [secret for secret in secrets if any(secret in text for text in public_texts)]

@@ -35,7 +35,7 @@ def base(docker_engine: Engine, kafka_image: str) -> str:
     return validator_images(docker_engine)[0]
 
 
-def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:
+def internal_cluster(image: str, base: str, **settings: Any) -> dict[str, Any]:
     """A cluster with one listener and so one vantage, for tests of something else."""
     cluster = docker_cluster(image, validator={"base": base}, **settings)
     cluster["validation"]["records"] = 0
@@ -49,14 +49,14 @@ def changing(
 ) -> Iterator[DockerStack]:
     """Three brokers with one listener; every test leaves them up."""
     folder = tmp_path_factory.mktemp("changing") / "p"
-    cluster = only_internal(kafka_image, base)
+    cluster = internal_cluster(kafka_image, base)
     with docker_deployment(folder, docker_engine, cluster, {}) as stack:
         stack.up()
         yield stack
 
 
 @contextlib.contextmanager
-def doings(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
+def container_events(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
     """What becomes of the stack's containers meanwhile: ("die" or "start", node id), in order.
 
     Taken down as it happens: the engine remembers few events, and health checks make many.
@@ -91,7 +91,7 @@ def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> 
     changing.produce("rolled", "before")
     old_containers = changing.containers()
     changing.cluster["heap"] = "272m"
-    with doings(changing) as events:
+    with container_events(changing) as events:
         changing.up()
     new_containers = changing.containers()
     assert all(new_containers[id] != old_containers[id] for id in old_containers)
@@ -104,7 +104,7 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
     names = dict(changing.cluster["names"])
     mark = names[1].partition("-")[2]
     changing.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
-    leftover_container = left_over(changing, f"k4-{mark}")
+    leftover_container = create_leftover(changing, f"k4-{mark}")
     changing.up()
     new_containers = changing.containers()
     fourth_container = new_containers.pop(4)
@@ -113,7 +113,7 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
     changing.kafka(1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1")
     changing.cluster |= {"brokers": 3, "names": names}
     for command in ("preview", "up"):
-        output = changing.refused(command=command)
+        output = changing.refusal(command=command)
         assert "broker 4 would be removed and still holds 1 replica(s): on-four-0" in output
         assert "kafka-reassign-partitions" in output
     assert changing.containers() == old_containers | {4: fourth_container}
@@ -124,7 +124,7 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
     assert set(changing.volumes()) == {1, 2, 3, 4}, "data is kept"
 
 
-def left_over(stack: DockerStack, name: str) -> str:
+def create_leftover(stack: DockerStack, name: str) -> str:
     """A container of this deployment that an interrupted run has made and not told the state of."""
     container_labels = stack.inspect(1)["Config"]["Labels"]
     flags = [f"--label={key}={container_labels[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
@@ -168,7 +168,7 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     ]
     changing.cluster |= {**change, "listeners": listeners}
     try:
-        output = " ".join(changing.refused(command=command).split())
+        output = " ".join(changing.refusal(command=command).split())
     finally:
         changing.cluster = cluster
     assert all(word in output for word in words), output
@@ -179,7 +179,7 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
-    cluster = only_internal(kafka_image, base, brokers=1)
+    cluster = internal_cluster(kafka_image, base, brokers=1)
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         stack.up()
         kept_cluster_id = stack.outputs()["contract"]["cluster_id"]
@@ -188,7 +188,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         # all that tells this checkout from another one with a stack of that name
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
-            output = stack.refused(command=command)
+            output = stack.refusal(command=command)
             assert f"data of cluster {kept_cluster_id}, of a stack {stack.stack} has made" in output
             assert (
                 f"To use this data, write `cluster_id: {kept_cluster_id}` into the stack's file"
@@ -203,7 +203,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         stack.up("--expect-no-changes")
         stack.cluster["cluster_id"] = "b3RoZXItdGVzdHMtY2x1cw"
         assert (
-            f"is not the id of this stack's cluster, which is {kept_cluster_id}" in stack.refused()
+            f"is not the id of this stack's cluster, which is {kept_cluster_id}" in stack.refusal()
         )
 
 
@@ -240,14 +240,14 @@ def test_separate_controllers_start_and_roll(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
     quorum = {"mode": "separate", "count": 1, "port": 29092}
-    cluster = only_internal(
+    cluster = internal_cluster(
         kafka_image, base, brokers=1, controllers=quorum, controller_ids=[10001]
     )
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         stack.up()
         assert stack.containers().keys() == {1, 10001}
         stack.cluster["heap"] = "272m"
-        with doings(stack) as events:
+        with container_events(stack) as events:
             stack.up()
         assert events == [(event, id) for id in (1, 10001) for event in ("die", "start")]
         stack.cluster["data"] = "delete"

@@ -62,26 +62,26 @@ class TwoHosts:
             timeout=VALIDATION_SECONDS,
         )
         assert completed.returncode in (0, 1, 3), completed.stderr
-        return completed.returncode, by_place(json.loads(completed.stdout))
+        return completed.returncode, cells_by_key(json.loads(completed.stdout))
 
-    def running(self, host: Host) -> dict[int, dict[str, Any]]:
+    def containers_on(self, host: Host) -> dict[int, dict[str, Any]]:
         """What the engine of ``host`` knows of its brokers, by node id."""
         ids = MAJORITY if host is self.first_host else MINORITY
         names = [self.stack.names[id] for id in ids]
         return dict(zip(ids, json.loads(host.engine.run("inspect", *names)), strict=True))
 
 
-def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
+def cells_by_key(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
     return {(cell["vantage"], cell["listener"], cell["broker"]): cell for cell in report["cells"]}
 
 
-def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
+def cause_by_cell(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
     """The causes of the cells that failed; the others passed."""
     assert {cell["verdict"] for cell in cells.values()} <= {"pass", "fail"}, cells
     return {key: cell["cause"]["kind"] for key, cell in cells.items() if cell["verdict"] == "fail"}
 
 
-def of_brokers(*ids: int) -> set[Cell]:
+def cells_of(*ids: int) -> set[Cell]:
     return {key for key in EVERYTHING if key[2] in ids}
 
 
@@ -140,7 +140,7 @@ def two_hosts(
 
 
 @contextlib.contextmanager
-def stopped(two_hosts: TwoHosts, host: Host) -> Iterator[None]:
+def stopped_engine(two_hosts: TwoHosts, host: Host) -> Iterator[None]:
     """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
     host.stop_engine()
     try:
@@ -161,11 +161,11 @@ def test_every_broker_is_reached_through_every_listener(two_hosts: TwoHosts) -> 
     assert {vantage["name"]: vantage["verdict"] for vantage in report["vantages"]} == dict.fromkeys(
         LISTENERS, "pass"
     )
-    cells = by_place(report)
+    cells = cells_by_key(report)
     assert cells.keys() == EVERYTHING
-    assert failed(cells) == {}
-    assert two_hosts.running(two_hosts.first_host).keys() == {1, 3}
-    assert two_hosts.running(two_hosts.second_host).keys() == {2}
+    assert cause_by_cell(cells) == {}
+    assert two_hosts.containers_on(two_hosts.first_host).keys() == {1, 3}
+    assert two_hosts.containers_on(two_hosts.second_host).keys() == {2}
 
 
 @pytest.mark.combination
@@ -195,7 +195,7 @@ def test_clients_on_the_other_host_reach_them_too(two_hosts: TwoHosts) -> None:
     file = two_hosts.stack.folder / "moved.json"
     file.write_text(to_json(moved_vantages))
     code, cells = two_hosts.validate("--vantages", str(file), *NO_RECORDS)
-    assert (code, failed(cells)) == (0, {})
+    assert (code, cause_by_cell(cells)) == (0, {})
     assert cells.keys() == EVERYTHING
 
 
@@ -210,14 +210,14 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two_hosts: TwoHosts)
     old_ids = {
         id: container["Id"]
         for host in (two_hosts.first_host, two_hosts.second_host)
-        for id, container in two_hosts.running(host).items()
+        for id, container in two_hosts.containers_on(host).items()
     }
     image = two_hosts.stack.cluster["image"]
     half_image = image.rpartition(":")[0] + ":half"
     two_hosts.first_host.engine.run("tag", image, half_image)
     two_hosts.stack.cluster["image"] = half_image
     try:
-        output = two_hosts.stack.refused("--skip-preview")
+        output = two_hosts.stack.refusal("--skip-preview")
         assert (
             f"image {half_image} on Docker host second: is missing, and its engine cannot" in output
         )
@@ -227,7 +227,7 @@ def test_an_image_that_one_host_cannot_have_stops_no_broker(two_hosts: TwoHosts)
     new_ids = {
         id: container["Id"]
         for host in (two_hosts.first_host, two_hosts.second_host)
-        for id, container in two_hosts.running(host).items()
+        for id, container in two_hosts.containers_on(host).items()
     }
     assert new_ids == old_ids
 
@@ -273,29 +273,29 @@ def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
 @pytest.mark.combination
 def test_without_the_minority_exactly_its_brokers_fail(two_hosts: TwoHosts) -> None:
     write(two_hosts.stack, "on-second", "kept by the second", replicas="2")
-    with stopped(two_hosts, two_hosts.second_host):
+    with stopped_engine(two_hosts, two_hosts.second_host):
         code, cells = two_hosts.validate(*NO_RECORDS)
         assert code == 1
         assert cells.keys() == EVERYTHING
-        assert failed(cells) == dict.fromkeys(of_brokers(*MINORITY), "refused")
-        refusal = two_hosts.stack.refused()
+        assert cause_by_cell(cells) == dict.fromkeys(cells_of(*MINORITY), "refused")
+        refusal = two_hosts.stack.refusal()
         assert f"Docker engine at {two_hosts.second_host.url}: does not answer" in refusal
-    assert failed(by_place(two_hosts.stack.report())) == {}
+    assert cause_by_cell(cells_by_key(two_hosts.stack.report())) == {}
     assert two_hosts.stack.first_record("on-second") == "kept by the second"
 
 
 @pytest.mark.combination
 def test_without_the_majority_the_quorum_is_said_to_be_lost(two_hosts: TwoHosts) -> None:
     write(two_hosts.stack, "on-first", "kept by the first", replicas="1,3")
-    with stopped(two_hosts, two_hosts.first_host):
+    with stopped_engine(two_hosts, two_hosts.first_host):
         began = time.monotonic()
         code, cells = two_hosts.validate()
         took = time.monotonic() - began
         print(f"a lost quorum was reported after {took:.0f} s")
         assert code == 1
         assert cells.keys() == EVERYTHING
-        causes = failed(cells)
-        assert {causes[key] for key in of_brokers(*MAJORITY)} == {"refused"}
-        assert {causes[key] for key in of_brokers(*MINORITY)} == {"no-quorum"}
-    assert failed(by_place(two_hosts.stack.report())) == {}
+        causes = cause_by_cell(cells)
+        assert {causes[key] for key in cells_of(*MAJORITY)} == {"refused"}
+        assert {causes[key] for key in cells_of(*MINORITY)} == {"no-quorum"}
+    assert cause_by_cell(cells_by_key(two_hosts.stack.report())) == {}
     assert two_hosts.stack.first_record("on-first") == "kept by the first"

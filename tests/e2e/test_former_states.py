@@ -25,7 +25,7 @@ MERGED = {"aws": {"AwsPreflight"}, "docker": {"ClusterIdentity", "DockerPrefligh
 INSTANCE = "aws:ec2/instance:Instance"
 
 
-def steps(preview: str) -> dict[str, set[str]]:
+def types_by_operation(preview: str) -> dict[str, set[str]]:
     """By operation, the last words of the types."""
     types_by_operation = defaultdict(set)
     for step in json.loads(preview[preview.index("{") :])["steps"]:
@@ -34,7 +34,7 @@ def steps(preview: str) -> dict[str, set[str]]:
     return types_by_operation
 
 
-def imports(run_pulumi: Callable[..., str], state: Mapping[str, Any], folder: Path) -> None:
+def import_state(run_pulumi: Callable[..., str], state: Mapping[str, Any], folder: Path) -> None:
     file = folder / "former.json"
     file.write_text(json.dumps(state))
     run_pulumi("stack", "import", "--force", "--file", str(file))
@@ -63,7 +63,7 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     former = FormerState.of("aws", folder=str(folder), endpoint=server.url)
     with aws_stack(server, tmp_path) as stack:
-        run_pulumi = stack.project.runs
+        run_pulumi = stack.project.run
         stack.configure(former.cluster)
         stack.project.up()
         live = json.loads(run_pulumi("stack", "export", "--show-secrets"))
@@ -71,14 +71,14 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
         old_instances = {instance["InstanceId"] for instance in stack.instances().values()}
 
         # user data are others in this release: instances are replaced, and nothing else is
-        imports(run_pulumi, former.carried(live), tmp_path)
-        planned_steps = steps(run_pulumi("preview", "--json"))
+        import_state(run_pulumi, former.with_live_ids(live), tmp_path)
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert planned_steps["replace"] == {"Instance", "VolumeAttachment"}
         assert planned_steps["delete"] == GATE | MERGED["aws"]
 
         # with the same user data nothing is
-        imports(run_pulumi, with_user_data_of(live, former.carried(live)), tmp_path)
-        planned_steps = steps(run_pulumi("preview", "--json"))
+        import_state(run_pulumi, with_user_data_of(live, former.with_live_ids(live)), tmp_path)
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert not planned_steps["replace"] and planned_steps["delete"] == GATE | MERGED["aws"]
         stack.project.up()
         assert {instance["InstanceId"] for instance in stack.instances().values()} == old_instances
@@ -104,12 +104,12 @@ def test_on_this_machine(tmp_path: Path) -> None:
 
         stack.up()
         old_pids = stack.pids()
-        imports(
+        import_state(
             run_pulumi,
-            former.carried(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
+            former.with_live_ids(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
             folder,
         )
-        planned_steps = steps(run_pulumi("preview", "--json"))
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert not planned_steps["replace"] and planned_steps["delete"] == GATE
         assert "LocalNode" not in planned_steps["update"] | planned_steps["create"]
         stack.up("--refresh")
@@ -137,12 +137,12 @@ def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) 
 
         stack.up()
         old_containers = stack.containers()
-        imports(
+        import_state(
             run_pulumi,
-            former.carried(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
+            former.with_live_ids(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
             folder,
         )
-        planned_steps = steps(run_pulumi("preview", "--json"))
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
         assert not planned_steps["replace"] and planned_steps["delete"] == GATE | MERGED["docker"]
         stack.up()
         assert stack.containers() == old_containers

@@ -32,7 +32,7 @@ def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
         yield new_judge
 
 
-def kept(cluster_judge: Judge, path: Path, number: int) -> Topology:
+def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
     """A kept manifest with the addresses of the nodes, in namespaces of its own."""
     text = path.read_text().replace("NEAR", f"near{number}").replace("FAR", f"far{number}")
     for name, address in zip(("NODE1", "NODE2"), cluster_judge.nodes, strict=True):
@@ -58,7 +58,10 @@ def test_no_hop_of_random_manifests_is_predicted_wrongly(judging: Judge) -> None
 
 
 def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
-    assert differences(judging, [kept(judging, path, i) for i, path in enumerate(CASES)]) == []
+    assert (
+        differences(judging, [kept_topology(judging, path, i) for i, path in enumerate(CASES)])
+        == []
+    )
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -66,7 +69,7 @@ def test_a_broken_model_is_caught(
     broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = next(case for case in CASES if case.stem == "broken")
-    with judging.running([kept(judging, path, 900 + BROKEN.index(broken))]) as running:
+    with judging.running([kept_topology(judging, path, 900 + BROKEN.index(broken))]) as running:
         assert compared(running[0], judging.nodes).differences == []
         _break(broken, monkeypatch)
         assert compared(running[0], judging.nodes).differences != []

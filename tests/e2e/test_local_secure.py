@@ -37,16 +37,23 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.certificates.private_root import new_private_ca
-from tests.e2e.attack import attacked
+from tests.e2e.attack import attack_within
 from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.ports import consecutive_ports
-from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
+from tests.e2e.secured import (
+    Secured,
+    accepted_by_each,
+    client_error,
+    denial,
+    holders,
+    watched_processes,
+)
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.stranger import Stranger
-from tests.e2e.tls_offer import offered
+from tests.e2e.tls_offer import accepted_ciphers
 from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
@@ -85,7 +92,7 @@ class LocalSecured(Secured[Deployment]):
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
         return read_properties(text).values
 
-    def examined(self, contract: str, client: str) -> Report:
+    def examine(self, contract: str, client: str) -> Report:
         """What the doctor says of ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
         process = subprocess.run(
@@ -110,9 +117,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
         )
         new_stack.environment["SPARK_CONF_DIR"] = str(event_logs.parent)
         with (
-            watched(secured.process_texts),
-            attacked(
-                new_stack.folder, secured.secrets_by_now, lambda: new_stack.pids().values()
+            watched_processes(secured.process_texts),
+            attack_within(
+                new_stack.folder, secured.current_secrets, lambda: new_stack.pids().values()
             ) as secured.attack,
         ):
             new_stack.up()
@@ -164,9 +171,9 @@ def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -
             places[host, int(port)] = f"node {node} {name}"
     assert len(places) == 9  # three nodes, the quorum's listener too
     for (host, port_number), listener_name in places.items():
-        accepted_ciphers = offered(host, port_number, stack.store.key_store("validator"))
-        print(f"{listener_name} at {host}:{port_number}: {accepted_ciphers}")
-        assert accepted_ciphers == {
+        ciphers = accepted_ciphers(host, port_number, stack.store.key_store("validator"))
+        print(f"{listener_name} at {host}:{port_number}: {ciphers}")
+        assert ciphers == {
             "TLSv1.2": [
                 "ECDHE-ECDSA-CHACHA20-POLY1305",
                 "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -217,8 +224,8 @@ def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) 
     attack = stack.attack
     processes = {socket.process for socket in attack.sockets.values()}
     assert processes >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
-    assert attack.answers and attack.has(stack.secrets) == []
-    documented_processes = listed()
+    assert attack.answers and attack.exposed(stack.secrets) == []
+    documented_processes = documented_addresses()
     assert [
         socket for socket in attack.sockets.values() if socket.process not in documented_processes
     ] == []
@@ -259,7 +266,7 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
     denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-    assert denied(denied_topic) == "authorization"
+    assert denial(denied_topic) == "authorization"
     errors: list[object] = []
     producer = Producer({**client, "acks": "all"})
     producer.produce("app-orders", b"one", on_delivery=lambda error, _: errors.append(error))
@@ -305,7 +312,7 @@ def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
     assert outcome("other") == "TOPIC_AUTHORIZATION_FAILED"
 
 
-def without(settings: str, word: str) -> str:
+def without_lines(settings: str, word: str) -> str:
     return "".join(line for line in settings.splitlines(True) if word not in line)
 
 
@@ -336,13 +343,13 @@ def test_the_doctor_names_what_is_wrong(stack: LocalSecured, mistake: str) -> No
     listener_by_name = {listener["name"]: listener for listener in contract["listeners"]}
     if mistake == "wrong password, no certificate":
         client = client.replace(stack.store.password("validator"), "wrong")
-        client = without(client, "keystore")
+        client = without_lines(client, "keystore")
     elif mistake == "another mechanism, a login for a certificate":
         client = client.replace("SCRAM-SHA-512", "SCRAM-SHA-256")
-        client = without(client, "keystore")
+        client = without_lines(client, "keystore")
         listener_by_name["INTERNAL"]["protocol"] = "SASL_SSL"
     elif mistake == "another authority":
-        client = without(client, "truststore")
+        client = without_lines(client, "truststore")
     elif mistake == "no TLS":
         listener_by_name["EXTERNAL"]["protocol"] = "SASL_PLAINTEXT"
     elif mistake == "no login":
@@ -357,7 +364,7 @@ def test_the_doctor_names_what_is_wrong(stack: LocalSecured, mistake: str) -> No
     for name, text in files.items():
         (folder / name).write_text(text)
     try:
-        report = stack.examined("c.json", "c.properties")
+        report = stack.examine("c.json", "c.properties")
     finally:
         for name in files:
             (folder / name).unlink()
@@ -375,7 +382,7 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) ->
     folder = stack.deployment.folder
     stack.earshot("client", "--user", "app", "--listener", "EXTERNAL", "-o", "c.properties")
     contract = stack.deployment.root.parent / "contract.json"
-    report = stack.examined(str(contract), "c.properties")
+    report = stack.examine(str(contract), "c.properties")
     (folder / "c.properties").unlink()
     kinds = {cell.cause.kind for cell in report.cells if cell.cause and cell.listener == "EXTERNAL"}
     assert kinds == {"topic-authorization"}
@@ -384,8 +391,8 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) ->
 def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> None:
     client = stack.client()
     bare = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert refused(bare) in ("protocol", "disconnected", "timeout", "unreachable")
-    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+    assert client_error(bare) in ("protocol", "disconnected", "timeout", "unreachable")
+    assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
 
 
 @pytest.mark.combination
@@ -406,13 +413,13 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
         )
     output = deployment.pulumi("preview", "--diff").stdout
     process_texts: set[str] = set()
-    with watched(process_texts):
+    with watched_processes(process_texts):
         output += deployment.up("--diff")
     assert deployment.pids() == pids
     new_client = stack.client()
     assert new_client["sasl.password"] == passwords["app"]
     assert len(AdminClient(new_client).list_topics(timeout=10).brokers) == 3
-    assert refused(old_client) == "authentication"
+    assert client_error(old_client) == "authentication"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     output += deployment.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
     assert not [password for password in passwords.values() if password in output]
@@ -450,12 +457,12 @@ def test_users_outlast_restarts(stack: LocalSecured) -> None:
     (user,) = users = deployment.cluster["security"]["users"]
     deployment.cluster["security"]["users"] = [{**user, "name": "app3"}]
     assert "no broker was restarted since" in deployment.up()
-    assert refused(former_client) == "authentication"
+    assert client_error(former_client) == "authentication"
     client = stack.client("app3")
     psutil.Process(deployment.pids()[1]).kill()
     deployment.cluster["security"]["users"] = users
     assert LOST not in deployment.up()
-    assert refused(client) == "authentication"
+    assert client_error(client) == "authentication"
     assert accepted_by_each(stack.client())
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
@@ -510,7 +517,7 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
             **client,
             "bootstrap.servers": client["bootstrap.servers"].split(",")[0],
         }
-        assert refused(one_broker_client) == "authentication"
+        assert client_error(one_broker_client) == "authentication"
         assert not (stack.store.folder / "app.password").exists()
     finally:
         del stack.deployment.cluster["listeners"][1]["advertised"]
@@ -520,7 +527,7 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
     new_client = stack.client()
     assert new_client["sasl.mechanism"] == "SCRAM-SHA-256"
     AdminClient(new_client).list_topics(timeout=10)
-    assert refused(client) == "mechanism"
+    assert client_error(client) == "mechanism"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
@@ -628,23 +635,23 @@ def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     old_certificates = certificates(stack)
     with traffic(first_client, "app-first"):
         security["tls"] = {"authorities": [1, 2]}
-        restarted(stack)
+        restart_all(stack)
     assert certificates(stack) == old_certificates
     old_client = stack.client()
     with traffic(old_client, "app-second") as running_traffic:
         security["tls"] = {"authorities": [2, 1]}
-        restarted(stack)
+        restart_all(stack)
         security["password_numbers"] = {"app": 2, "validator": 2}
         pids = stack.deployment.pids()
         stack.deployment.up()
         assert stack.deployment.pids() == pids
-        assert refused(old_client) == "authentication"
+        assert client_error(old_client) == "authentication"
         running_traffic.await_more()  # connections that are open outlive the password
         running_traffic.login = ("app", stack.store.password("app"))
         running_traffic.await_more()
         second_certificates = certificates(stack)
         security["tls"] = {"authorities": [2], "days": 399, "renew_days": 398}
-        restarted(stack)
+        restart_all(stack)
     new_certificates = certificates(stack)
     security["tls"] = {"authorities": [2]}
     assert (
@@ -652,29 +659,29 @@ def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
         and not second_certificates.items() & new_certificates.items()
     )
     password = {"sasl.password": stack.store.password("app")}
-    assert refused({**first_client, **password}) == "tls"
+    assert client_error({**first_client, **password}) == "tls"
     assert "app-second" in AdminClient({**old_client, **password}).list_topics(timeout=10).topics
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert not (stack.store.folder / "ca.key").exists()
 
 
-def restarted(stack: LocalSecured) -> None:
+def restart_all(stack: LocalSecured) -> None:
     """An update that restarts every node."""
     pids = stack.deployment.pids()
     stack.deployment.up()
     assert {id for id, pid in stack.deployment.pids().items() if pids[id] != pid} == {1, 2, 3}
 
 
-def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
+def check_refused_certificates(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
     """Certificates that no broker takes reach node 1; every node can still start as it was."""
     deployment = stack.deployment
     old_pids, hosts = deployment.pids(), {id: stack.settings(id) for id in (1, 2)}
     hand(False)
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "KL010" in output and "key usage of its certificate lacks digitalSig" in output
     assert deployment.pids() == old_pids
     deployment.cluster["gate"] = "off"
-    output = deployment.refused()
+    output = deployment.refusal()
     del deployment.cluster["gate"]
     assert "it was started again with its former settings and serves" in output, output
     assert {id for id, pid in deployment.pids().items() if old_pids[id] != pid} == {1}
@@ -692,11 +699,11 @@ def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None])
     hand(True)
     deployment.up()
     assert {path.name for path in deployment.root.glob("node-*/files/*")} == {
-        Path(value).name for id in old_pids for value in located(stack.settings(id))
+        Path(value).name for id in old_pids for value in file_locations(stack.settings(id))
     }, "nothing is kept that no node runs with"
 
 
-def located(settings: Mapping[str, str]) -> list[str]:
+def file_locations(settings: Mapping[str, str]) -> list[str]:
     return [value for key, value in settings.items() if key.endswith(".location")]
 
 
@@ -719,13 +726,13 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
         )
     files, certs = dict(FILES), stack.deployment.folder / "certs"
     stack.deployment.cluster["security"]["tls"] = {"from": files}
-    assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
+    assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refusal()
     hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]}, SUBJECT)
     pids = stack.deployment.pids()
-    assert "certificates from another source while brokers run" in stack.deployment.refused()
+    assert "certificates from another source while brokers run" in stack.deployment.refusal()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
-    output = stack.deployment.refused()
+    output = stack.deployment.refusal()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
@@ -736,7 +743,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
-        fails_and_stays_as_it_was(
+        check_refused_certificates(
             stack, lambda signs: hand_over(certs, hosts, SUBJECT, signs=signs)
         )
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
@@ -752,7 +759,7 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     client_without_certificate = {
         key: signs for key, signs in client.items() if not key.startswith(("ssl.key", "ssl.cert"))
     }
-    assert refused(client_without_certificate) == "client-certificate"
+    assert client_error(client_without_certificate) == "client-certificate"
     del external["client_auth"], external["mechanism"]
 
 
@@ -792,15 +799,15 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
         assert {cell.listener for cell in report.cells} == {"INTERNAL", "EXTERNAL"}
         assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
         assert "unchanged" in new_stack.up()
-        assert refused({**login, "sasl.password": "wrong"}) == "authentication"
+        assert client_error({**login, "sasl.password": "wrong"}) == "authentication"
         admin = AdminClient(login)
         visible_topics = admin.list_topics(timeout=10).topics
         assert {"app-plain", "app-secured", "app-after"} <= set(visible_topics)
         denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-        assert denied(denied_topic) == "authorization"
+        assert denial(denied_topic) == "authorization"
         assert "User:ANONYMOUS" in secured.settings(1)["super.users"].split(";")
         new_stack.stop_all()
-        output = new_stack.refused()
+        output = new_stack.refusal()
         assert "found PLAINTEXT with `security` and no running node" in " ".join(output.split())
         assert new_stack.pids() == {}
         del cluster["controllers"]["protocol"]

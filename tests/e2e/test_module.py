@@ -41,7 +41,7 @@ def project(
     (port,) = free_ports(1)
     image = "kafkaImage" if request.param == "own-brokers-yaml" else "image"
     for key, value in {image: kafka_image, "port": port}.items():
-        new_project.runs("config", "set", key, str(value))
+        new_project.run("config", "set", key, str(value))
     yield new_project
     new_project.pulumi("destroy", "--yes", "--skip-preview")
 
@@ -50,18 +50,18 @@ def project(
     "project", with_combinations("own-brokers", ["own-brokers", "own-brokers-yaml"]), indirect=True
 )
 def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> None:
-    assert "not-known-yet" not in project.runs("preview", "--diff")
+    assert "not-known-yet" not in project.run("preview", "--diff")
     project.up()
     first_outputs = project.outputs()
     assert first_outputs["verdict"] == "pass" and first_outputs["unproved"] == ["INTERNAL"]
     # client properties may hold a password: they are encrypted in the state
-    assert "proof-of-kafka" not in project.runs("stack", "export")
+    assert "proof-of-kafka" not in project.run("stack", "export")
     assert "validation: PASS, 1 of 1 cell passed" in first_outputs["report"]
     assert "unchanged" in project.up("--expect-no-changes")
 
     # the pack beside it evaluates the same gate, and knows that the broker is behind it
     project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    preview_with_pack = project.runs("preview")
+    preview_with_pack = project.run("preview")
     assert (
         "earshot@" in preview_with_pack
         and "no-gate" not in preview_with_pack
@@ -69,20 +69,20 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
     )
     del project.environment["PULUMI_OPTION_POLICY_PACK"]
 
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.nobody.invalid")
     refusal = "kafka.nobody.invalid does not resolve"
-    assert refusal in project.fails(command="preview")
-    assert refusal in project.fails()
+    assert refusal in project.failed_output(command="preview")
+    assert refusal in project.failed_output()
     (broker,) = (
         resource["urn"]
         for resource in resources(project)
         if "container:Container" in resource["urn"]
     )
-    assert refusal in project.fails("--target", broker)
+    assert refusal in project.failed_output("--target", broker)
     running_ids = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
     assert first_outputs["broker"] in running_ids.split()
 
-    project.runs("config", "rm", "host")
+    project.run("config", "rm", "host")
     project.up()
     assert project.outputs()["broker"] == first_outputs["broker"]
 
@@ -90,18 +90,18 @@ def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> 
 @pytest.mark.combination
 @pytest.mark.parametrize("project", ["own-brokers"], indirect=True)
 def test_the_automation_api_deploys_and_says_why_not(project: Project) -> None:
-    refused_run = automated(project, "host=kafka.nobody.invalid")
+    refused_run = run_automation(project, "host=kafka.nobody.invalid")
     assert refused_run.returncode == 1
     assert "kafka.nobody.invalid does not resolve" in refused_run.stderr
     assert "Traceback" not in refused_run.stderr
-    completed = automated(project, "host=localhost")
+    completed = run_automation(project, "host=localhost")
     assert completed.returncode == 0, completed.stderr
     assert "validation: PASS, 1 of 1 cell passed" in completed.stdout
-    assert automated(project, "--destroy").returncode == 0
-    assert "broker-1" not in project.runs("stack", "export")
+    assert run_automation(project, "--destroy").returncode == 0
+    assert "broker-1" not in project.run("stack", "export")
 
 
-def automated(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+def run_automation(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     script = EXAMPLES / "automation" / "deploy.py"
     return subprocess.run(
         [sys.executable, str(script), str(project.folder), *words],
@@ -114,5 +114,5 @@ def automated(project: Project, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def resources(project: Project) -> list[dict[str, str]]:
-    exported = json.loads(project.runs("stack", "export"))
+    exported = json.loads(project.run("stack", "export"))
     return list(exported["deployment"]["resources"])

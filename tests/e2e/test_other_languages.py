@@ -72,7 +72,7 @@ def test_own_brokers_in_another_language(
     )
     (port,) = free_ports(1)
     for key, value in {"image": kafka_image, "port": port}.items():
-        project.runs("config", "set", key, str(value))
+        project.run("config", "set", key, str(value))
 
     # nothing but the executable of the installed package is needed
     added_package = project.pulumi(
@@ -93,10 +93,10 @@ def test_own_brokers_in_another_language(
         outputs = project.outputs()
         assert outputs["verdict"] == "pass" and outputs["unproved"] == ["INTERNAL"]
         assert outputs["bootstrap"]["HOST"] == f"localhost:{port}"
-        assert "proof-of-kafka" not in project.runs("stack", "export")
+        assert "proof-of-kafka" not in project.run("stack", "export")
         assert "unchanged" in project.up("--expect-no-changes")
-        project.runs("config", "set", "host", "kafka.nobody.invalid")
-        assert "kafka.nobody.invalid does not resolve" in project.fails(command="preview")
+        project.run("config", "set", "host", "kafka.nobody.invalid")
+        assert "kafka.nobody.invalid does not resolve" in project.failed_output(command="preview")
     finally:
         project.destroy()
 
@@ -105,7 +105,7 @@ def test_own_brokers_in_another_language(
 def program(tmp_path: Path) -> project.Project:
     """A Python program of its own environment, in which earshot is not installed."""
     folder = tmp_path / "p"
-    environment = project.prepared(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
+    environment = project.prepare_home(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
     bare_environment(folder / "venv")
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": "venv"}}
     project_document = {"name": "project", "runtime": runtime}
@@ -114,7 +114,7 @@ def program(tmp_path: Path) -> project.Project:
         folder, "import pulumi\nimport pulumi_earshot as earshot", environment
     )
     new_program.write(PROGRAM)
-    new_program.runs("stack", "init", project.STACK)
+    new_program.run("stack", "init", project.STACK)
     return new_program
 
 
@@ -129,7 +129,7 @@ def test_a_python_program_adds_the_package_from_a_folder(
     # that environment has the SDKs of both clouds, whose plugins the CLI wants, too
     for install in (install_docker_double, install_aws_double):
         install(program.folder / "home")
-    program.runs("package", "add", str(checkout / PACKAGE))
+    program.run("package", "add", str(checkout / PACKAGE))
     works_with_the_sdk(program, "earshot")
 
 
@@ -154,11 +154,11 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
 
 def works_with_the_sdk(program: project.Project, sdk: str) -> None:
     assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
-    program.runs("config", "set", "host", "kafka.nobody.invalid")
+    program.run("config", "set", "host", "kafka.nobody.invalid")
     # Pulumi's SDK adds a stack trace where a remote component's resource is refused
     preview = program.pulumi("preview")
     assert preview.returncode != 0 and "kafka.nobody.invalid does not resolve" in preview.stdout
-    program.runs("config", "set", "host", "localhost")
+    program.run("config", "set", "host", "localhost")
     program.up()
     assert program.outputs()["bootstrap"] == {
         "HOST": "localhost:9092", "INTERNAL": "kafka-1:19092"

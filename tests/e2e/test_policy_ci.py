@@ -36,7 +36,7 @@ def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator
     new_project.environment.update(STACK=STACK, RUNNER_TEMP=str(tmp_path / "runner"))
     (port,) = free_ports(1)
     for key, value in {"image": kafka_image, "port": port}.items():
-        new_project.runs("config", "set", key, str(value))
+        new_project.run("config", "set", key, str(value))
     yield new_project
     new_project.pulumi("destroy", "--yes", "--skip-preview")
 
@@ -65,7 +65,7 @@ def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> None:
     assert "earshot" not in (project.folder / "__main__.py").read_text().partition("import")[2]
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.nobody.invalid")
     refused_step = step(project, "Preview")
     assert (
         refused_step.returncode != 0
@@ -81,11 +81,11 @@ def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> Non
     )
     assert project.engine.run("ps", "--all", "--quiet", "--filter", "name=broker-") == ""
 
-    project.runs("config", "rm", "host")
+    project.run("config", "rm", "host")
     completed = step(project, "Deploy")
     assert completed.returncode == 0 and "Policies:" in completed.stdout, completed.stdout
     assert "Traceback" not in completed.stdout
     broker = project.outputs()["broker"]
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.nobody.invalid")
     assert step(project, "Deploy").returncode != 0
     assert broker in project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}").split()

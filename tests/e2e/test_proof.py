@@ -19,8 +19,8 @@ pulumi.export("verdict", Proof("proof", args).verdict)
 
 @pytest.mark.combination
 def test_a_return_to_former_inputs_proves_again_after_a_failure(tmp_path: Path) -> None:
-    new_project = project.Project(tmp_path, HEADER, project.prepared(tmp_path, {}))
-    new_project.runs("stack", "init", project.STACK)
+    new_project = project.Project(tmp_path, HEADER, project.prepare_home(tmp_path, {}))
+    new_project.run("stack", "init", project.STACK)
     with running_cluster(local_plan(1)[1]) as cluster:
         contract = cluster.contract.model_dump(mode="json")
 
@@ -32,11 +32,11 @@ def test_a_return_to_former_inputs_proves_again_after_a_failure(tmp_path: Path) 
         new_project.up()
         cluster.kill(1)
         write("2")
-        assert "FAIL, 0 of 2 cells passed" in new_project.fails()
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
         write("1")
-        assert "FAIL, 0 of 2 cells passed" in new_project.fails()
-        new_project.runs("refresh", "--yes", "--skip-preview")
-        assert "FAIL, 0 of 2 cells passed" in new_project.fails()
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
+        new_project.run("refresh", "--yes", "--skip-preview")
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
         cluster.start(1)
         new_project.up()
         assert new_project.outputs()["verdict"] == "pass"

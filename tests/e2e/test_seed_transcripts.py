@@ -145,7 +145,7 @@ def the_cell(client: Client, bootstrap: str) -> Cell:
     return cell
 
 
-def printed(source: str, advertised: str, broker: int = 0) -> list[str]:
+def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
     """`kcat -L` of a cluster of one broker."""
     return [
         f"Metadata for all topics (from broker {source}):",
@@ -168,7 +168,7 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
         "on localhost:9092, which is the container alone: no client connects there [KL017]"
     ) in adopt_output
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
-        refusal = stack.refused("--skip-preview")
+        refusal = stack.refusal("--skip-preview")
         assert stack.containers() == stack.volumes() == {}
     assert refusal.count("[KL006]") == refusal.count(finding) == 1
     assert f"{finding} 127.0.0.1:9092->9092 [KL006]" in refusal
@@ -193,15 +193,17 @@ class TestTwoListeners:
     """With FRED bound to all interfaces in the compose file, as the remedy says."""
 
     def test_each_port_hands_out_its_own_address(self, two_listeners: Running) -> None:
-        fred = printed("-1: kafka0:9092/bootstrap", "localhost:9092")
+        fred = kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
         assert two_listeners.inside.listing("kafka0:9092") == fred
-        assert two_listeners.inside.listing("kafka0:29092") == printed(
+        assert two_listeners.inside.listing("kafka0:29092") == kcat_listing(
             "0: kafka0:29092/0", "kafka0:29092"
         )
 
     @pytest.mark.requires("kcat")
     def test_each_listener_serves_its_own_clients(self, two_listeners: Running) -> None:
-        assert HERE.listing("localhost:9092") == printed("0: localhost:9092/0", "localhost:9092")
+        assert HERE.listing("localhost:9092") == kcat_listing(
+            "0: localhost:9092/0", "localhost:9092"
+        )
         two_listeners.inside.produce("kafka0:29092", "test", "from the network")
         HERE.produce("localhost:9092", "test", "from this machine")
         records = ["from the network", "from this machine"]
@@ -223,7 +225,7 @@ class TestTwoListeners:
     @pytest.mark.requires("kcat")
     def test_bob_is_a_name_that_this_machine_does_not_know(self, two_listeners: Running) -> None:
         door = f"{two_listeners.address}:29092"
-        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", "kafka0:29092")
+        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", "kafka0:29092")
         failure = HERE.failure(door, "test")
         assert (
             "Local: Host resolution failure: kafka0:29092/0: Failed to resolve 'kafka0:29092'"
@@ -271,21 +273,23 @@ class TestThreeListeners:
         bob, fred, alice = (
             three_listeners.inside.listing(f"kafka0:{port}") for port in (29092, 9092, 29094)
         )
-        assert bob == printed("0: kafka0:29092/0", "kafka0:29092")
-        assert fred == printed("-1: kafka0:9092/bootstrap", "localhost:9092")
-        assert alice == printed("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
+        assert bob == kcat_listing("0: kafka0:29092/0", "kafka0:29092")
+        assert fred == kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
+        assert alice == kcat_listing("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
 
     def test_alice_serves_clients_who_know_this_machine_by_name(
         self, three_listeners: Running
     ) -> None:
         bootstrap = f"{ALICE_HOST}:29094"
-        assert three_listeners.beyond.listing(bootstrap) == printed(f"0: {bootstrap}/0", bootstrap)
+        assert three_listeners.beyond.listing(bootstrap) == kcat_listing(
+            f"0: {bootstrap}/0", bootstrap
+        )
         assert the_cell(three_listeners.beyond, bootstrap).cause is None
 
     @pytest.mark.requires("kcat")
     def test_alice_fails_those_who_do_not(self, three_listeners: Running) -> None:
         door = "localhost:29094"
-        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
+        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
         cell = the_cell(HERE, door)
         assert (str(cell.address), cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
@@ -306,10 +310,10 @@ class TestKraft:
     @pytest.mark.requires("kcat")
     def test_it_works_from_this_machine_and_from_the_network(self, kraft: Running) -> None:
         host_bootstrap, network_bootstrap = "localhost:39092", "kafka-test:19092"
-        assert HERE.listing(host_bootstrap) == printed(
+        assert HERE.listing(host_bootstrap) == kcat_listing(
             f"1: {host_bootstrap}/1", host_bootstrap, broker=1
         )
-        assert kraft.inside.listing(network_bootstrap) == printed(
+        assert kraft.inside.listing(network_bootstrap) == kcat_listing(
             f"1: {network_bootstrap}/1", network_bootstrap, broker=1
         )
         HERE.produce(host_bootstrap, "test", "from this machine")
@@ -322,6 +326,6 @@ class TestKraft:
 
     def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
         door = "kafka-test:9092"
-        output = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
+        output = kcat_listing(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
         assert kraft.inside.listing(door) == output
         assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")

@@ -47,7 +47,7 @@ def needs_own_resolvers() -> None:
         lacking("a resolver per process takes root and unshare: sudo make test (util-linux)")
 
 
-def failed(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:
+def failed_stages(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:
     return {
         (cell.listener, cell.broker, cell.failed_stage)
         for cell in report.cells
@@ -89,10 +89,10 @@ def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
     with standalone(tmp_path, {"one": knowing, "two": ignorant}) as spark:
         code, report, _ = submit(spark, cluster, *knowing)
     assert code == 1
-    assert failed(report, "host") == set()
-    blind = [name for name in executors(report) if failed(report, name)]
+    assert failed_stages(report, "host") == set()
+    blind = [name for name in executors(report) if failed_stages(report, name)]
     assert len(blind) == 1 and len(executors(report)) == 2
-    assert failed(report, blind[0]) == {
+    assert failed_stages(report, blind[0]) == {
         ("EXTERNAL", 1, Stage.RESOLVE),
         ("EXTERNAL", 2, Stage.RESOLVE),
     }

@@ -28,7 +28,7 @@ from earshot.validation.client import configuration
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
-from tests.e2e.open_sockets import OpenSocket, listed, open_sockets
+from tests.e2e.open_sockets import OpenSocket, documented_addresses, open_sockets
 from tests.e2e.ports import free_ports
 from tests.e2e.stranger import BLOCKS, OBJECT_READ, Stranger
 from tests.rest import with_combinations
@@ -249,7 +249,7 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
                 attacking.join()
     assert report.verdict is Verdict.PASS
     assert {delivery.acknowledged for delivery in report.delivery} == {1}
-    documented_processes = listed()
+    documented_processes = documented_addresses()
     for open_socket in look.sockets:  # SECURITY.md lists each
         assert open_socket.is_loopback and documented_processes.get(open_socket.process) in (
             open_socket.address,

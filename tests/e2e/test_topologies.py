@@ -58,7 +58,9 @@ def judges(network: Network) -> Iterator[list[Judge]]:
 
 
 @contextlib.contextmanager
-def on_two(judges: list[Judge], seeds: Sequence[int]) -> Iterator[list[tuple[Running, Running]]]:
+def running_on_two(
+    judges: list[Judge], seeds: Sequence[int]
+) -> Iterator[list[tuple[Running, Running]]]:
     """Topologies of two hosts, as they run on both."""
     machines = (judges[0].host.address, judges[1].host.address)
     topology_pairs = [two_hosts(seed, machines, slot) for slot, seed in enumerate(seeds)]
@@ -103,7 +105,7 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
 @pytest.mark.combination
 def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
     first_seed = random.SystemRandom().randrange(10**6)
-    with on_two(judges, range(first_seed, first_seed + TWO_COUNT)) as pairs:
+    with running_on_two(judges, range(first_seed, first_seed + TWO_COUNT)) as pairs:
         outcomes = [(pair[0].topology.seed, compared_on_two(pair)) for pair in pairs]
     wrong_hops = [
         f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences
@@ -150,7 +152,7 @@ def test_a_broken_model_is_caught(
 def test_a_model_that_takes_a_host_for_unreachable_is_caught(
     judges: list[Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with on_two(judges, SEEDS_BETWEEN) as pairs:
+    with running_on_two(judges, SEEDS_BETWEEN) as pairs:
         assert all(compared_on_two(pair).differences == [] for pair in pairs)
         monkeypatch.setattr(Names, "_outside", lambda *_: UnresolvedName("broken"))
         assert any(compared_on_two(pair).differences != [] for pair in pairs)

@@ -103,14 +103,14 @@ def options(private: Private, listener: str, *extra_words: str) -> list[str]:
     return ["--contract", str(private.laptop.contract), "--listener", listener, *extra_words]
 
 
-def secure(private: Private, id: int) -> str:
+def secure_address(private: Private, id: int) -> str:
     """What a broker advertises on the listener with TLS."""
     listener = private.cluster.plan.node(id).listener("SECURE")
     assert listener is not None
     return str(listener.advertised)
 
 
-def made_topic(bootstrap: str, name: str, **settings: str) -> None:
+def create_topic(bootstrap: str, name: str, **settings: str) -> None:
     """A topic with a partition for each broker, known to all of them."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **settings})
     topic = NewTopic(name, len(IDS), replica_assignment=[[id] for id in IDS])
@@ -161,7 +161,7 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert {socket.port for socket in sockets} == {port, *(port + id for id in IDS)}
         assert all(socket.address == "127.0.0.1" for socket in sockets)
 
-        made_topic(bootstrap, "records")
+        create_topic(bootstrap, "records")
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for number in range(3000):
             producer.produce("records", str(number).encode(), partition=number % 3)
@@ -193,7 +193,7 @@ def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -
     script = kafkajs(tmp_path)
     port = first_port()
     with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))):
-        made_topic(f"127.0.0.1:{port}", "node")
+        create_topic(f"127.0.0.1:{port}", "node")
         settings = json.dumps({"brokers": [f"127.0.0.1:{port}"]})
         assert "read 300" in output_of(["node", str(script), settings, "node"])
 
@@ -201,9 +201,9 @@ def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -
 def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> None:
     tls_options = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
     for id in IDS:
-        command = ["kcat", "-L", "-b", secure(private, id), *tls_options, "-m", "10"]
+        command = ["kcat", "-L", "-b", secure_address(private, id), *tls_options, "-m", "10"]
         output = private.laptop.output_of(private.laptop.tunnelled("SECURE", *command))
-        assert "3 brokers" in output and secure(private, 1) in output
+        assert "3 brokers" in output and secure_address(private, 1) in output
     with private.laptop.tunnel(*options(private, "SECURE")) as printed:
         hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
         assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", printed) == ["1", "2", "3"]
@@ -213,7 +213,12 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
             f"ssl.truststore.location={private.certificate}\n"
         )
         tool = "org.apache.kafka.tools.BrokerApiVersionsCommand"
-        arguments = ["--bootstrap-server", secure(private, 2), "--command-config", str(properties)]
+        arguments = [
+            "--bootstrap-server",
+            secure_address(private, 2),
+            "--command-config",
+            str(properties),
+        ]
         java_output = output_of(java(tool, *arguments, hosts=hosts))
         assert len(re.findall(r"^kafka-\d\.private\.test:\d+ \(id: \d", java_output, re.M)) == 3
 

@@ -26,7 +26,7 @@ from tests.doubles.answers import contract as clients_of
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import load
-from tests.e2e.lone_broker import NAME, LoneBroker, known_by_name, lone_broker
+from tests.e2e.lone_broker import NAME, LoneBroker, dns_for_broker, lone_broker
 from tests.skips import lacking
 
 pytestmark = [
@@ -61,7 +61,7 @@ def standpoints(
     return docker_standpoints(broker.contract, candidates, broker.network, base, [dns])
 
 
-def of_this_run(engine: Engine, broker: LoneBroker) -> list[str]:
+def run_resources(engine: Engine, broker: LoneBroker) -> list[str]:
     """What runs against the broker have on the engine: containers and networks."""
     filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     with contextlib.closing(engine.client()) as client:
@@ -82,7 +82,7 @@ def test_each_scope_is_proved_from_where_its_clients_stand(
     contract, vantages, report = (tmp_path / f"{name}.json" for name in ("c", "v", "report"))
     contract.write_text(broker.contract.to_json())
     arguments = ["validate", "--contract", str(contract), "--vantages", str(vantages)]
-    with known_by_name(broker) as dns:
+    with dns_for_broker(broker) as dns:
         vantages.write_text(to_json(standpoints(broker, engines, base, dns)))
         code = run([*arguments, "--records", "300", "-o", str(report)])
     read_back_report = read_report(report.read_bytes(), "report")
@@ -99,7 +99,7 @@ def test_each_scope_is_proved_from_where_its_clients_stand(
         (delivery.written_through, delivery.acknowledged, delivery.lost)
         for delivery in read_back_report.delivery
     } == {(name, 300, 0) for name in ("INTERNAL", "HOST", "EXTERNAL")}
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_a_name_that_does_not_exist_is_the_listeners_fault(
@@ -192,7 +192,7 @@ def test_a_container_that_is_killed_leaves_its_cells_undecided(
     assert len(killed_names) == 1
     (cell,) = [report_cell for report_cell in report.cells if report_cell.vantage == "internal"]
     assert cell.verdict is Verdict.INCONCLUSIVE and "ended with status 137" in cell.reason
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 @contextlib.contextmanager
@@ -255,10 +255,10 @@ def test_an_interrupted_run_leaves_nothing(
     tmp_path: Path,
 ) -> None:
     with validating(docker_engine, broker, base, tmp_path) as process:
-        assert len(of_this_run(docker_engine, broker)) == 2
+        assert len(run_resources(docker_engine, broker)) == 2
         process.send_signal(number)
         assert process.wait(ENDS_SECONDS) == code
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_the_rest_of_a_killed_command_cleans_up(
@@ -268,7 +268,7 @@ def test_the_rest_of_a_killed_command_cleans_up(
         (working,) = psutil.Process(process.pid).children()
         process.kill()
         assert psutil.wait_procs([working], ENDS_SECONDS)[1] == []
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(
@@ -285,13 +285,13 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
             process_of_run.kill()
         psutil.wait_procs(killed_processes, ENDS_SECONDS)
         process.wait(ENDS_SECONDS)
-        leftovers = of_this_run(docker_engine, broker)
+        leftovers = run_resources(docker_engine, broker)
         assert len(leftovers) == 2
         removed_leftovers = remove_leftovers(client, cluster)
         assert [name.split()[-1] for name in removed_leftovers] == leftovers
         with pytest.raises(NotFound):
             client.containers.get(leftovers[0])
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_a_machine_without_a_network_blames_no_listener(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import yaml
 
 from tests.doubles.docker.install import VERSION, install_docker_double
 from tests.e2e.installed import bare_environment, wheel_environment
-from tests.e2e.project import STACK, Project, prepared
+from tests.e2e.project import STACK, Project, prepare_home
 from tests.lint.test_recipes import workflow
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -73,14 +73,14 @@ def project(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         "RUNNER_TEMP": str(folder),
         "XDG_CACHE_HOME": str(folder / "cache"),
     }
-    environment = prepared(folder / "p", {**variables, "DOCKER_HOST": engine})
+    environment = prepare_home(folder / "p", {**variables, "DOCKER_HOST": engine})
     project_file = folder / "p" / "Pulumi.yaml"
     document = yaml.safe_load(project_file.read_text())
     document["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
     project_file.write_text(yaml.safe_dump(document))
     install_docker_double(folder / "p" / "home")
     new_project = Project(folder / "p", "import pulumi_docker as docker\n", environment)
-    new_project.runs("stack", "init", STACK)
+    new_project.run("stack", "init", STACK)
     yield new_project
 
 
@@ -117,11 +117,11 @@ def test_the_preview(project: Project, advertised: str, code: int) -> None:
 @pytest.mark.combination
 @pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
 def test_the_analysis(project: Project, tmp_path: Path, advertised: str, code: int) -> None:
-    state = json.loads(project.runs("stack", "export"))
+    state = json.loads(project.run("stack", "export"))
     state["deployment"]["resources"] = resources(advertised)
     file = tmp_path / "state.json"
     file.write_text(json.dumps(state))
-    project.runs("stack", "import", "--file", str(file))
+    project.run("stack", "import", "--file", str(file))
     completed = step(project, "Analyze")
     assert bool(completed.returncode) == bool(code), completed.stdout + completed.stderr
     assert ("kl002" in completed.stdout) == bool(code)

@@ -14,7 +14,7 @@ CONFIGURE = CONTEXT / "docker" / "configure"
 CLUSTER_ID = "ZWFyc2hvdC10ZXN0cy1ydQ"
 
 
-def configured(secrets: Path | None = None, **variables: str) -> tuple[int, str, dict[str, str]]:
+def run_configure(secrets: Path | None = None, **variables: str) -> tuple[int, str, dict[str, str]]:
     """Exit status, what was said, and the Kafka variables afterwards."""
     script = f"set -eu; source {CONFIGURE}; echo ---; env -0"
     environment = {"PATH": os.environ["PATH"], "SECRETS": str(secrets or "/none"), **variables}
@@ -36,7 +36,7 @@ def configured(secrets: Path | None = None, **variables: str) -> tuple[int, str,
     ],
 )
 def test_listeners_are_derived_from_the_advertised_ones(advertised: str, derived: str) -> None:
-    code, output, variables = configured(KAFKA_ADVERTISED_LISTENERS=advertised)
+    code, output, variables = run_configure(KAFKA_ADVERTISED_LISTENERS=advertised)
     assert (code, output) == (0, "")
     assert variables["KAFKA_LISTENERS"] == derived
     assert variables["KAFKA_ADVERTISED_LISTENERS"] == advertised
@@ -79,7 +79,7 @@ UNSUPPORTED = "KAFKA_ADVERTISED_LISTENERS is not supported on a KRaft controller
 def test_what_the_script_makes_of_variables(
     container_variables: dict[str, str], code: int, expected_output: str, listeners: str | None
 ) -> None:
-    exit_code, output, variables = configured(None, **container_variables)
+    exit_code, output, variables = run_configure(None, **container_variables)
     assert (exit_code, output) == (code, expected_output)
     if code == 0:
         assert variables.get("KAFKA_LISTENERS") == listeners
@@ -105,14 +105,14 @@ def secrets(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("missing_variable", TLS)
 def test_ssl_in_a_name_demands_stores(secrets: Path, name: str, missing_variable: str) -> None:
     tls_variables = {key: value for key, value in TLS.items() if key != missing_variable}
-    code, output, _ = configured(
+    code, output, _ = run_configure(
         secrets, KAFKA_ADVERTISED_LISTENERS=f"{name}://b:1", KAFKA_OPTS="-Dx", **tls_variables
     )
     assert (code, output) == (1, f"{missing_variable} environment variable not set\n")
 
 
 def test_ssl_in_a_name_sets_locations_and_passwords(secrets: Path) -> None:
-    code, output, variables = configured(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
+    code, output, variables = run_configure(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
     assert (code, output) == (0, "")
     assert variables["KAFKA_SSL_KEYSTORE_LOCATION"] == f"{secrets}/keys"
     assert variables["KAFKA_SSL_KEYSTORE_PASSWORD"] == "keys-password!"
@@ -121,7 +121,7 @@ def test_ssl_in_a_name_sets_locations_and_passwords(secrets: Path) -> None:
 
 def test_a_store_that_is_not_there_is_named(secrets: Path) -> None:
     (secrets / "keys").unlink()
-    code, output, _ = configured(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
+    code, output, _ = run_configure(secrets, KAFKA_ADVERTISED_LISTENERS="SSL://b:1", **TLS)
     assert (code, output) == (1, f"{secrets}/keys file does not exist\n")
 
 
@@ -132,13 +132,13 @@ def test_client_certificates_demand_a_trust_store(secrets: Path, demand: str) ->
         "KAFKA_ADVERTISED_LISTENERS": "SSL://b:1",
         "KAFKA_SSL_CLIENT_AUTH": demand,
     }
-    code, output, _ = configured(secrets, **tls_variables)
+    code, output, _ = run_configure(secrets, **tls_variables)
     assert (code, output) == (1, "KAFKA_SSL_TRUSTSTORE_FILENAME environment variable not set\n")
     tls_variables |= {
         "KAFKA_SSL_TRUSTSTORE_FILENAME": "trust",
         "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "trust-password",
     }
-    code, _, variables = configured(secrets, **tls_variables)
+    code, _, variables = run_configure(secrets, **tls_variables)
     assert code == 0
     assert variables["KAFKA_SSL_TRUSTSTORE_PASSWORD"] == "trust-password!"
 
@@ -155,7 +155,7 @@ VOTER = {
 }
 
 
-def wrapped(folder: Path, mounted: str | None = None, **variables: str) -> tuple[str, str]:
+def run_wrapper(folder: Path, mounted: str | None = None, **variables: str) -> tuple[str, str]:
     """The properties that Kafka's wrapper writes, and what it said where it failed."""
     for name in ("default", "mounted", "final"):
         (folder / name).mkdir()
@@ -183,7 +183,9 @@ def wrapped(folder: Path, mounted: str | None = None, **variables: str) -> tuple
 @pytest.mark.requires("java")
 def test_variables_become_properties_and_storage_is_formatted(tmp_path: Path) -> None:
     extra = {"KAFKA_LOG_DIRS": f"{tmp_path}/data", "KAFKA_A__B_C": "x", "KAFKA_A___B": "y"}
-    properties, output = wrapped(tmp_path, **VOTER, **extra, KAFKA_HEAP_OPTS="-Xmx1G", OTHER="z")
+    properties, output = run_wrapper(
+        tmp_path, **VOTER, **extra, KAFKA_HEAP_OPTS="-Xmx1G", OTHER="z"
+    )
     assert output == ""
     lines = properties.split()
     assert "controller.quorum.voters=1@localhost:9093" in lines
@@ -196,7 +198,7 @@ def test_variables_become_properties_and_storage_is_formatted(tmp_path: Path) ->
 @pytest.mark.e2e
 @pytest.mark.requires("java")
 def test_shipped_properties_are_used_where_nothing_is_set(tmp_path: Path) -> None:
-    properties, output = wrapped(tmp_path)
+    properties, output = run_wrapper(tmp_path)
     assert output == ""
     assert "advertised.listeners=PLAINTEXT://localhost:9092" in properties
     assert (tmp_path / "kraft-combined-logs" / "meta.properties").exists()
@@ -206,7 +208,7 @@ def test_shipped_properties_are_used_where_nothing_is_set(tmp_path: Path) -> Non
 @pytest.mark.requires("java")
 def test_variables_come_after_a_mounted_file(tmp_path: Path) -> None:
     mounted = f"log.dirs={tmp_path}/data\nnode.id=7\n"
-    properties, output = wrapped(tmp_path, mounted, **VOTER)
+    properties, output = run_wrapper(tmp_path, mounted, **VOTER)
     assert output == ""
     assert properties.index("node.id=7") < properties.index("node.id=1")
 
@@ -216,6 +218,6 @@ def test_variables_come_after_a_mounted_file(tmp_path: Path) -> None:
 def test_a_dynamic_quorum_is_not_formatted(tmp_path: Path) -> None:
     dynamic = {key: value for key, value in VOTER.items() if "VOTERS" not in key}
     dynamic |= {"KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "localhost:9093"}
-    _, output = wrapped(tmp_path, KAFKA_LOG_DIRS=f"{tmp_path}/data", **dynamic)
+    _, output = run_wrapper(tmp_path, KAFKA_LOG_DIRS=f"{tmp_path}/data", **dynamic)
     assert "controller.quorum.voters is not set" in output.replace("\n", " ")
     assert not (tmp_path / "data" / "meta.properties").exists()
