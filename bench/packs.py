@@ -99,10 +99,10 @@ def previews() -> Iterator[Previews]:
     """A project with a Docker plugin; all of it is gone at the end."""
     with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder:
         home = Path(folder) / "p"
-        environment = project.prepared(home, {})
+        environment = project.prepare_home(home, {})
         install_docker_double(home / "home")
         made = project.Project(home, "", environment)
-        made.runs("stack", "init", project.STACK)
+        made.run("stack", "init", project.STACK)
         empty = Path(folder) / "empty"
         empty.mkdir()
         about = yaml.safe_load((POLICIES / "PulumiPolicy.yaml").read_text())

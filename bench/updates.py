@@ -65,7 +65,7 @@ class Updates:
         """Seconds of an update that starts three brokers and proves them."""
         _empty(self.ours)
         seconds = self._up(self.ours, "first, three brokers")
-        state = json.loads(self.ours.runs("stack", "export"))["deployment"]["resources"]
+        state = json.loads(self.ours.run("stack", "export"))["deployment"]["resources"]
         self.resources = len(state)
         return seconds
 
@@ -137,8 +137,8 @@ def updating() -> Iterator[Updates]:
 
 
 def _project(folder: Path) -> project.Project:
-    made = project.Project(folder, "import pulumi", project.prepared(folder, {}))
-    made.runs("stack", "init", project.STACK)
+    made = project.Project(folder, "import pulumi", project.prepare_home(folder, {}))
+    made.run("stack", "init", project.STACK)
     return made
 
 

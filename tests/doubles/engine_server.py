@@ -124,14 +124,14 @@ def silent(head: bytes = b"") -> Callable[[socket.socket], None]:
     return answer
 
 
-def endless(head: bytes, part: bytes, pause: float = 0) -> Callable[[socket.socket], None]:
+def endless(head: bytes, chunk: bytes, pause: float = 0) -> Callable[[socket.socket], None]:
     """An answer of ``head``, and then ``part`` again and again until the client has left, with a
     ``pause`` in seconds after each."""
 
     def answer(connection: socket.socket) -> None:
         connection.sendall(head)
         while True:
-            connection.sendall(part)
+            connection.sendall(chunk)
             time.sleep(pause)
 
     return answer

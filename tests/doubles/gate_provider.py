@@ -10,7 +10,7 @@ APPROVED = "0123456789abcdef"
 
 def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> dict[str, Any]:
     """The inputs of a resource as its outputs; a gate is ``approved`` if all inputs are known."""
-    found = dict(args.inputs)
-    if args.typ == PROVIDER_TYPE and "plan" in found:
-        found["approved"] = rpc.UNKNOWN if found.get("unknown") else approved
-    return found
+    gate_outputs = dict(args.inputs)
+    if args.typ == PROVIDER_TYPE and "plan" in gate_outputs:
+        gate_outputs["approved"] = rpc.UNKNOWN if gate_outputs.get("unknown") else approved
+    return gate_outputs

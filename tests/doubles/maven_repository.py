@@ -68,10 +68,10 @@ class MavenRepositoryDouble:
         with zipfile.ZipFile(content, "w") as jar:
             jar.writestr("name.txt", coordinate)
         jar_path = folder / f"{artifact}-{version}.jar"
-        for path, data in (
+        for path, file_content in (
             (jar_path, content.getvalue()),
             (jar_path.with_suffix(".pom"), pom.encode()),
         ):
-            path.write_bytes(data)
-            Path(f"{path}.sha1").write_text(hashlib.sha1(data).hexdigest())
+            path.write_bytes(file_content)
+            Path(f"{path}.sha1").write_text(hashlib.sha1(file_content).hexdigest())
         return jar_path

@@ -125,20 +125,20 @@ def test_user_data_come_back_in_the_form_in_which_they_were_given() -> None:
 def test_the_providers_own_tags_are_not_the_programs() -> None:
     tags = json.dumps({"tags": {"owner": "me", "stage": "dev"}})
     cloud = Cloud({"region": "us-west-2", "defaultTags": tags})
-    found = [
+    aws_tags = [
         {"Key": "owner", "Value": "me"},
         {"Key": "stage", "Value": "prod"},
         {"Key": "own", "Value": "1"},
     ]
-    assert tags_found(cloud, found, {}) == {
+    assert tags_found(cloud, aws_tags, {}) == {
         "tags": {"stage": "prod", "own": "1"},
         "tagsAll": {"owner": "me", "stage": "prod", "own": "1"},
     }
-    assert tags_found(cloud, found[:1], {"tags": {"owner": "me"}})["tags"] == {"owner": "me"}
+    assert tags_found(cloud, aws_tags[:1], {"tags": {"owner": "me"}})["tags"] == {"owner": "me"}
 
 
 @pytest.mark.parametrize(
-    ("known", "found", "expected"),
+    ("state_policy", "aws_policy", "expected"),
     [
         ('{"a": 1}', '{"a":1}', '{"a": 1}'),
         ('{"a": 1}', '{"a":2}', '{"a":2}'),
@@ -147,9 +147,9 @@ def test_the_providers_own_tags_are_not_the_programs() -> None:
     ],
 )
 def test_policies_that_say_the_same_are_the_same(
-    known: str | None, found: str | None, expected: str | None
+    state_policy: str | None, aws_policy: str | None, expected: str | None
 ) -> None:
-    assert same_document(known, found) == expected
+    assert same_document(state_policy, aws_policy) == expected
 
 
 def _error(code: str, message: str = "it says so") -> ClientError:

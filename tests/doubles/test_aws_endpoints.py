@@ -19,20 +19,24 @@ def service(world: World, **inputs: Any) -> AwsResource:
         internal=True,
         subnets=[world.subnet.id],
     )
-    given = {"acceptanceRequired": True, "allowedPrincipals": [OWN], **inputs}
-    return world.make("VpcEndpointService", networkLoadBalancerArns=[balancer.id], **given)
+    service_inputs = {"acceptanceRequired": True, "allowedPrincipals": [OWN], **inputs}
+    return world.make("VpcEndpointService", networkLoadBalancerArns=[balancer.id], **service_inputs)
 
 
-def endpoint(world: World, name: str, **inputs: Any) -> AwsResource:
-    own = {"vpcId": world.vpc.id, "subnetIds": [world.subnet.id], **inputs}
-    return world.make("VpcEndpoint", serviceName=name, vpcEndpointType="Interface", **own)
+def endpoint(world: World, service_name: str, **inputs: Any) -> AwsResource:
+    endpoint_inputs = {"vpcId": world.vpc.id, "subnetIds": [world.subnet.id], **inputs}
+    return world.make(
+        "VpcEndpoint", serviceName=service_name, vpcEndpointType="Interface", **endpoint_inputs
+    )
 
 
 def test_an_endpoint_waits_for_acceptance_and_has_a_name_to_lead_to(world: World) -> None:
-    provided = service(world)
-    made = endpoint(world, provided["serviceName"], securityGroupIds=[world.group.id])
-    assert made.refresh() == [] and made["state"] == "pendingAcceptance"
-    (entry,) = made["dnsEntries"]
+    provided_service = service(world)
+    pending_endpoint = endpoint(
+        world, provided_service["serviceName"], securityGroupIds=[world.group.id]
+    )
+    assert pending_endpoint.refresh() == [] and pending_endpoint["state"] == "pendingAcceptance"
+    (dns_entry,) = pending_endpoint["dnsEntries"]
     record = world.make(
         "Record",
         zoneId=world.private_zone.id,
@@ -40,20 +44,22 @@ def test_an_endpoint_waits_for_acceptance_and_has_a_name_to_lead_to(world: World
         type="A",
         aliases=[
             {
-                "name": entry["dnsName"],
-                "zoneId": entry["hostedZoneId"],
+                "name": dns_entry["dnsName"],
+                "zoneId": dns_entry["hostedZoneId"],
                 "evaluateTargetHealth": False,
             }
         ],
     )
     assert record.refresh() == []
-    provided.update(acceptanceRequired=False)
-    assert provided.refresh() == []
-    with pytest.raises(ProviderError, match=f"ExistingVpcEndpointConnections: .* {made.id}"):
-        provided.delete()
-    made.delete()
-    provided.delete()
-    assert provided.read() is None
+    provided_service.update(acceptanceRequired=False)
+    assert provided_service.refresh() == []
+    with pytest.raises(
+        ProviderError, match=f"ExistingVpcEndpointConnections: .* {pending_endpoint.id}"
+    ):
+        provided_service.delete()
+    pending_endpoint.delete()
+    provided_service.delete()
+    assert provided_service.read() is None
 
 
 def test_only_named_principals_see_the_service(world: World) -> None:
@@ -66,11 +72,11 @@ def test_only_named_principals_see_the_service(world: World) -> None:
 
 
 def test_a_subnet_in_another_zone_is_refused(world: World) -> None:
-    other = world.make(
+    other_subnet = world.make(
         "Subnet",
         vpcId=world.vpc.id,
         cidrBlock="10.0.9.0/24",
         availabilityZone=f"{world.zone[:-1]}{'b' if world.zone[-1] == 'a' else 'a'}",
     )
     with pytest.raises(ProviderError, match="does not support the availability zone"):
-        endpoint(world, service(world)["serviceName"], subnetIds=[other.id])
+        endpoint(world, service(world)["serviceName"], subnetIds=[other_subnet.id])

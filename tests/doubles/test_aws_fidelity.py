@@ -12,8 +12,8 @@ from tests.doubles.plugin.kind import ProviderError
 
 
 def instances(world: World, id: str) -> dict[str, Any]:
-    found = world.ec2().describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
-    return dict(found)
+    instance = world.ec2().describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
+    return dict(instance)
 
 
 def test_private_names_come_and_go_with_the_vpcs_attributes(world: World) -> None:
@@ -43,11 +43,14 @@ def test_public_names_are_of_the_address_and_of_the_instance(world: World) -> No
 
 def test_elastic_ips_come_from_a_range(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(POOL_VARIABLE, "198.51.100.248/30")
-    first, second = world.address(), world.address()
-    assert (first["publicIp"], second["publicIp"]) == ("198.51.100.249", "198.51.100.250")
+    first_address, second_address = world.address(), world.address()
+    assert (first_address["publicIp"], second_address["publicIp"]) == (
+        "198.51.100.249",
+        "198.51.100.250",
+    )
     with pytest.raises(ProviderError, match=r"every address of 198\.51\.100\.248/30 is taken"):
         world.address()
-    first.delete()
+    first_address.delete()
     assert world.address()["publicIp"] == "198.51.100.249"
 
 
@@ -64,29 +67,35 @@ def test_public_addresses_need_a_way_out(world: World) -> None:
 
 
 def test_an_elastic_ip_moves(world: World) -> None:
-    address, first, second = world.address(), world.interface(), world.interface()
-    bound = world.make("EipAssociation", allocationId=address.id, networkInterfaceId=first.id)
-    world.make("EipAssociation", allocationId=address.id, networkInterfaceId=second.id)
+    address, first_interface, second_interface = (
+        world.address(),
+        world.interface(),
+        world.interface(),
+    )
+    bound = world.make(
+        "EipAssociation", allocationId=address.id, networkInterfaceId=first_interface.id
+    )
+    world.make("EipAssociation", allocationId=address.id, networkInterfaceId=second_interface.id)
     assert bound.read() is None
     address.refresh()
-    assert address["networkInterface"] == second.id
+    assert address["networkInterface"] == second_interface.id
 
 
 def test_an_interface_has_one_instance_and_outlives_it(world: World) -> None:
     interface = world.interface(privateIps=["10.0.0.20"])
-    first = world.on(interface)
-    in_use = rf"InvalidNetworkInterface\.InUse: .*{first.id}"
+    first_instance = world.on(interface)
+    in_use = rf"InvalidNetworkInterface\.InUse: .*{first_instance.id}"
     with pytest.raises(ProviderError, match=f"RunInstances: {in_use}"):
         world.on(interface)
     with pytest.raises(ProviderError, match=f"DeleteNetworkInterface: {in_use}"):
         interface.delete()
-    first.delete()
+    first_instance.delete()
     assert world.on(interface)["privateIp"] == "10.0.0.20"
 
 
 def test_an_address_of_a_subnet_has_one_interface(world: World) -> None:
-    first = world.interface(privateIps=["10.0.0.30"])
-    with pytest.raises(ProviderError, match=rf"InvalidIPAddress\.InUse: .*{first.id}"):
+    interface = world.interface(privateIps=["10.0.0.30"])
+    with pytest.raises(ProviderError, match=rf"InvalidIPAddress\.InUse: .*{interface.id}"):
         world.interface(privateIps=["10.0.0.31", "10.0.0.30"])
 
 
@@ -99,20 +108,20 @@ def test_an_interface_made_with_an_instance_goes_with_it(world: World) -> None:
     broker.delete()
     assert address.refresh() == ["instance"], "bound to nothing"
     assert address.state.get("networkInterface") is None
-    for thing in (address, world.group, world.gateway, world.subnet, world.vpc):
-        thing.delete()
+    for resource in (address, world.group, world.gateway, world.subnet, world.vpc):
+        resource.delete()
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "error"),
     [
         ({"ami": "ami-00000000000000000"}, r"InvalidAMIID\.NotFound"),
         ({"instanceType": "m5.large"}, r"the architecture of m5\.large \(x86_64\) .* \(arm64\)"),
         ({"userData": "x" * 16385}, "limited to 16384 bytes, these are 16385"),
     ],
 )
-def test_instances_that_ec2_would_not_run(world: World, inputs: dict[str, str], said: str) -> None:
-    with pytest.raises(ProviderError, match=f"RunInstances: .*{said}"):
+def test_instances_that_ec2_would_not_run(world: World, inputs: dict[str, str], error: str) -> None:
+    with pytest.raises(ProviderError, match=f"RunInstances: .*{error}"):
         world.instance(**inputs)
 
 
@@ -122,12 +131,12 @@ def test_user_data_of_the_greatest_length_are_taken(world: World) -> None:
 
 def test_an_instance_changes_in_place(world: World) -> None:
     broker = world.instance(userData="a", rootBlockDevice={"volumeSize": 10, "volumeType": "gp3"})
-    other = world.make("SecurityGroup", name="other", vpcId=world.vpc.id)
+    other_group = world.make("SecurityGroup", name="other", vpcId=world.vpc.id)
     profile = world.make("InstanceProfile", name=f"p-{world.mark}", role=world.role.id)
     changes = {
         "userData": "b",
         "instanceType": "t4g.medium",
-        "vpcSecurityGroupIds": [other.id],
+        "vpcSecurityGroupIds": [other_group.id],
         "iamInstanceProfile": profile.id,
         "metadataOptions": {"httpTokens": "required"},
         "disableApiTermination": True,
@@ -158,26 +167,28 @@ def test_a_protected_instance_stays_unless_it_is_forced(world: World) -> None:
 def attached(
     world: World, volume: AwsResource, instance: AwsResource, **inputs: Any
 ) -> AwsResource:
-    wanted = {"deviceName": "/dev/sdf"} | inputs
-    return world.make("VolumeAttachment", volumeId=volume.id, instanceId=instance.id, **wanted)
+    attachment_inputs = {"deviceName": "/dev/sdf"} | inputs
+    return world.make(
+        "VolumeAttachment", volumeId=volume.id, instanceId=instance.id, **attachment_inputs
+    )
 
 
 def test_a_volume_has_one_instance_in_its_own_zone(world: World) -> None:
     volume = world.make("Volume", availabilityZone=world.zone, size=8)
-    away = world.make("Volume", availabilityZone="us-west-2b", size=8)
-    spare = world.make("Volume", availabilityZone=world.zone, size=8)
-    first, second = world.instance(), world.instance()
-    attached(world, volume, first)
-    with pytest.raises(ProviderError, match=f"VolumeInUse: attached to {first.id}"):
-        attached(world, volume, second)
+    volume_in_other_zone = world.make("Volume", availabilityZone="us-west-2b", size=8)
+    spare_volume = world.make("Volume", availabilityZone=world.zone, size=8)
+    first_instance, second_instance = world.instance(), world.instance()
+    attached(world, volume, first_instance)
+    with pytest.raises(ProviderError, match=f"VolumeInUse: attached to {first_instance.id}"):
+        attached(world, volume, second_instance)
     with pytest.raises(ProviderError, match=r"InvalidVolume\.ZoneMismatch: it is in us-west-2b"):
-        attached(world, away, first)
+        attached(world, volume_in_other_zone, first_instance)
     with pytest.raises(ProviderError, match="/dev/sdf is already in use"):
-        attached(world, spare, first)
-    first.delete()
-    with pytest.raises(ProviderError, match=f"IncorrectState: {first.id} is terminated"):
-        attached(world, spare, first)
-    assert attached(world, volume, second).read() is not None
+        attached(world, spare_volume, first_instance)
+    first_instance.delete()
+    with pytest.raises(ProviderError, match=f"IncorrectState: {first_instance.id} is terminated"):
+        attached(world, spare_volume, first_instance)
+    assert attached(world, volume, second_instance).read() is not None
 
 
 def test_a_volume_outlives_its_instance_and_does_not_shrink(world: World) -> None:
@@ -205,5 +216,5 @@ def test_how_a_volume_is_taken_off(world: World, inputs: dict[str, bool], state:
     volume = world.make("Volume", availabilityZone=world.zone, size=8)
     broker = world.instance()
     attached(world, volume, broker, **inputs).delete()
-    found = instances(world, broker.id)
-    assert (found["State"]["Name"], len(found["BlockDeviceMappings"])) == (state, 1)
+    instance = instances(world, broker.id)
+    assert (instance["State"]["Name"], len(instance["BlockDeviceMappings"])) == (state, 1)

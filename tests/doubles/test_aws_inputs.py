@@ -96,22 +96,34 @@ def test_inputs_that_are_not_implemented_are_named_by_their_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(("token", "inputs", "refused"), [
-    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "GatewayLoadBalancer"},
-     ["vpcEndpointType"]),
-    ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
-    ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
-    ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
-    ("aws:ec2/instance:Instance",
-     {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
-     ["subnetId", "vpcSecurityGroupIds"]),
-    ("aws:ec2/instance:Instance", {"userData": "a", "userDataBase64": "YQ=="}, ["userDataBase64"]),
-    ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("token", "inputs", "refused_inputs"),
+    [
+        (
+            "aws:ec2/vpcEndpoint:VpcEndpoint",
+            {"vpcEndpointType": "GatewayLoadBalancer"},
+            ["vpcEndpointType"],
+        ),
+        ("aws:ec2/vpcEndpoint:VpcEndpoint", {"vpcEndpointType": "Gateway"}, []),
+        ("aws:ec2/eip:Eip", {"domain": "standard"}, ["domain"]),
+        ("aws:ec2/eip:Eip", {"domain": "vpc"}, []),
+        (
+            "aws:ec2/instance:Instance",
+            {"primaryNetworkInterface": {}, "subnetId": "s", "vpcSecurityGroupIds": ["g"]},
+            ["subnetId", "vpcSecurityGroupIds"],
+        ),
+        (
+            "aws:ec2/instance:Instance",
+            {"userData": "a", "userDataBase64": "YQ=="},
+            ["userDataBase64"],
+        ),
+        ("aws:ec2/instance:Instance", {"subnetId": "s", "userData": "a"}, []),
+    ],
+)
 def test_values_that_are_not_implemented_are_refused(
-    token: str, inputs: dict[str, Any], refused: list[str]
+    token: str, inputs: dict[str, Any], refused_inputs: list[str]
 ) -> None:
-    assert [name for name, _ in KINDS[token].objections(inputs)] == refused
+    assert [name for name, _ in KINDS[token].objections(inputs)] == refused_inputs
 
 
 def test_without_an_endpoint_nothing_is_called() -> None:
@@ -150,37 +162,45 @@ def inputs_of(response: protocol.CheckResponse) -> dict[str, Any]:
 
 def test_checked_inputs_have_the_providers_tags_and_a_name() -> None:
     settings = {"defaultTags": '{"tags": {"owner": "me", "stage": "dev"}}'}
-    found = inputs_of(checked("aws:iam/role:Role", settings, tags={"stage": "prod"}))
-    assert found["tags"] == {"stage": "prod"}
-    assert found["tagsAll"] == {"owner": "me", "stage": "prod"}
-    assert found["__defaults"] == ["name"]
-    assert found["name"].startswith("x-") and len(found["name"]) == len("x-1234567")
-    named = inputs_of(checked("aws:iam/role:Role", {}, name="mine"))
-    assert (named["name"], named["__defaults"], named["tagsAll"]) == ("mine", [], {})
+    inputs = inputs_of(checked("aws:iam/role:Role", settings, tags={"stage": "prod"}))
+    assert inputs["tags"] == {"stage": "prod"}
+    assert inputs["tagsAll"] == {"owner": "me", "stage": "prod"}
+    assert inputs["__defaults"] == ["name"]
+    assert inputs["name"].startswith("x-") and len(inputs["name"]) == len("x-1234567")
+    named_inputs = inputs_of(checked("aws:iam/role:Role", {}, name="mine"))
+    assert (named_inputs["name"], named_inputs["__defaults"], named_inputs["tagsAll"]) == (
+        "mine",
+        [],
+        {},
+    )
 
 
 def test_tags_that_are_not_known_yet_make_all_tags_unknown() -> None:
     settings = {"defaultTags": '{"tags": {"owner": "me"}}'}
-    found = inputs_of(checked("aws:ec2/vpc:Vpc", settings, tags={"a": UNKNOWN}))
-    assert found["tagsAll"] == UNKNOWN
-    assert "name" not in found
+    inputs = inputs_of(checked("aws:ec2/vpc:Vpc", settings, tags={"a": UNKNOWN}))
+    assert inputs["tagsAll"] == UNKNOWN
+    assert "name" not in inputs
 
 
 def test_what_takes_no_tags_gets_none() -> None:
-    found = inputs_of(checked("aws:ec2/route:Route", {"defaultTags": '{"tags": {"a": "b"}}'}))
-    assert found == {"__defaults": []}
+    inputs = inputs_of(checked("aws:ec2/route:Route", {"defaultTags": '{"tags": {"a": "b"}}'}))
+    assert inputs == {"__defaults": []}
 
 
 def test_refused_inputs_are_said_with_the_reason() -> None:
     response = checked(
         "aws:ec2/vpcEndpoint:VpcEndpoint", {}, vpcEndpointType="GatewayLoadBalancer", dnsOptions={}
     )
-    assert [(item.property, item.reason) for item in response.failures or []] == [
-        ("dnsOptions",
-         "the input dnsOptions is not implemented by this test double of the AWS provider"),
-        ("vpcEndpointType",
-         "this test double of the AWS provider knows only Gateway and Interface"),
-    ]  # fmt: skip
+    assert [(failure.property, failure.reason) for failure in response.failures or []] == [
+        (
+            "dnsOptions",
+            "the input dnsOptions is not implemented by this test double of the AWS provider",
+        ),
+        (
+            "vpcEndpointType",
+            "this test double of the AWS provider knows only Gateway and Interface",
+        ),
+    ]
 
 
 def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
@@ -191,10 +211,10 @@ def test_unknown_types_functions_and_settings_are_refused_by_name() -> None:
         asyncio.run(
             double.invoke(protocol.InvokeRequest("aws:acm/getCertificate:getCertificate", {}))
         )
-    refused = asyncio.run(
+    invoke_response = asyncio.run(
         double.invoke(protocol.InvokeRequest("aws:ec2/getVpc:getVpc", wrapped({"state": "x"})))
     )
-    assert [failure.property for failure in refused.failures or []] == ["state"]
+    assert [failure.property for failure in invoke_response.failures or []] == ["state"]
     request = protocol.CheckRequest("u", {}, wrapped({"region": "r", "profile": "p"}), b"")
     response = asyncio.run(double.check_config(request))
     assert [failure.property for failure in response.failures or []] == ["profile"]
@@ -204,7 +224,9 @@ def test_a_preview_creates_nothing() -> None:
     double = AwsDouble()  # it has no endpoint: any call of the cloud would fail
     urn = "urn:pulumi:stack::project::aws:ec2/vpc:Vpc::x"
     inputs = wrapped({"cidrBlock": "10.0.0.0/16"})
-    made = asyncio.run(double.create(protocol.CreateRequest(urn, inputs, 0, preview=True)))
-    assert (made.resource_id, made.properties) == (None, inputs)
+    create_response = asyncio.run(
+        double.create(protocol.CreateRequest(urn, inputs, 0, preview=True))
+    )
+    assert (create_response.resource_id, create_response.properties) == (None, inputs)
     with pytest.raises(ProviderError, match="no region is set"):
         asyncio.run(double.create(protocol.CreateRequest(urn, inputs, 0, preview=False)))

@@ -50,44 +50,48 @@ def test_a_rule_of_a_range_keeps_its_id_when_it_changes(world: World) -> None:
 
 def test_a_private_zone_is_private_and_has_the_vpcs_it_is_given(world: World) -> None:
     zone, route53 = world.private_zone, world.cloud.client("route53")
-    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    other_vpc = world.make("Vpc", cidrBlock="10.1.0.0/16")
     assert route53.get_hosted_zone(Id=zone.id)["HostedZone"]["Config"]["PrivateZone"] is True
-    zone.update(vpcs=[{"vpcId": other.id}, {"vpcId": world.vpc.id}])
+    zone.update(vpcs=[{"vpcId": other_vpc.id}, {"vpcId": world.vpc.id}])
     assert zone.refresh() == []
-    zone.update(vpcs=[{"vpcId": other.id}], comment="moved")
+    zone.update(vpcs=[{"vpcId": other_vpc.id}], comment="moved")
     assert zone.refresh() == []
-    assert [item["VPCId"] for item in route53.get_hosted_zone(Id=zone.id)["VPCs"]] == [other.id]
+    assert [zone_vpc["VPCId"] for zone_vpc in route53.get_hosted_zone(Id=zone.id)["VPCs"]] == [
+        other_vpc.id
+    ]
 
     public = world.make("Zone", name="kafka.example.com")
     assert route53.get_hosted_zone(Id=public.id)["HostedZone"]["Config"]["PrivateZone"] is False
     assert public["nameServers"] and public["vpcs"] == []
-    assert public.kind.needs_replacement("vpcs", {"vpcs": []}, {"vpcs": [{"vpcId": other.id}]})
+    assert public.kind.needs_replacement("vpcs", {"vpcs": []}, {"vpcs": [{"vpcId": other_vpc.id}]})
 
 
 def test_records_are_found_by_their_whole_name(world: World) -> None:
     zone = world.private_zone
-    wanted = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
+    record_inputs = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
     for name in ("Broker-1", "broker-2.kafka.internal", "broker-3.kafka.internal."):
-        made = world.make("Record", name=name, **wanted)
-        assert made["fqdn"] == f"{name.lower().partition('.')[0]}.kafka.internal"
-        assert made.refresh() == []
-    made.update(records=["10.0.0.11"], ttl=30)
-    assert (made.refresh(), made["records"], made["ttl"]) == ([], ["10.0.0.11"], 30)
+        record = world.make("Record", name=name, **record_inputs)
+        assert record["fqdn"] == f"{name.lower().partition('.')[0]}.kafka.internal"
+        assert record.refresh() == []
+    record.update(records=["10.0.0.11"], ttl=30)
+    assert (record.refresh(), record["records"], record["ttl"]) == ([], ["10.0.0.11"], 30)
     with pytest.raises(ProviderError, match=r"InvalidChangeBatch: .* already exists"):
-        world.make("Record", name="broker-1", **wanted)
-    text = world.make("Record", name="note", **wanted | {"type": "TXT", "records": ["two words"]})
-    assert (text.refresh(), text["records"]) == ([], ["two words"])
+        world.make("Record", name="broker-1", **record_inputs)
+    text_record = world.make(
+        "Record", name="note", **record_inputs | {"type": "TXT", "records": ["two words"]}
+    )
+    assert (text_record.refresh(), text_record["records"]) == ([], ["two words"])
 
 
 def test_a_record_that_was_deleted_comes_again(world: World) -> None:
     """moto by itself refuses it as long as there is a later name."""
     zone = world.private_zone
-    wanted = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
-    first = world.make("Record", name="again-1", **wanted)
-    world.make("Record", name="again-2", **wanted)
-    first.delete()
-    assert first.read() is None
-    assert world.make("Record", name="again-1", **wanted).refresh() == []
+    record_inputs = {"zoneId": zone.id, "type": "A", "ttl": 60, "records": ["10.0.0.10"]}
+    deleted_record = world.make("Record", name="again-1", **record_inputs)
+    world.make("Record", name="again-2", **record_inputs)
+    deleted_record.delete()
+    assert deleted_record.read() is None
+    assert world.make("Record", name="again-1", **record_inputs).refresh() == []
 
 
 def test_a_route_leads_elsewhere_in_place(world: World) -> None:
@@ -121,9 +125,9 @@ def test_what_is_there_and_not_as_it_should_be_is_kept_with_its_error(world: Wor
     with pytest.raises(PartlyCreated, match="AttachInternetGateway: InvalidVpcID") as caught:
         world.make("InternetGateway", vpcId="vpc-00000000000000000")
     kind, id = world.gateway.kind, caught.value.id
-    other = world.make("Vpc", cidrBlock="10.1.0.0/16")
-    state = kind.update(world.cloud, id, caught.value.state, {"vpcId": other.id})
-    assert state["vpcId"] == other.id
+    other_vpc = world.make("Vpc", cidrBlock="10.1.0.0/16")
+    state = kind.update(world.cloud, id, caught.value.state, {"vpcId": other_vpc.id})
+    assert state["vpcId"] == other_vpc.id
 
 
 def test_a_change_of_what_is_gone_says_so(world: World) -> None:
@@ -133,10 +137,10 @@ def test_a_change_of_what_is_gone_says_so(world: World) -> None:
 
 
 def test_a_parameter_that_is_there_is_refused_and_its_versions_count(world: World) -> None:
-    wanted = {"name": f"/kafka/{world.mark}", "type": "String", "insecureValue": "1"}
-    parameter = world.make("Parameter", **wanted)
+    parameter_inputs = {"name": f"/kafka/{world.mark}", "type": "String", "insecureValue": "1"}
+    parameter = world.make("Parameter", **parameter_inputs)
     with pytest.raises(ClientError, match="ParameterAlreadyExists"):
-        world.make("Parameter", **wanted)
+        world.make("Parameter", **parameter_inputs)
     parameter.update(insecureValue="2")
     assert (parameter.refresh(), parameter["version"]) == ([], 2)
     assert "value" not in parameter.state
@@ -158,21 +162,21 @@ def asset(file: Path, hash: str) -> dict[str, Any]:
 def test_an_object_is_what_its_file_was_and_is_replaced_by_another(
     world: World, tmp_path: Path
 ) -> None:
-    first, second = tmp_path / "1", tmp_path / "2"
-    first.write_text("one")
-    second.write_text("two")
-    made = world.make(
+    old_file, new_file = tmp_path / "1", tmp_path / "2"
+    old_file.write_text("one")
+    new_file.write_text("two")
+    bucket_object = world.make(
         "BucketObject",
         bucket=world.bucket.id,
         key="k",
-        source={"asset": True, "path": str(first), "hash": "1"},
+        source={"asset": True, "path": str(old_file), "hash": "1"},
     )
     s3 = world.cloud.client("s3")
     assert s3.get_object(Bucket=world.bucket.id, Key="k")["Body"].read() == b"one"
-    assert made.refresh() == []
-    made.inputs = made.inputs | {"source": asset(second, "2")}
-    assert made.refresh() == ["source"]
-    made.update()
+    assert bucket_object.refresh() == []
+    bucket_object.inputs = bucket_object.inputs | {"source": asset(new_file, "2")}
+    assert bucket_object.refresh() == ["source"]
+    bucket_object.update()
     assert s3.get_object(Bucket=world.bucket.id, Key="k")["Body"].read() == b"two"
 
 

@@ -40,11 +40,11 @@ def official(name: str) -> set[str]:
 
 def levels(shape: Shape, path: str = "") -> list[tuple[str, set[str]]]:
     """Every level of a shape: where it is, and the names on it."""
-    found = [(path, set(shape))]
+    named_levels = [(path, set(shape))]
     for name, parts in shape.items():
         if parts is not None:
-            found += levels(parts, f"{path}.{name}".lstrip("."))
-    return found
+            named_levels += levels(parts, f"{path}.{name}".lstrip("."))
+    return named_levels
 
 
 @pytest.mark.parametrize("token", KINDS)
@@ -166,16 +166,19 @@ def test_other_durations_are_refused(text: str) -> None:
 
 def test_defaults_are_filled_in_and_named() -> None:
     inputs = {"restart": "always", "ports": [{"internal": 1, "ip": "::1"}, UNKNOWN], "labels": []}
-    found = filled(inputs, dict(CONTAINER.defaults), CONTAINER.shape)
-    assert found["ports"] == [
+    inputs_with_defaults = filled(inputs, dict(CONTAINER.defaults), CONTAINER.shape)
+    assert inputs_with_defaults["ports"] == [
         {"internal": 1, "ip": "::1", "protocol": "tcp", "__defaults": ["protocol"]},
         UNKNOWN,
     ]
-    assert (found["restart"], found["mustRun"]) == ("always", True)
-    assert "mustRun" in found["__defaults"] and "restart" not in found["__defaults"]
-    seen = DockerDouble().values(wrapped(found))
-    assert seen.keys() == found.keys() - {"__defaults"}
-    assert seen["ports"] == [{"internal": 1, "ip": "::1", "protocol": "tcp"}, UNKNOWN]
+    assert (inputs_with_defaults["restart"], inputs_with_defaults["mustRun"]) == ("always", True)
+    assert (
+        "mustRun" in inputs_with_defaults["__defaults"]
+        and "restart" not in inputs_with_defaults["__defaults"]
+    )
+    values = DockerDouble().values(wrapped(inputs_with_defaults))
+    assert values.keys() == inputs_with_defaults.keys() - {"__defaults"}
+    assert values["ports"] == [{"internal": 1, "ip": "::1", "protocol": "tcp"}, UNKNOWN]
 
 
 LEAVES = st.booleans() | st.text() | st.integers(-(2**31), 2**31) | st.just(0.5)
@@ -191,7 +194,7 @@ def test_values_come_back_as_they_went(values: dict[str, Any]) -> None:
 
 
 def test_numbers_are_floats_on_the_way_and_absent_values_go() -> None:
-    sent = wrapped({"port": 9092, "none": None})
-    assert sent.keys() == {"port"}
-    assert isinstance(sent["port"].value, float)
-    assert type(plain(sent)["port"]) is int
+    wire_values = wrapped({"port": 9092, "none": None})
+    assert wire_values.keys() == {"port"}
+    assert isinstance(wire_values["port"].value, float)
+    assert type(plain(wire_values)["port"]) is int

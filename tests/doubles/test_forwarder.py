@@ -44,22 +44,22 @@ def said(port: int) -> bytes:
 
 def test_a_port_leads_to_its_target_and_to_no_dead_one() -> None:
     (base,) = consecutive_ports(4, 1)
-    with server(b"one") as first, server(b"two") as second, closed_port() as dead:
-        targets = {1: (HOST, first), 2: (HOST, second), 3: dead}
+    with server(b"one") as first_port, server(b"two") as second_port, closed_port() as dead_target:
+        targets = {1: (HOST, first_port), 2: (HOST, second_port), 3: dead_target}
         forwarder = Forwarder(by_port=ports_of(targets, base))
         with forwarding(forwarder):
             assert [said(base + id) for id in (1, 2)] == [b"one", b"two"]
             assert said(base + 3) == b""
             while len(forwarder.healthy) < len(targets):
                 time.sleep(0.01)
-            assert not forwarder.healthy[dead]
+            assert not forwarder.healthy[dead_target]
             assert {said(base) for _ in range(6)} == {b"one", b"two"}
 
 
 def test_a_silent_connection_is_dropped() -> None:
     (base,) = consecutive_ports(4, 1)
-    with server(b"one") as first:
-        forwarder = Forwarder(by_port=ports_of({1: (HOST, first)}, base), idle_seconds=1)
+    with server(b"one") as server_port:
+        forwarder = Forwarder(by_port=ports_of({1: (HOST, server_port)}, base), idle_seconds=1)
         with (
             forwarding(forwarder),
             socket.create_connection((HOST, base + 1), timeout=10) as connection,

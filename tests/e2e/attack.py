@@ -44,7 +44,7 @@ class Attack:
         self.readable.update(readable)
         self.holders.update(holders)
 
-    def has(self, secrets: Mapping[str, str]) -> list[str]:
+    def exposed(self, secrets: Mapping[str, str]) -> list[str]:
         """The names of the ``secrets`` that an answer contains."""
         return [
             name
@@ -54,7 +54,7 @@ class Attack:
 
 
 @contextlib.contextmanager
-def attacked(
+def attack_within(
     folder: Path,
     secrets: Callable[[], Mapping[str, str]],
     nodes: Callable[[], Iterable[int]],

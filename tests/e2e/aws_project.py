@@ -40,7 +40,7 @@ class Project(project.Project):
 
     def state(self) -> list[dict[str, Any]]:
         """The AWS resources in the stack's state."""
-        state = json.loads(self.runs("stack", "export"))
+        state = json.loads(self.run("stack", "export"))
         resources = state["deployment"].get("resources", [])
         return [resource for resource in resources if resource["type"].startswith("aws:")]
 
@@ -69,10 +69,14 @@ def aws_project(
     name: str = "project",
 ) -> Project:
     """A project with an empty stack and no policy pack, whose provider talks to ``server``."""
-    plain = project.prepared(folder, {}, name)
-    plain = {name: value for name, value in plain.items() if not name.startswith("AWS_")}
+    environment_without_aws = project.prepare_home(folder, {}, name)
+    environment_without_aws = {
+        name: value
+        for name, value in environment_without_aws.items()
+        if not name.startswith("AWS_")
+    }
     install_aws_double(folder / "home")
-    new_project = Project(folder, HEADER, plain | dict(environment or {}), server)
-    new_project.runs("stack", "init", project.STACK)
+    new_project = Project(folder, HEADER, environment_without_aws | dict(environment or {}), server)
+    new_project.run("stack", "init", project.STACK)
     new_project.configure()
     return new_project

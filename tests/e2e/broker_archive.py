@@ -125,9 +125,9 @@ def _record(recorded: Recording, java: list[str], classes: str, folder: Path) ->
 
 
 def _write_stores(folder: Path) -> None:
-    now = datetime.now(UTC)
-    authority = new_authority("recorded", now)
-    node = issue(authority, Subject("localhost", "nodes"), ["localhost"], 1, now)
+    current_time = datetime.now(UTC)
+    authority = new_authority("recorded", current_time)
+    node = issue(authority, Subject("localhost", "nodes"), ["localhost"], 1, current_time)
     (folder / "authority.pem").write_text(authority.certificate)
     (folder / "node.pem").touch(mode=0o600)
     (folder / "node.pem").write_text(node.key + node.certificate + authority.certificate)

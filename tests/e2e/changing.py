@@ -44,33 +44,36 @@ class Traffic:
     writing: contextlib.ExitStack
     """Ends both producers."""
 
-    def is_whole(self, since: float, *others: SteadyProducer) -> str:
+    def assert_whole(self, since: float, *other_producers: SteadyProducer) -> str:
         """The longest time of a partition without an acknowledgement after ``since``.
 
         Fails if the group has not read all acknowledged records, or has read uncommitted ones.
         """
         acknowledged = list(self.producer.acknowledged)
-        for producer in (self.producer, *others):
+        for producer in (self.producer, *other_producers):
             assert producer.failed == []
-            self.group.has_read(records(producer))
-            self._has_read_unplaced(producer)
+            self.group.await_records(records(producer))
+            self._await_records_without_offset(producer)
         assert self.transactional.failed == []
-        self.group.has_read_once("transactions", list(self.transactional.committed))
-        once = [body for place, body in self.group.by_now().items() if place[0] == TOPICS[0]]
+        self.group.await_records_once("transactions", list(self.transactional.committed))
+        once = [
+            body for place, body in self.group.current_records().items() if place[0] == TOPICS[0]
+        ]
         assert len(once) == len(set(once)), "and none was written twice"
         waited = longest_wait_of_a_partition(
             acknowledgement for acknowledgement in acknowledged if acknowledgement.when >= since
         )
         return f"longest time of a partition without an acknowledgement {waited:.1f} s"
 
-    def _has_read_unplaced(self, producer: SteadyProducer) -> None:
+    def _await_records_without_offset(self, producer: SteadyProducer) -> None:
         """Waits for the acknowledged records without an offset."""
         missing_bodies = {
-            record(acknowledgement.sequence)[1] for acknowledgement in unplaced(producer)
+            record(acknowledgement.sequence)[1]
+            for acknowledgement in records_without_offset(producer)
         }
         end = time.monotonic() + PATIENCE
         while missing_bodies and time.monotonic() < end:
-            read = self.group.by_now().items()
+            read = self.group.current_records().items()
             missing_bodies -= {body for place, body in read if place[0] == producer.topic}
             time.sleep(0.2)
         assert not missing_bodies
@@ -100,7 +103,7 @@ def records(producer: SteadyProducer) -> dict[tuple[str, int, int], bytes]:
     }
 
 
-def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
+def records_without_offset(producer: SteadyProducer) -> list[Acknowledged]:
     """The acknowledged records without an offset."""
     return [
         acknowledgement
@@ -109,7 +112,7 @@ def unplaced(producer: SteadyProducer) -> list[Acknowledged]:
     ]
 
 
-def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
+def login_settings(stack: Deployment, listener: str) -> dict[str, Any]:
     """The settings with which brokers and the validation log in on ``listener``. The passwords are
     in files."""
     folder = stack.folder
@@ -135,7 +138,7 @@ def with_logins(stack: Deployment, listener: str) -> dict[str, Any]:
     }
 
 
-def seen(stack: Deployment) -> dict[str, bool]:
+def leaving_by_listener(stack: Deployment) -> dict[str, bool]:
     """The listeners of the contract, and whether each is leaving."""
     return {
         listener["name"]: listener["leaving"]
@@ -143,7 +146,7 @@ def seen(stack: Deployment) -> dict[str, bool]:
     }
 
 
-def proved(stack: Deployment) -> set[str]:
+def proved_listeners(stack: Deployment) -> set[str]:
     """The listeners of passed cells in the last validation."""
     report = read_report((stack.root.parent / "report.json").read_bytes(), "report.json")
     return {cell.listener for cell in report.cells if cell.verdict == "pass"}
@@ -153,26 +156,26 @@ def bootstrap(stack: Deployment, name: str) -> str:
     return str(stack.outputs()[f"bootstrap_{name}"])
 
 
-def restarted(old_pids: dict[int, int], stack: Deployment) -> list[int]:
+def restarted_ids(old_pids: dict[int, int], stack: Deployment) -> list[int]:
     """The ids of running brokers whose process is not that of ``old_pids``."""
     return [id for id, pid in sorted(stack.pids().items()) if old_pids.get(id) != pid]
 
 
 @contextlib.contextmanager
-def until_restarted(
+def update_with_restarted(
     stack: Deployment, enough: Callable[[list[int]], bool]
 ) -> Iterator[subprocess.Popen[str]]:
     """An update that has restarted ``enough`` brokers, by their ids. It ends within the block."""
     old_pids = stack.pids()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
-        while not enough(restarted(old_pids, stack)):
-            assert child.poll() is None and time.monotonic() < end, ended(child)
+        while not enough(restarted_ids(old_pids, stack)):
+            assert child.poll() is None and time.monotonic() < end, output_if_ended(child)
             time.sleep(0.05)
         yield child
 
 
-def ended(child: subprocess.Popen[str]) -> str:
+def output_if_ended(child: subprocess.Popen[str]) -> str:
     """The output of an ended update; empty for a running one."""
     return "" if child.poll() is None else child.communicate()[0]
 

@@ -31,7 +31,7 @@ from earshot import cache
 from earshot.engine import DEFAULT, VARIABLE, connect
 from earshot.errors import EarshotError
 from tests import shared_engine
-from tests.e2e.packet_rules import restored
+from tests.e2e.packet_rules import restored_rules
 from tests.skips import lacking
 
 WANTED = "EARSHOT_TEST_DOCKER"
@@ -222,7 +222,7 @@ def own_engine() -> Iterator[Engine]:
     with _only_one() as record:
         daemon = Daemon.fresh()
         record(daemon)
-        with restored():
+        with restored_rules():
             try:
                 daemon.start()
                 yield Engine(daemon.address, started=True)
@@ -239,7 +239,7 @@ def _only_one() -> Iterator[Any]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            other_daemon = _recorded(file.read())
+            other_daemon = _recorded_daemon(file.read())
             advice = f"{VARIABLE}={other_daemon.address}" if other_daemon else VARIABLE
             pytest.fail(
                 "another test session runs a Docker engine on this machine, and two would erase"
@@ -247,7 +247,7 @@ def _only_one() -> Iterator[Any]:
                 pytrace=False,
             )
         file.seek(0)
-        if (old_daemon := _recorded(file.read())) is not None:
+        if (old_daemon := _recorded_daemon(file.read())) is not None:
             old_daemon.stop()
 
         def record(daemon: Daemon) -> None:
@@ -261,7 +261,7 @@ def _only_one() -> Iterator[Any]:
         file.truncate()
 
 
-def _recorded(text: str) -> Daemon | None:
+def _recorded_daemon(text: str) -> Daemon | None:
     try:
         paths = json.loads(text)
         return Daemon(Path(paths["run"]), Path(paths["data"]))

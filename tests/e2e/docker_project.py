@@ -17,8 +17,8 @@ class Project(project.Project):
 
 def docker_project(folder: Path, engine: Engine) -> Project:
     """A project with an empty stack and no policy pack, whose provider talks to ``engine``."""
-    environment = project.prepared(folder, engine.environment)
+    environment = project.prepare_home(folder, engine.environment)
     install_docker_double(folder / "home")
     new_project = Project(folder, HEADER, environment, engine)
-    new_project.runs("stack", "init", project.STACK)
+    new_project.run("stack", "init", project.STACK)
     return new_project

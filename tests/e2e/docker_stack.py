@@ -32,12 +32,12 @@ TEMPLATE = ROOT / "stacks" / "Pulumi.docker.yaml"
 
 
 @dataclass(frozen=True)
-class Doing:
+class ContainerEvent:
     """An event of the container of node ``id``: "die" or "start"."""
 
     when: float
     """Seconds since the epoch, by the engine's clock."""
-    what: str
+    action: str
     id: int
 
 
@@ -98,12 +98,12 @@ class DockerStack(Deployment):
         return container
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[list[Doing]]:
+    def watched(self) -> Iterator[list[ContainerEvent]]:
         """The events of the stack's containers within the block; the list is filled at the end.
 
         Events are read as they happen, because an engine keeps only its last 256.
         """
-        events: list[Doing] = []
+        events: list[ContainerEvent] = []
         node = f'{{{{index .Actor.Attributes "{labels.NODE}"}}}}'
         command = [
             "docker", "--host", self.engine.address, "events", "--since", str(int(time.time())),
@@ -119,7 +119,7 @@ class DockerStack(Deployment):
                 reported, _ = listening.communicate()
         for line in reported.splitlines():
             when, action, id = line.split()
-            events.append(Doing(int(when) / 1e9, action, int(id)))
+            events.append(ContainerEvent(int(when) / 1e9, action, int(id)))
 
     def kafka(self, id: int, script: str, *arguments: str) -> str:
         """Runs one of Kafka's scripts in the container of node ``id``, on its INTERNAL listener."""

@@ -76,7 +76,7 @@ class Deployment:
         assert completed.returncode == 0, completed.stdout
         return completed.stdout
 
-    def refused(self, *flags: str, command: str = "up") -> str:
+    def refusal(self, *flags: str, command: str = "up") -> str:
         """`pulumi up` (or another command), which must fail; its output."""
         yes = ("--yes",) if command == "up" else ()
         completed = self.pulumi(command, *yes, *flags)
@@ -129,7 +129,7 @@ class Deployment:
         config.write_text(json.dumps(self.policy))
 
 
-def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+def living_processes(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """The processes that have not ended. A zombie has ended."""
     living = []
     for process in processes:

@@ -24,15 +24,15 @@ from tests.e2e.changing import (
     Traffic,
     bootstrap,
     kill_engine,
-    proved,
-    seen,
+    leaving_by_listener,
+    login_settings,
+    proved_listeners,
     traffic_of,
-    until_restarted,
-    with_logins,
+    update_with_restarted,
 )
 from tests.e2e.engine import Deployment, deployment, local_cluster
 from tests.e2e.outside import outside
-from tests.e2e.ports import kept_ports
+from tests.e2e.ports import reserved_ports
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 SEED = int(os.environ.get("SEED") or random.randrange(10**6))
 LONGEST_PAUSE = 3.0
 """Maximum seconds from a broker's restart to the interrupt."""
-PORTS = kept_ports(3, 9)
+PORTS = reserved_ports(3, 9)
 QUORUM = PORTS.pop()
 Settings = dict[str, Any]
 
@@ -87,15 +87,27 @@ RENAMED, TO_SASL, BACK = "inter-broker listener renamed", "PLAINTEXT to SASL", "
 SPLIT, JOINED, MOVES = "one listener split", "two listeners joined", "EXTERNAL's host and port"
 THERE, AND_BACK = ("before", "renamed"), ("renamed", "before")
 CASES = [
-    *((RENAMED, it, *way) for it, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)),
-    *((name, interrupt, *way) for interrupt in INTERRUPTS
-      for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))),
-    *((name, interrupt, *way) for interrupt in INTERRUPTS
-      for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))),
-    *((MOVES, interrupt, *way) for interrupt, way in zip(
-        INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
-    )),
-]  # fmt: skip
+    *(
+        (RENAMED, interrupt, *way)
+        for interrupt, way in zip(INTERRUPTS, (THERE, AND_BACK, THERE), strict=True)
+    ),
+    *(
+        (name, interrupt, *way)
+        for interrupt in INTERRUPTS
+        for name, way in ((TO_SASL, ("before", "secured")), (BACK, ("secured", "before")))
+    ),
+    *(
+        (name, interrupt, *way)
+        for interrupt in INTERRUPTS
+        for name, way in ((SPLIT, ("before", "split")), (JOINED, ("split", "before")))
+    ),
+    *(
+        (MOVES, interrupt, *way)
+        for interrupt, way in zip(
+            INTERRUPTS, (("before", "moved"), ("moved", "before"), ("before", "moved")), strict=True
+        )
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +136,7 @@ def traffic(stack: Deployment) -> Iterator[Traffic]:
 
 
 def settings(stack: Deployment, hosts: dict[str, str], name: str) -> Settings:
-    logins = with_logins(stack, "SECURE")
+    logins = login_settings(stack, "SECURE")
     # the credentials stay as long as a listener needs them: a step back may have SECURE still
     return logins | {
         "listeners": LISTENERS[name],
@@ -140,7 +152,7 @@ def interrupted(stack: Deployment, interrupt: str, draw: random.Random) -> str:
     text.
     """
     servers, restarts = bootstrap(stack, "EXTERNAL"), draw.choice((1, 2))
-    with until_restarted(stack, lambda ids: len(ids) >= restarts) as child:
+    with update_with_restarted(stack, lambda ids: len(ids) >= restarts) as child:
         metadata = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=30)
         assert len(metadata.brokers) >= 2, "one may be on its way"
         time.sleep(draw.uniform(0, LONGEST_PAUSE))
@@ -152,7 +164,7 @@ def up(stack: Deployment) -> str:
     """An update that must succeed: every broker runs and is proved, and no step is pending."""
     output = stack.up()
     assert stack.pids().keys() == {1, 2, 3} and recall(stack.root.parent).begun == ()
-    assert proved(stack) == seen(stack).keys()
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys()
     return output
 
 
@@ -187,8 +199,10 @@ def test_every_step_is_gone_on_with_or_taken_back(
         if "run again" not in output:
             break
     assert "run again" not in up(stack)
-    assert seen(stack) == {listener["name"]: False for listener in new_settings["listeners"]}
-    waited = traffic.is_whole(began)
+    assert leaving_by_listener(stack) == {
+        listener["name"]: False for listener in new_settings["listeners"]
+    }
+    waited = traffic.assert_whole(began)
     record_property(
         MEASURED,
         f"{change}, {interrupt} in each step (seed {SEED}), then {', '.join(continuations)}: "

@@ -8,7 +8,7 @@ import pytest
 
 from earshot.validation.terms import Verdict
 from tests.e2e.engine import deployment
-from tests.e2e.secured import accepted_by_each, refused
+from tests.e2e.secured import accepted_by_each, client_error
 from tests.e2e.test_local_secure import LocalSecured, secure_cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -84,4 +84,4 @@ def check(stack: LocalSecured, old_clients: Mapping[str, Mapping[str, Any]]) -> 
         if key.startswith(("ssl.", "sasl.mechanism"))
     }
     for user in old_clients.keys() - set(new_names):
-        assert refused({**old_clients[user], **current}) == "authentication"
+        assert client_error({**old_clients[user], **current}) == "authentication"

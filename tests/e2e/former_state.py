@@ -38,9 +38,9 @@ class FormerState:
         document = json.loads((FOLDER / f"0.1.0-{placement}.json").read_text())
         own_texts = document.pop("texts")
         places = {own_texts[name]: text for name, text in texts.items()}
-        return cls(**_replaced(document, places))
+        return cls(**_with_replacements(document, places))
 
-    def carried(self, live: Mapping[str, Any]) -> dict[str, Any]:
+    def with_live_ids(self, live: Mapping[str, Any]) -> dict[str, Any]:
         """The state with the ids and addresses of ``live``, a current state."""
         live_resources = {_key(resource): resource for resource in live["deployment"]["resources"]}
         places: dict[str, str] = {}
@@ -49,7 +49,7 @@ class FormerState:
                 for name in ("id", "outputs"):
                     pairs = _provider_texts(resource.get(name), live_resource.get(name))
                     places |= dict(pairs)
-        carried_state = _replaced(self.state, places)
+        carried_state = _with_replacements(self.state, places)
         # of the stack's own passphrase
         carried_state["deployment"]["secrets_providers"] = live["deployment"]["secrets_providers"]
         return carried_state
@@ -61,28 +61,28 @@ def _key(resource: Mapping[str, Any]) -> tuple[str, str]:
     return former.KINDS.get(kind, kind), resource["urn"].rpartition("::")[2]
 
 
-def _provider_texts(old: Any, current: Any) -> Iterator[tuple[str, str]]:
+def _provider_texts(former: Any, current: Any) -> Iterator[tuple[str, str]]:
     """The provider's texts in ``old``, each with the text in the same place of ``current``."""
-    if isinstance(old, dict) and isinstance(current, dict):
-        for key in old.keys() & current.keys():
+    if isinstance(former, dict) and isinstance(current, dict):
+        for key in former.keys() & current.keys():
             is_pid = key == "pid"
             yield from (
-                [(str(old[key]), str(current[key]))]
+                [(str(former[key]), str(current[key]))]
                 if is_pid
-                else _provider_texts(old[key], current[key])
+                else _provider_texts(former[key], current[key])
             )
-    elif isinstance(old, list) and isinstance(current, list) and len(old) == len(current):
-        for pair in zip(old, current, strict=True):
+    elif isinstance(former, list) and isinstance(current, list) and len(former) == len(current):
+        for pair in zip(former, current, strict=True):
             yield from _provider_texts(*pair)
-    elif isinstance(old, str) and isinstance(current, str) and old != current:
+    elif isinstance(former, str) and isinstance(current, str) and former != current:
         yield from (
-            [(old, current)]
-            if PROVIDER_TEXT.fullmatch(old) and PROVIDER_TEXT.fullmatch(current)
+            [(former, current)]
+            if PROVIDER_TEXT.fullmatch(former) and PROVIDER_TEXT.fullmatch(current)
             else []
         )
 
 
-def _replaced(document: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+def _with_replacements(document: dict[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
     # longer ones first: an address may be the beginning of another
     words = "|".join(re.escape(place) for place in sorted(places, key=len, reverse=True))
     pattern = re.compile(rf"(?<![0-9a-f.])(?:{words})(?![0-9a-f])")

@@ -32,31 +32,33 @@ class GroupReader(Background):
         read = partial(self._read, settings, topics)
         super().__init__(group, [read] * MEMBERS, PATIENCE)
 
-    def by_now(self) -> dict[Place, bytes]:
+    def current_records(self) -> dict[Place, bytes]:
         """The records that were read so far. `copy` is one step, during which none is added."""
         return self.records.copy()
 
-    def has_read(self, records: Mapping[Place, bytes]) -> None:
+    def await_records(self, records: Mapping[Place, bytes]) -> None:
         """Waits for ``records``. Fails if one is missing or different."""
-        self._waits(lambda: records.keys() - self.by_now().keys())
+        self._await_none_missing(lambda: records.keys() - self.current_records().keys())
         assert {place: self.records[place] for place in records} == records
 
-    def has_read_once(self, topic: str, values: Collection[str]) -> list[str]:
+    def await_records_once(self, topic: str, values: Collection[str]) -> list[str]:
         """All values read from a topic with one partition, once they include ``values``.
 
         Fails for a value at two offsets.
         """
-        self._waits(lambda: set(values) - set(self.values(topic)))
+        self._await_none_missing(lambda: set(values) - set(self.values(topic)))
         values_read = self.values(topic)
         assert len(values_read) == len(set(values_read))
         return values_read
 
     def values(self, topic: str) -> list[str]:
         """The values read from a topic with one partition, by offset."""
-        records = sorted(record for record in self.by_now().items() if record[0][0] == topic)
+        records = sorted(
+            record for record in self.current_records().items() if record[0][0] == topic
+        )
         return [value.decode() for _, value in records]
 
-    def _waits(self, missing_records: Callable[[], Collection[Any]]) -> None:
+    def _await_none_missing(self, missing_records: Callable[[], Collection[Any]]) -> None:
         end = time.monotonic() + PATIENCE
         while (remaining := missing_records()) and time.monotonic() < end:
             time.sleep(0.2)

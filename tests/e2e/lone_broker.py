@@ -64,7 +64,7 @@ def lone_broker(engine: Engine, image: str) -> Iterator[LoneBroker]:
 
 
 @contextlib.contextmanager
-def known_by_name(broker: LoneBroker) -> Iterator[str]:
+def dns_for_broker(broker: LoneBroker) -> Iterator[str]:
     """A DNS server for containers that resolves the host's name. Yields its address."""
     with dns_server({NAME: (broker.gateway,)}, broker.gateway, 53):
         yield broker.gateway

@@ -108,7 +108,7 @@ def _name(command: Sequence[str]) -> str:
     return next((name for name, is_one in PROCESSES.items() if re.search(is_one, text)), text)
 
 
-def listed() -> dict[str, str]:
+def documented_addresses() -> dict[str, str]:
     """The table of SECURITY.md: the address of each process."""
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (ROOT / "SECURITY.md").read_text(), re.M)
     return {process: address for process, address in rows if process != "Process"}

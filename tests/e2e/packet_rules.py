@@ -15,10 +15,10 @@ UNTOUCHED = {
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[None]:
+def restored_rules() -> Iterator[None]:
     """Restores forwarding, packet rules and the default bridge at the end."""
     forwarding = FORWARDING.read_text()
-    tables = {name: saved(name) for name in UNTOUCHED}
+    tables = {name: saved_rules(name) for name in UNTOUCHED}
     had_bridge = _has_bridge()
     try:
         yield
@@ -30,7 +30,7 @@ def restored() -> Iterator[None]:
             subprocess.run(["ip", "link", "delete", BRIDGE], check=True)
 
 
-def saved(table: str) -> str:
+def saved_rules(table: str) -> str:
     """The rules of ``table`` in the form of ``iptables-restore``; never empty."""
     completed = subprocess.run(
         ["iptables-save", "--table", table], check=True, capture_output=True, text=True

@@ -21,16 +21,16 @@ def own_range() -> range:
     return range(start, start + EACH)
 
 
-_kept: set[int] = set()
+_reserved: set[int] = set()
 """Ports that are not assigned again in this process."""
 _next = random.randrange(EACH)
 """The position in `own_range` at which the next search begins."""
 
 
-def kept_ports(length: int, blocks: int) -> list[int]:
+def reserved_ports(length: int, blocks: int) -> list[int]:
     """Like `consecutive_ports`, for tests that name their ports when their module is imported."""
     starts = consecutive_ports(length, blocks)
-    _kept.update(start + offset for start in starts for offset in range(length + 1))
+    _reserved.update(start + offset for start in starts for offset in range(length + 1))
     return starts
 
 
@@ -55,7 +55,7 @@ def _run(length: int) -> range:
     for step in range(EACH):
         start = (_next + step) % EACH
         run = ports[start : start + length]
-        if len(run) == length and _kept.isdisjoint(run) and all(map(is_free, run)):
+        if len(run) == length and _reserved.isdisjoint(run) and all(map(is_free, run)):
             _next = start + length
             return run
     raise AssertionError(f"no {length} free ports in a row on this machine")

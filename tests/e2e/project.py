@@ -54,15 +54,15 @@ class Project:
 
     def up(self, *flags: str) -> str:
         """`pulumi up`, which must succeed."""
-        return self.runs("up", "--yes", "--skip-preview", *flags)
+        return self.run("up", "--yes", "--skip-preview", *flags)
 
-    def runs(self, *arguments: str) -> str:
+    def run(self, *arguments: str) -> str:
         """Runs a command that must succeed, and returns its output."""
         completed = self.pulumi(*arguments)
-        assert completed.returncode == 0, self._reported(completed.stdout)
+        assert completed.returncode == 0, self._with_plugin_logs(completed.stdout)
         return completed.stdout
 
-    def printed(self, *words: str, status: int = 0) -> str:
+    def output_of_command(self, *words: str, status: int = 0) -> str:
         """The output, with errors, of another command, which must end with ``status``."""
         completed = subprocess.run(
             words,
@@ -77,12 +77,12 @@ class Project:
         assert completed.returncode == status, completed.stdout
         return completed.stdout
 
-    def fails(self, *flags: str, command: str = "up") -> str:
+    def failed_output(self, *flags: str, command: str = "up") -> str:
         """Runs a command that must fail without a stack trace, and returns its output."""
         yes = ("--yes", "--skip-preview") if command == "up" else ()
         completed = self.pulumi(command, *yes, *flags)
         assert completed.returncode != 0, completed.stdout
-        assert "Traceback" not in completed.stdout, self._reported(completed.stdout)
+        assert "Traceback" not in completed.stdout, self._with_plugin_logs(completed.stdout)
         return completed.stdout
 
     def updating(self) -> AbstractContextManager[subprocess.Popen[str]]:
@@ -90,12 +90,12 @@ class Project:
         return updating(self.command, self.folder, self.environment)
 
     def destroy(self) -> None:
-        self.runs("destroy", "--yes", "--skip-preview")
+        self.run("destroy", "--yes", "--skip-preview")
 
     def outputs(self) -> dict[str, Any]:
-        return dict(json.loads(self.runs("stack", "output", "--json")))
+        return dict(json.loads(self.run("stack", "output", "--json")))
 
-    def _reported(self, output: str) -> str:
+    def _with_plugin_logs(self, output: str) -> str:
         logs = self.folder.glob("home/plugins/*/double.log")
         return output + "".join(path.read_text()[-3000:] for path in logs)
 
@@ -120,7 +120,7 @@ def updating(
         yield child
 
 
-def prepared(
+def prepare_home(
     folder: Path, extra_variables: Mapping[str, str], name: str = "project"
 ) -> dict[str, str]:
     """Makes ``folder`` the home of a project ``name``. Returns the environment of its commands."""

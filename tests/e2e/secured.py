@@ -51,7 +51,7 @@ class Secured(Generic[Stack]):
         """The secrets by file."""
         return secrets_in(self.store.folder)
 
-    def secrets_by_now(self) -> dict[str, str]:
+    def current_secrets(self) -> dict[str, str]:
         """The secrets, also during the first update."""
         with contextlib.suppress(FileNotFoundError):
             return self.secrets
@@ -99,7 +99,7 @@ def secrets_in(folder: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def watched(
+def watched_processes(
     texts: set[str], look: Callable[[], None] = lambda: None, seconds: float = 0.05
 ) -> Iterator[None]:
     """Within, command lines and environments of all processes are added to ``texts``.
@@ -136,7 +136,7 @@ def holders(folder: Path, secrets: Mapping[str, str]) -> set[str]:
     return files
 
 
-def refused(settings: Mapping[str, Any]) -> str:
+def client_error(settings: Mapping[str, Any]) -> str:
     """The word for the error of a client without metadata, whose connections have ended."""
     errors, end = Errors(), time.monotonic() + SILENT_SECONDS
     client_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors}
@@ -171,7 +171,7 @@ def accepted_by_each(settings: Mapping[str, Any]) -> bool:
     return not any(failures)
 
 
-def denied(future: Future[Any]) -> str:
+def denial(future: Future[Any]) -> str:
     """The word for the error of an admin client's request.
 
     A raised error would keep the clients of its callers alive until Python collects cycles, and

@@ -114,8 +114,10 @@ class SteadyProducer(Background):
             if error is not None:
                 self.failed.append(f"record {sequence}: {error.str()}")
                 return
-            now, offset = time.monotonic(), message.offset()
-            self.acknowledged.append(Acknowledged(sequence, checksum, partition, offset, now))
+            current_time, offset = time.monotonic(), message.offset()
+            self.acknowledged.append(
+                Acknowledged(sequence, checksum, partition, offset, current_time)
+            )
 
         self._producer.produce(self.topic, body, partition=partition, on_delivery=reported)
         self.sent += 1

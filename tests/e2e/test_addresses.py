@@ -72,9 +72,9 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
 @pytest.fixture
 def mapped(behind: Behind) -> Iterator[Behind]:
     """The same; the ports lead where they led before, afterwards."""
-    before = dict(behind.forwarder.by_port)
+    old_targets = dict(behind.forwarder.by_port)
     yield behind
-    behind.forwarder.by_port.update(before)
+    behind.forwarder.by_port.update(old_targets)
 
 
 def cells(report: Report) -> dict[int, Cell]:
@@ -96,11 +96,15 @@ def test_the_whole_matrix_passes_through_a_port_per_broker(behind: Behind) -> No
     assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
     contract = behind.contract
     assert contract.listener("EXTERNAL").bootstrap == f"localhost:{behind.base}"
-    places = [str(at) for it, _, at in contract.places if it.name == "EXTERNAL"]
+    places = [str(at) for listener, _, at in contract.places if listener.name == "EXTERNAL"]
     assert places == [f"localhost:{behind.base + id}" for id in IDS]
     assert behind.forwarder.connections > len(IDS)
-    again = behind.stack.up()
-    assert "unchanged" in again and "created" not in again and "updated" not in again
+    second_output = behind.stack.up()
+    assert (
+        "unchanged" in second_output
+        and "created" not in second_output
+        and "updated" not in second_output
+    )
 
 
 @pytest.mark.combination
@@ -117,9 +121,9 @@ def test_sparks_records_pass_through_a_port_per_broker(behind: Behind) -> None:
 
 
 def test_a_time_out_below_the_brokers_is_named_before_clients_are_cut_off(behind: Behind) -> None:
-    done = behind.stack.pulumi("preview")
-    assert done.returncode == 0
-    assert "KL025" in done.stdout and "drops them after 350 s without traffic" in done.stdout
+    preview = behind.stack.pulumi("preview")
+    assert preview.returncode == 0
+    assert "KL025" in preview.stdout and "drops them after 350 s without traffic" in preview.stdout
 
 
 def test_a_port_that_leads_to_another_broker_is_named(mapped: Behind) -> None:
@@ -135,10 +139,12 @@ def test_a_port_that_spreads_over_brokers_is_named(mapped: Behind) -> None:
 
 
 def test_an_unhealthy_target_is_named_and_the_others_pass(mapped: Behind) -> None:
-    (closed,) = free_ports(1)
-    mapped.forwarder.by_port[mapped.base + 1] = [(KAFKA, closed)]
+    (closed_port,) = free_ports(1)
+    mapped.forwarder.by_port[mapped.base + 1] = [(KAFKA, closed_port)]
     report = examine(mapped.contract)
-    (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
+    (cell,) = [
+        report_cell for report_cell in report.cells if report_cell.verdict is not Verdict.PASS
+    ]
     assert (cell.listener, cell.broker, cell.failed_stage) == ("EXTERNAL", 1, Stage.BOOTSTRAP)
 
 
@@ -146,7 +152,9 @@ def test_a_bootstrap_that_leads_nowhere_fails_although_all_brokers_answer(mapped
     mapped.forwarder.by_port[mapped.base] = []
     report = examine(mapped.contract)
     assert report.exit_code == 1
-    (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
+    (cell,) = [
+        report_cell for report_cell in report.cells if report_cell.verdict is not Verdict.PASS
+    ]
     assert str(cell.address) == f"localhost:{mapped.base}"
 
 
@@ -155,11 +163,11 @@ def test_the_gate_refuses_a_forwarder_that_chooses_the_broker(behind: Behind) ->
     pids = behind.stack.pids()
     address["path"] = {"per_broker": False, "ends_tls": True}
     try:
-        refused = behind.stack.refused("--skip-preview")
+        refusal = behind.stack.refusal("--skip-preview")
     finally:
         address["path"] = {"idle_seconds": 350}
-    assert "KL024" in refused and "spreads them over 3 brokers" in refused
-    assert "ends TLS" in refused
+    assert "KL024" in refusal and "spreads them over 3 brokers" in refusal
+    assert "ends TLS" in refusal
     assert behind.stack.pids() == pids
 
 
@@ -225,17 +233,19 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
         {"name": "SECURE", "scopes": ["external"], "protocol": "SSL", "address": address},
     )
     stores = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)}
-    _, planned = local_plan(3, listeners, extra=stores)
+    _, cluster_plan = local_plan(3, listeners, extra=stores)
     hosts = tmp_path / "hosts"
     lines = ["127.0.0.1 localhost", *(f"127.0.0.1 {name}" for name in [*names, BOOTSTRAP])]
     hosts.write_text("\n".join(lines) + "\n")
     if shutil.which("unshare") is None or named(hosts, "true").returncode:
         lacking("a mount namespace of its own (unshare --map-root-user --mount)")
-    secure = {node.id: node.listener("SECURE") for node in planned.nodes}
-    bound = {id: it.bind_port for id, it in secure.items() if it is not None}
-    with running_cluster(planned) as cluster:
-        found = routes(cluster.contract, {"SECURE": BoundListener(bound)})
-        configuration = render(found, Software(software), "brokers of a test")
+    secure = {node.id: node.listener("SECURE") for node in cluster_plan.nodes}
+    bound_ports = {
+        id: report_cell.bind_port for id, report_cell in secure.items() if report_cell is not None
+    }
+    with running_cluster(cluster_plan) as cluster:
+        gateway_routes = routes(cluster.contract, {"SECURE": BoundListener(bound_ports)})
+        configuration = render(gateway_routes, Software(software), "brokers of a test")
         contract = tmp_path / "contract.json"
         text = cluster.contract.for_scope(cluster.contract.listener("SECURE").scopes[0]).to_json()
         contract.write_text(text)
@@ -245,19 +255,21 @@ def test_a_name_per_broker_that_tls_shows(software: str, tmp_path: Path) -> None
         doctor += ["--client-config", str(client), "--format", "json"]
 
         with gateway(software, tmp_path, configuration, port):
-            done = named(hosts, *doctor)
-        assert done.returncode == 0, done.stdout + done.stderr
+            completed = named(hosts, *doctor)
+        assert completed.returncode == 0, completed.stdout + completed.stderr
         assert json.loads(text)["listeners"][0]["bootstrap"] == f"{BOOTSTRAP}:{port}"
 
-        shown = f"{{ req.ssl_sni -i {names[1]} }}"
+        shown_name = f"{{ req.ssl_sni -i {names[1]} }}"
         mistake = {
-            "haproxy": (f"SECURE-2 if {shown}", f"SECURE-3 if {shown}"),
+            "haproxy": (f"SECURE-2 if {shown_name}", f"SECURE-3 if {shown_name}"),
             "nginx": (f"{names[1]} SECURE-2;", f"{names[1]} SECURE-3;"),
         }[software]
         assert mistake[0] in configuration
         with gateway(software, tmp_path, configuration.replace(*mistake), port):
-            crossed = named(hosts, *doctor)
-        assert crossed.returncode == 1
-        report = read_report(crossed.stdout.encode(), "doctor")
-        (cell,) = [it for it in report.cells if it.verdict is not Verdict.PASS]
+            completed_with_mistake = named(hosts, *doctor)
+        assert completed_with_mistake.returncode == 1
+        report = read_report(completed_with_mistake.stdout.encode(), "doctor")
+        (cell,) = [
+            report_cell for report_cell in report.cells if report_cell.verdict is not Verdict.PASS
+        ]
         assert (cell.broker, cell.cause and cell.cause.kind) == (2, "misrouted")

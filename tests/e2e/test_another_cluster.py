@@ -56,9 +56,9 @@ def address(contract: Contract, listener: str) -> str:
 def check_all_strange(report: Report, contract: Contract) -> None:
     """Every cell failed, for that reason; nothing was written."""
     assert (report.exit_code, report.cluster_id) == (1, ANOTHER)
-    found = {cell.listener: cell for cell in report.cells}
-    assert list(found) == list(NAMES)
-    for name, cell in found.items():
+    cell_by_listener = {cell.listener: cell for cell in report.cells}
+    assert list(cell_by_listener) == list(NAMES)
+    for name, cell in cell_by_listener.items():
         assert cell.failed_stage is Stage.METADATA and cell.cause is not None
         assert cell.cause.kind == "another-cluster"
         assert cell.cause.observed == f"{address(contract, name)} belongs to cluster {CLUSTER_ID}"
@@ -73,11 +73,11 @@ def test_the_doctor_fails_every_cell(wrong: Contract) -> None:
 
 
 def test_an_address_that_the_user_gives_does_not_speak_for_another_cluster(wrong: Contract) -> None:
-    given = parse_address(address(wrong, "INTERNAL"))
-    report = examine(wrong, bootstrap=[given])
+    bootstrap = parse_address(address(wrong, "INTERNAL"))
+    report = examine(wrong, bootstrap=[bootstrap])
     check_all_strange(report, wrong)
     assert report.notes == (
-        f"{given} belongs to cluster {CLUSTER_ID}, not to {ANOTHER} of the contract",
+        f"{bootstrap} belongs to cluster {CLUSTER_ID}, not to {ANOTHER} of the contract",
     )
 
 
@@ -86,8 +86,8 @@ def test_the_validation_fails_every_cell(wrong: Contract) -> None:
 
 
 def test_a_contract_of_an_earlier_release_is_compared_with_nothing(cluster: Cluster) -> None:
-    old = cluster.contract.model_copy(update={"version": 1, "cluster_id": None})
-    report = examine(old)
+    old_contract = cluster.contract.model_copy(update={"version": 1, "cluster_id": None})
+    report = examine(old_contract)
     assert report.verdict is Verdict.PASS and report.cluster_id == ""
     (note,) = report.notes
     assert note.startswith(f"cluster {CLUSTER_ID} answers; the contract names no cluster_id")
@@ -99,9 +99,9 @@ def test_the_command_says_which_cluster_answers(
     file = tmp_path / "contract.json"
     file.write_text(wrong.to_json())
     assert earshot(["doctor", "--contract", str(file)]) == 1
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"cluster test (id {ANOTHER})" in said
-    assert f"belongs to cluster {CLUSTER_ID}" in said
+    output = " ".join(capsys.readouterr().out.split())
+    assert f"cluster test (id {ANOTHER})" in output
+    assert f"belongs to cluster {CLUSTER_ID}" in output
 
 
 def test_readiness_does_not_take_another_clusters_broker_for_its_own(cluster: Cluster) -> None:
@@ -119,12 +119,12 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
     contract = cluster.contract
     routes, options = [], {}
     for listener in contract.listeners:
-        there = contract.brokers[0].advertised[listener.name].address
-        routes.append(Route(listener.name, 1, there, 0))
+        broker_address = contract.brokers[0].advertised[listener.name].address
+        routes.append(Route(listener.name, 1, broker_address, 0))
         options[listener.name] = ListenerAccess(listener.bootstrap, listener.protocol).options
-    asked = [(route.listener, route.broker, *route.address, True) for route in routes]
-    (seen,) = prober(asked, 5.0)([])
-    assert {it["cluster_id"] for it in seen["reached"]} == {CLUSTER_ID}
+    probed_routes = [(route.listener, route.broker, *route.address, True) for route in routes]
+    (probe_result,) = prober(probed_routes, 5.0)([])
+    assert {answer["cluster_id"] for answer in probe_result["reached"]} == {CLUSTER_ID}
     opening = SessionStart(SparkSettings())
     try:
         spark, end = opening.session(100), Deadline(60)
@@ -143,7 +143,7 @@ def test_sparks_driver_and_executors_see_which_cluster_it_is(cluster: Cluster) -
 def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_path: Path) -> None:
     """A JVM's sockets show as IPv4 mapped into IPv6."""
     pid = cluster.pid(1)
-    mine = [it for it in listening() if it.pid == pid]
+    own_sockets = [open_socket for open_socket in listening() if open_socket.pid == pid]
     settings = cluster.node_directory(1) / "server.properties"
     problems = list(quorum.problems(tmp_path, cluster.plan))
     assert problems == [
@@ -152,6 +152,6 @@ def test_a_second_cluster_on_the_same_ports_is_refused(cluster: Cluster, tmp_pat
         f"`port` for {listener.name}"
         for listener in cluster.plan.nodes[0].listeners
     ]
-    for item in cluster.plan.nodes[0].listeners:
-        wanted = of_java(item.bind_host, item.bind_port)
-        assert any(conflict(wanted, it.bound) for it in mine)
+    for listener in cluster.plan.nodes[0].listeners:
+        wanted_address = of_java(listener.bind_host, listener.bind_port)
+        assert any(conflict(wanted_address, open_socket.bound) for open_socket in own_sockets)

@@ -18,28 +18,28 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)
 def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
     """A project whose resources, in the end, are destroyed, and then nothing of them is left."""
     old_holdings = server.holdings()
-    made = aws_project(tmp_path / "p", server)
-    yield made
-    made.destroy()
+    new_project = aws_project(tmp_path / "p", server)
+    yield new_project
+    new_project.destroy()
     assert server.holdings() == old_holdings
 
 
 def test_what_came_into_being_and_could_not_be_finished_is_known(project: Project) -> None:
     gateway = 'aws.ec2.InternetGateway("gateway", vpc_id={})\n'
     project.write(gateway.format('"vpc-00000000000000000"'))
-    assert "AttachInternetGateway: InvalidVpcID.NotFound" in project.fails()
+    assert "AttachInternetGateway: InvalidVpcID.NotFound" in project.failed_output()
     assert project.types() == ["aws:ec2/internetGateway:InternetGateway"]
-    held = {
+    partial_holdings = {
         holding for holding in project.server.holdings() if holding.startswith("InternetGateways")
     }
 
     vpc = 'vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")\n'
     project.write(vpc + gateway.format("vpc.id"))
     assert "~ 1 updated" in project.up()
-    now = {
+    current_holdings = {
         holding for holding in project.server.holdings() if holding.startswith("InternetGateways")
     }
-    assert now == held
+    assert current_holdings == partial_holdings
 
 
 REFUSED = {
@@ -57,9 +57,9 @@ REFUSED = {
 
 
 def test_what_is_not_implemented_is_refused_by_name(project: Project) -> None:
-    for program, said in REFUSED.items():
+    for program, error in REFUSED.items():
         project.write(program)
         for command in (["preview"], ["up", "--yes", "--skip-preview"]):
-            done = project.pulumi(*command)
-            assert done.returncode != 0 and said in done.stdout, done.stdout
+            completed = project.pulumi(*command)
+            assert completed.returncode != 0 and error in completed.stdout, completed.stdout
     assert project.types() == []

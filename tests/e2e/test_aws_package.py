@@ -59,45 +59,45 @@ ZONES = ["us-west-2a", "us-west-2b"]
 def project(server: MotoServer, tmp_path: Path) -> Iterator[Project]:
     """A project that knows the package by its folder; in the end, nothing of it is left."""
     old_holdings = server.holdings()
-    made = aws_project(tmp_path / "p", server, {POOL_VARIABLE: "203.0.113.8/29"})
-    about = made.folder / "Pulumi.yaml"
-    document = yaml.safe_load(about.read_text())
+    new_project = aws_project(tmp_path / "p", server, {POOL_VARIABLE: "203.0.113.8/29"})
+    project_file = new_project.folder / "Pulumi.yaml"
+    document = yaml.safe_load(project_file.read_text())
     document["plugins"] = {"providers": [{"name": "earshot", "path": str(FOLDER)}]}
-    about.write_text(yaml.safe_dump(document))
-    yield made
-    made.destroy()
+    project_file.write_text(yaml.safe_dump(document))
+    yield new_project
+    new_project.destroy()
     assert server.holdings() == old_holdings
 
 
 @pytest.mark.combination
 def test_another_program_gets_a_network(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES))
-    assert "vpc" in project.runs("preview")
+    assert "vpc" in project.run("preview")
     project.up()
     outputs = project.outputs()
     ec2 = project.server.client("ec2")
     for key, third in (("public", 0), ("private", 1)):
         assert list(outputs[key]) == ZONES
-        described = ec2.describe_subnets(SubnetIds=list(outputs[key].values()))["Subnets"]
-        assert {item["VpcId"] for item in described} == {outputs["vpc"]}
-        places = {item["AvailabilityZone"]: item["CidrBlock"] for item in described}
+        subnets = ec2.describe_subnets(SubnetIds=list(outputs[key].values()))["Subnets"]
+        assert {subnet["VpcId"] for subnet in subnets} == {outputs["vpc"]}
+        places = {subnet["AvailabilityZone"]: subnet["CidrBlock"] for subnet in subnets}
         assert places == {
             "us-west-2a": f"10.30.{third}.0/24",
             "us-west-2b": f"10.30.{2 + third}.0/24",
         }
-    assert "created" not in (again := project.up()) and "unchanged" in again
+    assert "created" not in (second_output := project.up()) and "unchanged" in second_output
     assert project.outputs() == outputs
 
 
 @pytest.mark.combination
 def test_what_cannot_be_is_told_without_a_trace_of_the_host(project: Project) -> None:
     project.write(NETWORK.format(zones=ZONES[:1]))
-    done = project.pulumi("preview")
-    assert done.returncode != 0
-    assert "resource 'ground' has a problem: zones us-west-2a: are 1\n" in done.stdout
-    assert "allowed: 2 or 3 distinct zones of one region" in done.stdout
+    preview = project.pulumi("preview")
+    assert preview.returncode != 0
+    assert "resource 'ground' has a problem: zones us-west-2a: are 1\n" in preview.stdout
+    assert "allowed: 2 or 3 distinct zones of one region" in preview.stdout
     # the program's own trace is what Pulumi shows of any component that it asks a plugin for
-    assert str(FOLDER) not in done.stdout and "EarshotError" not in done.stdout
+    assert str(FOLDER) not in preview.stdout and "EarshotError" not in preview.stdout
 
 
 def cluster(**changes: Any) -> str:
@@ -121,7 +121,7 @@ def cluster(**changes: Any) -> str:
 def test_another_program_gets_brokers(project: Project) -> None:
     project.write(cluster())
     with nodes_reporting(project.server) as nodes:
-        assert "bootstrap" in project.runs("preview")
+        assert "bootstrap" in project.run("preview")
         assert not nodes.history
         project.up()
         outputs = project.outputs()
@@ -130,7 +130,9 @@ def test_another_program_gets_brokers(project: Project) -> None:
         assert outputs["bootstrap"] == {
             listener.name: listener.bootstrap for listener in contract.listeners
         }
-        assert sorted(nodes.history) == sorted((int(k), v) for k, v in outputs["instances"].items())
+        assert sorted(nodes.history) == sorted(
+            (int(node_id), instance) for node_id, instance in outputs["instances"].items()
+        )
         assert "unchanged" in project.up("--expect-no-changes")
 
 
@@ -143,9 +145,11 @@ def test_brokers_of_another_program_are_replaced_one_by_one(project: Project) ->
         project.write(cluster(heap="2g"))
         project.up()
         assert [node for node, _ in nodes.history[3:]] == [1, 2, 3]
-        changed = project.outputs()
-        assert changed["contract"] == contract
-        assert dict(nodes.history[3:]) == {int(k): v for k, v in changed["instances"].items()}
+        new_outputs = project.outputs()
+        assert new_outputs["contract"] == contract
+        assert dict(nodes.history[3:]) == {
+            int(node_id): instance for node_id, instance in new_outputs["instances"].items()
+        }
 
 
 OWN_ACCOUNT = """
@@ -165,23 +169,23 @@ def test_a_provider_of_the_program_s_own_reaches_the_plugin(project: Project) ->
     """The stack's own settings lead to no AWS at all."""
     (endpoints,) = project.server.endpoints()
     project.configure(endpoints=[{"ec2": "http://127.0.0.1:1"}], region="eu-west-1")
-    given = cluster(brokers=1).replace(", remote=True)", ", remote=True, opts=OPTS)")
+    program = cluster(brokers=1).replace(", remote=True)", ", remote=True, opts=OPTS)")
     opts = "OPTS = pulumi.ResourceOptions(provider=account)"
     account = OWN_ACCOUNT.format(region=REGION, endpoints=endpoints)
-    project.write(f"{account}\n{opts}\n{given}")
-    assert "aws:ec2:Instance" in project.runs("preview")
+    project.write(f"{account}\n{opts}\n{program}")
+    assert "aws:ec2:Instance" in project.run("preview")
 
 
 @pytest.mark.combination
 def test_a_name_that_leads_nowhere_is_refused(project: Project) -> None:
-    wrong = {**EXTERNAL, "advertised": {"1": "localhost"}}
-    project.write(cluster(listeners=[INTERNAL, wrong]))
-    done = project.pulumi("up", "--yes", "--skip-preview")
-    assert done.returncode != 0
-    assert "broker 1, listener EXTERNAL (scope external): advertises localhost" in done.stdout
-    made = project.types()
-    assert "aws:ec2/networkInterface:NetworkInterface" in made
-    assert "aws:ec2/instance:Instance" not in made
+    wrong_listener = {**EXTERNAL, "advertised": {"1": "localhost"}}
+    project.write(cluster(listeners=[INTERNAL, wrong_listener]))
+    completed = project.pulumi("up", "--yes", "--skip-preview")
+    assert completed.returncode != 0
+    assert "broker 1, listener EXTERNAL (scope external): advertises localhost" in completed.stdout
+    created_types = project.types()
+    assert "aws:ec2/networkInterface:NetworkInterface" in created_types
+    assert "aws:ec2/instance:Instance" not in created_types
 
 
 @pytest.mark.combination
@@ -204,7 +208,7 @@ def test_a_wait_ends_with_the_command(project: Project) -> None:
         finally:
             running.kill()
             running.wait()
-    project.runs("cancel", "--yes")
+    project.run("cancel", "--yes")
 
 
 def attached(server: MotoServer) -> bool:
@@ -215,8 +219,8 @@ def attached(server: MotoServer) -> bool:
 
 def hosts_below(pid: int) -> list[psutil.Process]:
     """The processes that host the package for command ``pid``."""
-    below = psutil.Process(pid).children(recursive=True)
-    return [item for item in below if str(FOLDER) in item.cmdline()]
+    descendants = psutil.Process(pid).children(recursive=True)
+    return [process for process in descendants if str(FOLDER) in process.cmdline()]
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> None:
@@ -230,10 +234,10 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
 def test_the_cli_reads_the_schema(project: Project) -> None:
     # the folder's environment has provider packages whose plugins the CLI would fetch otherwise
     install_docker_double(Path(project.environment["PULUMI_HOME"]))
-    output = project.runs("package", "get-schema", str(FOLDER))
+    output = project.run("package", "get-schema", str(FOLDER))
     text = offered().schema
     assert text is not None
-    wanted = json.loads(text)["resources"]["earshot:index:AwsNetwork"]
-    shown = json.loads(output[output.index("{") :])["resources"]["earshot:index:AwsNetwork"]
-    assert shown["inputProperties"].keys() == wanted["inputProperties"].keys()
-    assert shown["requiredInputs"] == wanted["requiredInputs"]
+    package_schema = json.loads(text)["resources"]["earshot:index:AwsNetwork"]
+    cli_schema = json.loads(output[output.index("{") :])["resources"]["earshot:index:AwsNetwork"]
+    assert cli_schema["inputProperties"].keys() == package_schema["inputProperties"].keys()
+    assert cli_schema["requiredInputs"] == package_schema["requiredInputs"]

@@ -95,16 +95,16 @@ def write(
 @pytest.mark.combination
 def test_what_is_well_is_made_and_a_later_mistake_is_stopped_in_preview(project: Project) -> None:
     write(project)
-    assert "user data: not known yet" in project.runs("preview")
+    assert "user data: not known yet" in project.run("preview")
     project.up()
     assert INSTANCE in project.types()
 
     write(project, ingress={**OPEN, 9092: "0.0.0.0/0"})
-    assert "port 9092 is open to more than its clients" in project.fails(command="preview")
+    assert "port 9092 is open to more than its clients" in project.failed_output(command="preview")
     write(project, ingress={19092: OPEN[19092]})
-    assert "no security group opens port 9092" in project.fails(command="preview")
+    assert "no security group opens port 9092" in project.failed_output(command="preview")
     write(project, hostnames=False)
-    assert "enableDnsHostnames of the VPC: off" in project.fails(command="preview")
+    assert "enableDnsHostnames of the VPC: off" in project.failed_output(command="preview")
     project.destroy()
 
 
@@ -112,8 +112,8 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
     project: Project,
 ) -> None:
     write(project, external=PRIVATE)
-    assert "listener EXTERNAL (scope external)" in project.fails(command="preview")
-    output = project.fails()  # without a preview before it
+    assert "listener EXTERNAL (scope external)" in project.failed_output(command="preview")
+    output = project.failed_output()  # without a preview before it
     assert "kl011" in output and "ip-10-20-0-10.us-west-2.compute.internal" in output
     assert INSTANCE not in project.types()
     project.destroy()
@@ -123,16 +123,16 @@ def test_a_private_name_for_external_clients_is_stopped_before_the_instance(
 def test_a_port_that_no_rule_opens_is_stopped_in_the_first_preview_if_names_are_given(
     project: Project,
 ) -> None:
-    given = "pulumi.Output.from_input('ec2-198-51-100-1.us-west-2.compute.amazonaws.com')"
-    write(project, external=given, ingress={19092: OPEN[19092]})
-    assert "no security group opens port 9092" in project.fails(command="preview")
+    external_name = "pulumi.Output.from_input('ec2-198-51-100-1.us-west-2.compute.amazonaws.com')"
+    write(project, external=external_name, ingress={19092: OPEN[19092]})
+    assert "no security group opens port 9092" in project.failed_output(command="preview")
     assert project.types() == []
 
 
 @pytest.mark.combination
 def test_a_name_whose_address_is_not_the_brokers_to_keep_fails_the_update(project: Project) -> None:
     write(project, elastic=False)
-    output = project.fails()
+    output = project.failed_output()
     assert "instance broker, broker 1, listener EXTERNAL" in output
     assert INSTANCE in project.types(), "nothing is undone"
     write(project)

@@ -12,9 +12,9 @@ import pytest
 
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.doubles.aws.server import REGION, MotoServer
-from tests.e2e.attack import Attack, attacked
+from tests.e2e.attack import Attack, attack_within
 from tests.e2e.aws_stack import Stack, aws_stack, cluster
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.project import STACK
 from tests.e2e.secured import secrets_in
 from tests.e2e.stranger import Stranger
@@ -29,14 +29,16 @@ OPEN: dict[str, Any] = {"deletion_protection": False, "data": "delete"}
 
 @pytest.fixture
 def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
-    with aws_stack(server, tmp_path) as found:
-        yield found
+    with aws_stack(server, tmp_path) as new_stack:
+        yield new_stack
 
 
-def secured(*users: str, **security: Any) -> dict[str, Any]:
-    named = [{"name": user, "prefixes": [f"{user}-"]} for user in users]
-    apart = {"mode": "separate", "count": 1}
-    return cluster(2, controllers=apart, security={"users": named, **security}, **OPEN)
+def secured_cluster(*users: str, **security: Any) -> dict[str, Any]:
+    user_settings = [{"name": user, "prefixes": [f"{user}-"]} for user in users]
+    controllers = {"mode": "separate", "count": 1}
+    return cluster(
+        2, controllers=controllers, security={"users": user_settings, **security}, **OPEN
+    )
 
 
 def ids(stack: Stack) -> dict[str, str]:
@@ -44,12 +46,12 @@ def ids(stack: Stack) -> dict[str, str]:
     return {name: str(instance["InstanceId"]) for name, instance in stack.instances().items()}
 
 
-def replaced_in(preview: str) -> set[str]:
+def replaced_instances(preview: str) -> set[str]:
     """The names of instances in it."""
     return {line.split()[2] for line in preview.splitlines() if "aws:ec2:Instance" in line}
 
 
-def secrets_by_now(stack: Stack) -> dict[str, str]:
+def current_secrets(stack: Stack) -> dict[str, str]:
     """By file, the secrets that the update has made."""
     with contextlib.suppress(FileNotFoundError):
         return secrets_in(stack.project.folder / FOLDER)
@@ -58,14 +60,18 @@ def secrets_by_now(stack: Stack) -> dict[str, str]:
 
 def assert_nothing_got(attack: Attack, stack: Stack) -> None:
     """No secret of the stack, by another user beside its update; a planted one would be found."""
-    secrets = secrets_by_now(stack)
+    secrets = current_secrets(stack)
     assert {"node-1.pem", "app.password"} <= secrets.keys()
-    asked = {socket.process for socket in attack.sockets.values()}
-    doubles = {it for it in asked if any(double in it for double in DOUBLES)}
+    processes = {socket.process for socket in attack.sockets.values()}
+    doubles = {process for process in processes if any(double in process for double in DOUBLES)}
     assert len(doubles) == len(DOUBLES)
-    ours = asked - doubles
-    assert {"Pulumi engine", "earshot's plugin, gate"} <= ours <= listed().keys(), ours
-    assert attack.answers and attack.has(secrets) == []
+    earshot_processes = processes - doubles
+    assert (
+        {"Pulumi engine", "earshot's plugin, gate"}
+        <= earshot_processes
+        <= documented_addresses().keys()
+    ), earshot_processes
+    assert attack.answers and attack.exposed(secrets) == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
         planted = stack.project.folder / "planted.txt"
@@ -78,38 +84,47 @@ def assert_nothing_got(attack: Attack, stack: Stack) -> None:
 
 def test_one_instance_is_replaced_for_users_and_none_for_another_checkout(stack: Stack) -> None:
     old_holdings = stack.server.holdings()
-    stack.configure(secured("app"))
-    with attacked(stack.project.folder, lambda: secrets_by_now(stack), list) as attack:
+    stack.configure(secured_cluster("app"))
+    with attack_within(stack.project.folder, lambda: current_secrets(stack), list) as attack:
         stack.project.up()
     assert_nothing_got(attack, stack)
-    state = stack.project.runs("stack", "export")
+    state = stack.project.run("stack", "export")
     assert [
-        it for it, text in secrets_by_now(stack).items() if json.dumps(text)[1:-1] in state
+        secret for secret, text in current_secrets(stack).items() if json.dumps(text)[1:-1] in state
     ] == []
-    first = ids(stack)
-    assert sorted(first) == ["test-broker-1", "test-broker-2", "test-controller-10001"]
+    first_ids = ids(stack)
+    assert sorted(first_ids) == ["test-broker-1", "test-broker-2", "test-controller-10001"]
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
-    stack.configure(secured("app", "other"))
+    stack.configure(secured_cluster("app", "other"))
     stack.project.up()
-    second = ids(stack)
-    assert {name for name in first if first[name] != second[name]} == {"test-broker-1"}
+    second_ids = ids(stack)
+    assert {name for name in first_ids if first_ids[name] != second_ids[name]} == {"test-broker-1"}
 
     folder = stack.project.folder / FOLDER
-    held = {path.name: path.read_text() for path in folder.iterdir()}
+    file_texts = {path.name: path.read_text() for path in folder.iterdir()}
     shutil.rmtree(folder)
-    assert replaced_in(stack.project.runs("preview")) == set(second), "it cannot know better yet"
+    assert replaced_instances(stack.project.run("preview")) == set(second_ids), (
+        "it cannot know better yet"
+    )
     stack.project.up()
-    assert ids(stack) == second
-    found = {path.name for path in folder.iterdir() if held[path.name] == path.read_text()}
+    assert ids(stack) == second_ids
+    unchanged_files = {
+        path.name for path in folder.iterdir() if file_texts[path.name] == path.read_text()
+    }
     # the users that the cluster may know are in the state
-    assert held.keys() - found == {"app.pem", "other.pem", "validator.pem", "users.json"}
+    assert file_texts.keys() - unchanged_files == {
+        "app.pem",
+        "other.pem",
+        "validator.pem",
+        "users.json",
+    }
 
     stack.configure(cluster(2, controllers={"mode": "separate", "count": 1}, **OPEN))
-    output = stack.project.fails(command="preview")
+    output = stack.project.failed_output(command="preview")
     assert "would change from CONTROLLER (SSL) to CONTROLLER (PLAINTEXT) while they run" in output
-    assert ids(stack) == second
-    stack.configure(secured("app", "other"))
+    assert ids(stack) == second_ids
+    stack.configure(secured_cluster("app", "other"))
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings
 
@@ -120,25 +135,25 @@ def test_certificates_of_others_reach_their_own_instance_alone(stack: Stack) -> 
     certs, hosts = stack.project.folder / "certs", [f"*.{REGION}.compute.internal"]
     hand_over(certs, {1: hosts, 2: ["elsewhere.example.com"]})
     stack.configure(cluster(2, security={"tls": {"from": FILES}}, **OPEN))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert ids(stack) == {}
     hand_over(certs, {2: hosts})
     stack.project.up()
-    first = ids(stack)
-    assert sorted(first) == ["test-broker-1", "test-broker-2"]
+    first_ids = ids(stack)
+    assert sorted(first_ids) == ["test-broker-1", "test-broker-2"]
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
     hand_over(certs, {2: hosts})
     stack.project.up()
-    second = ids(stack)
-    assert {name for name in first if first[name] != second[name]} == {"test-broker-2"}
-    asked = {"Name": f"/earshot/{STACK}/security/node-2", "WithDecryption": True}
-    held = stack.server.client("ssm").get_parameter(**asked)["Parameter"]
-    assert held["Type"] == "SecureString"
-    key, begin, chain = held["Value"].partition("-----BEGIN CERTIFICATE")
+    second_ids = ids(stack)
+    assert {name for name in first_ids if first_ids[name] != second_ids[name]} == {"test-broker-2"}
+    parameter_query = {"Name": f"/earshot/{STACK}/security/node-2", "WithDecryption": True}
+    parameter = stack.server.client("ssm").get_parameter(**parameter_query)["Parameter"]
+    assert parameter["Type"] == "SecureString"
+    key, begin, chain = parameter["Value"].partition("-----BEGIN CERTIFICATE")
     assert begin + chain == (certs / "2.pem").read_text()
-    exported = stack.project.runs("stack", "export", "--show-secrets")
+    exported = stack.project.run("stack", "export", "--show-secrets")
     assert key.splitlines()[1] not in exported and PASSWORD not in exported
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings

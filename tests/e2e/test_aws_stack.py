@@ -30,55 +30,61 @@ IN_NO_ORDER: list[tuple[str, dict[str, Any], list[str]]] = [
 
 @pytest.fixture
 def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
-    with aws_stack(server, tmp_path) as found:
-        yield found
+    with aws_stack(server, tmp_path) as new_stack:
+        yield new_stack
 
 
 def test_the_life_of_three_brokers_with_two_listeners(stack: Stack) -> None:
     old_holdings = stack.server.holdings()
     stack.configure(cluster(3, deletion_protection=False, data="delete", **TWO_LISTENERS))
 
-    first = stack.project.runs("preview")
-    assert "not known yet" in first and not stack.instances()
+    first_preview = stack.project.run("preview")
+    assert "not known yet" in first_preview and not stack.instances()
     stack.project.up()
     running = stack.instances()
     check_outputs(stack.project.outputs(), running)
     for name, text in stack.advertised().items():
-        own = running[name]
-        private = own["PrivateIpAddress"].replace(".", "-")
-        public = own["PublicIpAddress"].replace(".", "-")
+        instance = running[name]
+        private = instance["PrivateIpAddress"].replace(".", "-")
+        public = instance["PublicIpAddress"].replace(".", "-")
         assert f"INTERNAL://ip-{private}.{REGION}.compute.internal:19092" in text
         assert f"EXTERNAL://ec2-{public}.{REGION}.compute.amazonaws.com:9092" in text
 
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
 
-    kept = [(it["PrivateIpAddress"], it["PublicIpAddress"]) for it in running.values()]
+    old_addresses = [
+        (instance["PrivateIpAddress"], instance["PublicIpAddress"]) for instance in running.values()
+    ]
     volumes = stack.volumes()
     stack.configure(
         cluster(3, heap="2g", deletion_protection=False, data="delete", **TWO_LISTENERS)
     )
-    changes = stack.project.runs("preview")
+    changes = stack.project.run("preview")
     assert "replace" in changes and set(stack.instances()) == set(running)
-    reported, older = len(stack.nodes.history), stack.project.runs("stack", "export")
+    reported, older_state = len(stack.nodes.history), stack.project.run("stack", "export")
     stack.project.up()
     replaced = stack.instances()
     assert [node for node, _ in stack.nodes.history[reported:]] == [1, 2, 3]
-    assert {it["InstanceId"] for it in replaced.values()}.isdisjoint(
-        it["InstanceId"] for it in running.values()
+    assert {instance["InstanceId"] for instance in replaced.values()}.isdisjoint(
+        instance["InstanceId"] for instance in running.values()
     )
-    again = {it["PrivateIpAddress"]: it["PublicIpAddress"] for it in replaced.values()}
-    assert again == dict(kept)
+    new_addresses = {
+        instance["PrivateIpAddress"]: instance["PublicIpAddress"] for instance in replaced.values()
+    }
+    assert new_addresses == dict(old_addresses)
     assert stack.volumes() == volumes
 
-    newest, said = stack.project.runs("stack", "export"), put_back(stack, older)
-    assert "nothing was touched: the state of this stack does not match its nodes" in said
-    assert all(f"{name.removeprefix('test-')} on {id}" in said for name, id in ids(stack).items())
-    assert "unchanged" in put_back(stack, newest, fails=False)
+    newest_state, refusal = stack.project.run("stack", "export"), put_back(stack, older_state)
+    assert "nothing was touched: the state of this stack does not match its nodes" in refusal
+    assert all(
+        f"{name.removeprefix('test-')} on {id}" in refusal for name, id in ids(stack).items()
+    )
+    assert "unchanged" in put_back(stack, newest_state, fails=False)
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings
 
 
-def balanced(name: str, port: int, base: int) -> dict[str, Any]:
+def balanced_listener(name: str, port: int, base: int) -> dict[str, Any]:
     """A listener for the balancer."""
     address = {"strategy": "port", "base_port": base}
     external = {"scopes": ["external"], "protocol": "SSL", "address": address}
@@ -86,24 +92,24 @@ def balanced(name: str, port: int, base: int) -> dict[str, Any]:
 
 
 BALANCED = {"clients": OFFICE, "expose": "nlb", "deletion_protection": False, "data": "delete"}
-BALANCED_LISTENERS = [INTERNAL, balanced("EXTERNAL", 9094, 9100)]
+BALANCED_LISTENERS = [INTERNAL, balanced_listener("EXTERNAL", 9094, 9100)]
 
 
 def test_a_balancer_has_a_port_per_broker(stack: Stack) -> None:
     holdings, elb = stack.server.holdings(), stack.server.client("elbv2")
     stack.configure(cluster(2, listeners=BALANCED_LISTENERS, **BALANCED))
-    assert "not known yet" in stack.project.runs("preview")
+    assert "not known yet" in stack.project.run("preview")
     stack.project.up()
 
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
     assert balancer["Scheme"] == "internal" and balancer["Type"] == "network"
     running = stack.instances()
-    assert not any("PublicIpAddress" in it for it in running.values())
+    assert not any("PublicIpAddress" in instance for instance in running.values())
     for id in (1, 2):
         text = stack.advertised()[f"test-broker-{id}"]
         assert f"EXTERNAL://{balancer['DNSName']}:{9100 + id}" in text
     assert targets(elb, balancer) == {
-        9100: {(it["PrivateIpAddress"], 9094) for it in running.values()},
+        9100: {(instance["PrivateIpAddress"], 9094) for instance in running.values()},
         **{9100 + id: {(running[f"test-broker-{id}"]["PrivateIpAddress"], 9094)} for id in (1, 2)},
     }
     contract = Contract.model_validate(stack.project.outputs()["contract"])
@@ -120,8 +126,8 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
     stack.project.up()
     (balancer,) = elb.describe_load_balancers()["LoadBalancers"]
     running = stack.instances()
-    more = [*BALANCED_LISTENERS, balanced("PARTNERS", 9095, 9200)]
-    stack.configure(cluster(2, listeners=more, **BALANCED))
+    more_listeners = [*BALANCED_LISTENERS, balanced_listener("PARTNERS", 9095, 9200)]
+    stack.configure(cluster(2, listeners=more_listeners, **BALANCED))
     reports = len(stack.nodes.history)
     (target,) = targets(elb, balancer)[9101]
     failed = ("unhealthy", "Target.FailedHealthChecks", "Health checks failed")
@@ -133,21 +139,28 @@ def test_a_balancer_waits_for_each_target_of_another_listener(stack: Stack) -> N
         time.sleep(POLL + 2)  # a look at the target, too
         assert stack.instances()["test-broker-2"] == running["test-broker-2"], "it waits"
         stack.server.set_health({})
-        said, _ = child.communicate(timeout=120)
-    assert child.returncode == 0, said
+        output, _ = child.communicate(timeout=120)
+    assert child.returncode == 0, output
     assert [node for node, _ in stack.nodes.history[reports:]] == [1, 2]
     assert set(targets(elb, balancer)) == {9100, 9101, 9102, 9200, 9201, 9202}
-    again = {name: instance["PrivateIpAddress"] for name, instance in stack.instances().items()}
-    assert again == {name: it["PrivateIpAddress"] for name, it in running.items()}
+    new_addresses = {
+        name: instance["PrivateIpAddress"] for name, instance in stack.instances().items()
+    }
+    assert new_addresses == {
+        name: instance["PrivateIpAddress"] for name, instance in running.items()
+    }
 
 
 def targets(elb: Any, balancer: dict[str, Any]) -> dict[int, set[tuple[str, int]]]:
     """By port of the balancer, the addresses and ports that it leads to."""
-    found = {}
+    targets_by_port = {}
     for port, group in groups_of(elb, balancer).items():
         health = elb.describe_target_health(TargetGroupArn=group)["TargetHealthDescriptions"]
-        found[port] = {(it["Target"]["Id"], it["Target"]["Port"]) for it in health}
-    return found
+        targets_by_port[port] = {
+            (health_description["Target"]["Id"], health_description["Target"]["Port"])
+            for health_description in health
+        }
+    return targets_by_port
 
 
 def groups_of(elb: Any, balancer: dict[str, Any]) -> dict[int, str]:
@@ -162,24 +175,24 @@ def put_back(stack: Stack, state: str, fails: bool = True) -> str:
     """What a preview says once the stack's state is ``state``."""
     file = stack.project.folder / "state.json"
     file.write_text(state)
-    stack.project.runs("stack", "import", "--file", str(file))
-    return stack.project.fails(command="preview") if fails else stack.project.runs("preview")
+    stack.project.run("stack", "import", "--file", str(file))
+    return stack.project.failed_output(command="preview") if fails else stack.project.run("preview")
 
 
 def check_outputs(outputs: dict[str, Any], running: dict[str, dict[str, Any]]) -> None:
     """All of them, against what runs."""
     contract = Contract.model_validate(outputs["contract"])
     assert [listener.name for listener in contract.listeners] == ["INTERNAL", "EXTERNAL"]
-    for item in contract.listeners:
-        assert outputs[f"bootstrap_{item.name}"] == item.bootstrap
+    for listener in contract.listeners:
+        assert outputs[f"bootstrap_{listener.name}"] == listener.bootstrap
     for id in ("1", "2", "3"):
-        own, ids = running[f"test-broker-{id}"], outputs["ids"][id]
-        assert ids["instance"] == own["InstanceId"]
-        assert ids["interface"] == own["NetworkInterfaces"][0]["NetworkInterfaceId"]
-        assert outputs["incarnations"][id].startswith(f"{own['InstanceId']} ")
-        public = own["PublicIpAddress"].replace(".", "-")
+        instance, ids = running[f"test-broker-{id}"], outputs["ids"][id]
+        assert ids["instance"] == instance["InstanceId"]
+        assert ids["interface"] == instance["NetworkInterfaces"][0]["NetworkInterfaceId"]
+        assert outputs["incarnations"][id].startswith(f"{instance['InstanceId']} ")
+        public = instance["PublicIpAddress"].replace(".", "-")
         assert outputs["names"][id]["external"].startswith(f"ec2-{public}.")
-        assert own["VpcId"] == outputs["vpc"]
+        assert instance["VpcId"] == outputs["vpc"]
 
 
 def ids(stack: Stack) -> dict[str, str]:
@@ -192,7 +205,7 @@ def test_what_is_protected_stays(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
     stack.project.up()
     holdings = stack.server.holdings()
-    assert "protected" in stack.project.fails("--yes", command="destroy")
+    assert "protected" in stack.project.failed_output("--yes", command="destroy")
     assert stack.server.holdings() == holdings
 
 
@@ -201,8 +214,8 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
     stack.nodes.state[2] = NodeState.FAILED
     settings = {"deletion_protection": False, "data": "delete"}
     stack.configure(cluster(3, **settings))
-    said = stack.project.fails()
-    assert "node 2" in said and "failed: as the test wants it" in said
+    output = stack.project.failed_output()
+    assert "node 2" in output and "failed: as the test wants it" in output
     assert len(stack.instances()) == 3
 
     stack.nodes.state.clear()
@@ -212,44 +225,44 @@ def test_a_node_that_gives_up_stops_the_update_and_the_next_goes_on(stack: Stack
 
     running = ids(stack)
     stack.configure(cluster(3, heap="2g", extra={"num.io.threads": "abc"}, **settings))
-    for said in (stack.project.fails(command="preview"), stack.project.fails()):
+    for output in (stack.project.failed_output(command="preview"), stack.project.failed_output()):
         assert (
             "Kafka 4.1.1 refuses the settings of node 1, 2, 3: Invalid value abc for configuration "
-            "num.io.threads: Not a number of type INT" in said
-        ), said
-        assert "map[" not in said
+            "num.io.threads: Not a number of type INT" in output
+        ), output
+        assert "map[" not in output
     for command, change, words in IN_NO_ORDER:
         stack.configure(cluster(3, heap="2g", **change, **settings))
-        said = " ".join(stack.project.fails(command=command).split())
+        output = " ".join(stack.project.failed_output(command=command).split())
         for word in ("nothing was touched", *words):
-            assert word in said, said
-        assert "map[" not in said
+            assert word in output, output
+        assert "map[" not in output
     assert ids(stack) == running
 
 
 @pytest.mark.combination
 def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     ec2, route53 = stack.server.client("ec2"), stack.server.client("route53")
-    other = ec2.create_vpc(CidrBlock="10.60.0.0/16")["Vpc"]["VpcId"]
-    own = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    made = ec2.create_vpc_peering_connection(VpcId=own, PeerVpcId=other)
-    peering = made["VpcPeeringConnection"]["VpcPeeringConnectionId"]
+    other_vpc = ec2.create_vpc(CidrBlock="10.60.0.0/16")["Vpc"]["VpcId"]
+    own_vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    peering_answer = ec2.create_vpc_peering_connection(VpcId=own_vpc, PeerVpcId=other_vpc)
+    peering = peering_answer["VpcPeeringConnection"]["VpcPeeringConnectionId"]
     old_holdings = stack.server.holdings()
-    analytics = {"id": other, "cidr": "10.60.0.0/16", "peering": peering}
-    named = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
-    settings: dict[str, Any] = {**named, "deletion_protection": False, "data": "delete"}
+    analytics = {"id": other_vpc, "cidr": "10.60.0.0/16", "peering": peering}
+    zone_settings = {"naming": "zone", "zone": {"name": "kafka.example.com"}}
+    settings: dict[str, Any] = {**zone_settings, "deletion_protection": False, "data": "delete"}
     stack.configure(cluster(connected={"analytics": {**analytics, "associate": False}}, **settings))
-    refused = " ".join(stack.project.fails(command="preview").split())
-    assert "the private zone kafka.example.com is not associated with it [KL026]" in refused
+    refusal = " ".join(stack.project.failed_output(command="preview").split())
+    assert "the private zone kafka.example.com is not associated with it [KL026]" in refusal
     assert not stack.instances()
 
     stack.configure(cluster(connected={"analytics": analytics}, **settings))
-    assert f"whether routes lead to {other} (analytics) and back is not known" in " ".join(
+    assert f"whether routes lead to {other_vpc} (analytics) and back is not known" in " ".join(
         stack.project.up().split()
     )
     stack.configure(cluster(connected={"analytics": {**analytics, "routed": True}}, **settings))
     stack.project.up()
-    zones = route53.list_hosted_zones_by_vpc(VPCId=other, VPCRegion=REGION)
+    zones = route53.list_hosted_zones_by_vpc(VPCId=other_vpc, VPCRegion=REGION)
     assert [summary["Name"] for summary in zones["HostedZoneSummaries"]] == ["kafka.example.com."]
     routes = [
         route
@@ -259,8 +272,10 @@ def test_a_connected_vpc_has_routes_names_and_access(stack: Stack) -> None:
     ]
     assert len(routes) == 4
     assert {route["DestinationCidrBlock"] for route in routes} == {"10.60.0.0/16"}
-    listed = ec2.describe_security_group_rules()["SecurityGroupRules"]
-    assert {it["FromPort"] for it in listed if it.get("CidrIpv4") == "10.60.0.0/16"} == {19092}
+    group_rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
+    assert {rule["FromPort"] for rule in group_rules if rule.get("CidrIpv4") == "10.60.0.0/16"} == {
+        19092
+    }
     assert "unchanged" in stack.project.up("--refresh", "--expect-no-changes")
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings
@@ -280,22 +295,22 @@ def own_names(stack: Stack) -> dict[str, Any]:
         Name="example.com", CallerReference="the test's"
     )
     zone = answer["HostedZone"]["Id"].rpartition("/")[2]
-    named = {**OWN_ZONE["zone"], "public_zone_id": zone}
-    return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": named})
+    zone_settings = {**OWN_ZONE["zone"], "public_zone_id": zone}
+    return cluster(2, **{**TWO_LISTENERS, **OWN_ZONE, "zone": zone_settings})
 
 
 @pytest.mark.combination
 def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
-    wanted = own_names(stack)
+    cluster_settings = own_names(stack)
     with dns_server({}) as withholding:
-        stack.configure(wanted, asking(withholding))
-        output = stack.project.fails()
+        stack.configure(cluster_settings, resolver_config(withholding))
+        output = stack.project.failed_output()
     assert "broker-1.kafka.example.com" in output and "KL011" in output
     assert not stack.instances()
 
     with dns_server({"broker-1.kafka.example.com": ("203.0.113.99",)}) as falsifying:
-        stack.configure(wanted, asking(falsifying))
-        output = stack.project.fails()
+        stack.configure(cluster_settings, resolver_config(falsifying))
+        output = stack.project.failed_output()
     assert "203.0.113.99" in output and "KL012" in output
     assert not stack.instances()
 
@@ -306,13 +321,13 @@ def test_own_names_are_asked_for_before_any_instance(stack: Stack) -> None:
     }
     records = {f"broker-{id}.kafka.example.com": (public[f"test-broker-{id}"],) for id in (1, 2)}
     with dns_server(records) as honest:
-        stack.configure(wanted, asking(honest))
+        stack.configure(cluster_settings, resolver_config(honest))
         stack.project.up()
     assert set(stack.instances()) == {"test-broker-1", "test-broker-2"}
     assert "EXTERNAL://broker-2.kafka.example.com:9092" in stack.advertised()["test-broker-2"]
 
 
-def asking(server: str) -> dict[str, Any]:
+def resolver_config(server: str) -> dict[str, Any]:
     """The gate's configuration with ``server`` as the resolver of external clients."""
     return {"names": {"resolvers": {"external": [server]}, "timeout": 2}}
 
@@ -328,9 +343,9 @@ def test_a_vpc_that_gives_no_names_is_said_to_be_one(stack: Stack) -> None:
         ]["SubnetId"]
         for turn, zone in enumerate(zones)
     }
-    there = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
-    stack.configure(cluster(vpc=there))
-    output = stack.project.fails()
+    existing_vpc = {"id": vpc, "cidr": "10.9.0.0/16", "zones": zones, "private_subnets": subnets}
+    stack.configure(cluster(vpc=existing_vpc))
+    output = stack.project.failed_output()
     assert "broker-1: its private DNS name: AWS assigned none; enableDnsHostnames" in output
     assert not stack.instances()
 

@@ -28,17 +28,17 @@ GOING = {"deletion_protection": False, "data": "delete"}
 
 @pytest.fixture
 def stack(server: MotoServer, tmp_path: Path) -> Iterator[Stack]:
-    with aws_stack(server, tmp_path) as made:
-        yield made
+    with aws_stack(server, tmp_path) as new_stack:
+        yield new_stack
 
 
 @pytest.fixture
 def validators(stack: Stack) -> Iterator[Validators]:
-    with validators_answering(stack.server) as found:
-        yield found
+    with validators_answering(stack.server) as new_validators:
+        yield new_validators
 
 
-def kept(stack: Stack) -> Report:
+def stored_report(stack: Stack) -> Report:
     """The report that the stack's proof left on this machine."""
     file = stack.project.folder / ".earshot" / "stacks" / "test" / "report.json"
     return read_report(file.read_bytes(), str(file))
@@ -46,16 +46,16 @@ def kept(stack: Stack) -> Report:
 
 def verdicts(report: Report) -> dict[tuple[str, str], Verdict]:
     """By vantage and listener; those of all brokers must agree."""
-    found: dict[tuple[str, str], Verdict] = {}
+    verdict_by_listener: dict[tuple[str, str], Verdict] = {}
     for cell in report.cells:
         key = (cell.vantage, cell.listener)
-        assert found.setdefault(key, cell.verdict) is cell.verdict
-    return found
+        assert verdict_by_listener.setdefault(key, cell.verdict) is cell.verdict
+    return verdict_by_listener
 
 
 def earshot(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command in the project's folder, with AWS where moto answers."""
-    own = {
+    aws_variables = {
         "AWS_ENDPOINT_URL": stack.server.url,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -64,7 +64,7 @@ def earshot(stack: Stack, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "earshot", *arguments],
         cwd=stack.project.folder,
-        env={**os.environ, **own},
+        env={**os.environ, **aws_variables},
         capture_output=True,
         text=True,
     )
@@ -78,11 +78,11 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
     (order,) = validators.answered
     assert order.contract.model_dump(mode="json") == outputs["contract"]
     assert order.incarnations == outputs["incarnations"]
-    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
-    assert kept(stack).exit_code == 0 and len(kept(stack).cells) == 3
+    assert verdicts(stored_report(stack)) == {("internal", "INTERNAL"): Verdict.PASS}
+    assert stored_report(stack).exit_code == 0 and len(stored_report(stack).cells) == 3
 
-    own = stack.instances()["test-validator"]
-    assert "PublicIpAddress" not in own
+    validator = stack.instances()["test-validator"]
+    assert "PublicIpAddress" not in validator
     assert outputs["reports"].endswith("/reports/latest.json")
     fetched = earshot(stack, "report", outputs["reports"], "--format", "json")
     assert fetched.returncode == 0, fetched.stderr
@@ -94,9 +94,11 @@ def test_the_life_of_a_stack_with_a_validator(stack: Stack, validators: Validato
 
     stack.configure(cluster(3, validator=True, heap="2g", **GOING))
     stack.project.up()
-    _, second = validators.answered
-    assert second.incarnations == stack.project.outputs()["incarnations"] != order.incarnations
-    assert stack.instances()["test-validator"]["InstanceId"] == own["InstanceId"]
+    _, second_order = validators.answered
+    assert (
+        second_order.incarnations == stack.project.outputs()["incarnations"] != order.incarnations
+    )
+    assert stack.instances()["test-validator"]["InstanceId"] == validator["InstanceId"]
 
     stack.project.destroy()
     assert stack.server.holdings() == old_holdings
@@ -107,30 +109,30 @@ def test_a_cell_that_fails_in_the_vpc_fails_the_update(
 ) -> None:
     validators.verdict = Verdict.FAIL
     stack.configure(cluster(validator=True))
-    output = stack.project.fails()
+    output = stack.project.failed_output()
     assert "INTERNAL" in output and "internal" in output
-    assert kept(stack).exit_code == 1
+    assert stored_report(stack).exit_code == 1
 
     validators.verdict = Verdict.PASS
     stack.project.up()
     assert len(validators.answered) == 2, "asked anew, though nothing else has changed"
-    assert kept(stack).exit_code == 0
+    assert stored_report(stack).exit_code == 0
 
 
 def test_a_validator_that_cannot_answer_is_no_proof(stack: Stack, validators: Validators) -> None:
     validators.broken = "it ended with status 2: no memory"
     stack.configure(cluster(validator=True))
-    said = " ".join(stack.project.fails().split())
-    assert "cannot answer; last status: failed: it ended with status 2: no memory" in said
-    assert verdicts(kept(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
-    assert kept(stack).exit_code == 3
+    output = " ".join(stack.project.failed_output().split())
+    assert "cannot answer; last status: failed: it ended with status 2: no memory" in output
+    assert verdicts(stored_report(stack)) == {("internal", "INTERNAL"): Verdict.INCONCLUSIVE}
+    assert stored_report(stack).exit_code == 3
 
 
 def test_without_a_validator_the_internal_scope_is_not_run(stack: Stack) -> None:
     stack.configure(cluster(**TWO_LISTENERS))
-    said = " ".join(stack.project.up().split())
-    assert "INTERNAL for scope internal: not run: the VPC has no validator" in said
-    report = kept(stack)
+    output = " ".join(stack.project.up().split())
+    assert "INTERNAL for scope internal: not run: the VPC has no validator" in output
+    report = stored_report(stack)
     assert verdicts(report) == {
         ("internal", "INTERNAL"): Verdict.SKIP,
         ("external", "EXTERNAL"): Verdict.SKIP,

@@ -23,7 +23,7 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
-from tests.e2e.box.stack import BoxStack, failures, passed
+from tests.e2e.box.stack import BoxStack, failures, passed_cells
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import assert_all_read, longest_wait
 from tests.measured import MEASURED
@@ -79,8 +79,12 @@ def cluster(box: CloudBox, **settings: Any) -> dict[str, Any]:
         {"name": "INTERNAL", "port": 19092, "scopes": ["internal"]},
         {"name": "EXTERNAL", "port": PORT, "scopes": ["external"], "address": address},
     ]
-    wanted = {"listeners": listeners, "place": "private", "expose": {"scheme": "internet"}}
-    return box.cluster(len(IDS), **{**wanted, **settings})
+    balancer_settings = {
+        "listeners": listeners,
+        "place": "private",
+        "expose": {"scheme": "internet"},
+    }
+    return box.cluster(len(IDS), **{**balancer_settings, **settings})
 
 
 @dataclass
@@ -103,16 +107,16 @@ class Balanced:
         contract.write_text(self.stack.contract().for_scope(outside).to_json())
         words = ["doctor", "--contract", str(contract), "--format", "json"]
         command = self.laptop.command(sys.executable, "-m", "earshot", *words)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-        assert done.returncode in (0, 1), done.stderr
-        return read_report(done.stdout.encode(), "doctor")
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=180)
+        assert completed.returncode in (0, 1), completed.stderr
+        return read_report(completed.stdout.encode(), "doctor")
 
     def silent(self, port: int, seconds: float) -> str:
         """What becomes of a connection without traffic."""
         words = [sys.executable, "-c", SILENT, self.name, str(port), str(seconds)]
-        done = subprocess.run(self.laptop.command(*words), capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        completed = subprocess.run(self.laptop.command(*words), capture_output=True, text=True)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout.strip()
 
     @contextlib.contextmanager
     def asking(self, port: int) -> Iterator[list[Any]]:
@@ -120,17 +124,17 @@ class Balanced:
         failure with its time, the balancer's address and the error."""
         words = self.laptop.command(sys.executable, "-c", ASKS, self.name, str(port))
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        found: list[Any] = []
+        request_counts: list[Any] = []
         with subprocess.Popen(words, text=True, **pipes) as process:
-            yield found
-            found += json.loads(process.communicate(timeout=30)[0])
+            yield request_counts
+            request_counts += json.loads(process.communicate(timeout=30)[0])
 
     def addresses(self) -> dict[int, str]:
         """Of the brokers in the VPC."""
-        found = {
+        address_by_name = {
             machine.name: machine.private for machine in self.box.moto_state().machines.values()
         }
-        return {id: found[f"test-broker-{id}"] for id in IDS}
+        return {id: address_by_name[f"test-broker-{id}"] for id in IDS}
 
     def peers(self, id: int) -> set[str]:
         """The addresses that are connected to the listener of broker ``id`` behind the balancer."""
@@ -163,7 +167,7 @@ def test_private_brokers_are_proved_from_both_sides(balanced: Balanced, tmp_path
     assert not any(machine.elastic for machine in balanced.box.moto_state().machines.values())
     sides = (("internal", "INTERNAL"), ("external", "EXTERNAL"))
     report = balanced.stack.validate(tmp_path)
-    assert passed(report) == {(*side, id) for side in sides for id in IDS}
+    assert passed_cells(report) == {(*side, id) for side in sides for id in IDS}
     advertised = {
         cell.broker: str(cell.address) for cell in report.cells if cell.listener == "EXTERNAL"
     }
@@ -180,8 +184,8 @@ def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
     with box.place("outside", box.stranger) as stranger, box.place("inside") as inside:
         assert not stranger.opens(balanced.name, BASE + 1)
         assert not inside.opens(balanced.addresses()[1], PORT)
-    held = f"exec 3<>/dev/tcp/{balanced.name}/{BASE + 1}; sleep 600"
-    with subprocess.Popen(balanced.laptop.command("bash", "-c", held)) as client:
+    open_connection = f"exec 3<>/dev/tcp/{balanced.name}/{BASE + 1}; sleep 600"
+    with subprocess.Popen(balanced.laptop.command("bash", "-c", open_connection)) as client:
         end = time.monotonic() + TURN_SECONDS
         while not (peers := balanced.peers(1)):
             assert time.monotonic() < end
@@ -193,14 +197,14 @@ def test_only_the_balancer_reaches_a_broker_and_only_clients_reach_the_balancer(
 def test_crossed_targets_are_named(balanced: Balanced, tmp_path: Path) -> None:
     elb, addresses = balanced.box.server.client("elbv2"), balanced.addresses()
     (forwarding,) = balanced.box.moto_state().balancers
-    right, wrong = ([{"Id": addresses[id], "Port": PORT}] for id in (2, 3))
+    right_target, wrong_target = ([{"Id": addresses[id], "Port": PORT}] for id in (2, 3))
     group = forwarding.ports[BASE + 2].arn
-    for gone, new in ((right, wrong), (wrong, right)):
-        elb.register_targets(TargetGroupArn=group, Targets=new)
-        elb.deregister_targets(TargetGroupArn=group, Targets=gone)
+    for old_target, new_target in ((right_target, wrong_target), (wrong_target, right_target)):
+        elb.register_targets(TargetGroupArn=group, Targets=new_target)
+        elb.deregister_targets(TargetGroupArn=group, Targets=old_target)
         balanced.box.settle()
         time.sleep(2)  # for the rules
-        expected = {2: (Stage.METADATA, "misrouted")} if new is wrong else {}
+        expected = {2: (Stage.METADATA, "misrouted")} if new_target is wrong_target else {}
         assert failures(balanced.examine(tmp_path)) == expected
 
 
@@ -239,25 +243,36 @@ def test_no_broker_is_touched_before_the_target_of_the_last_is_healthy(
     servers = ",".join(f"{balanced.name}:{BASE + id}" for id in IDS)
     client.write_text(json.dumps({"bootstrap.servers": servers}))
     balanced.stack.configure(cluster(box, heap="300m"))
-    began = time.time()
+    update_start = time.time()
     with (
         DistantProducer(balanced.laptop.command, client, "rolled") as producer,
-        balanced.asking(BASE) as asked,
+        balanced.asking(BASE) as request_counts,
     ):
         balanced.stack.up()
-    happened = [
+    events = [
         *((change.when, change.action, change.name) for change in box.fleet.power_changes),
-        *((it.when, it.state, it.address) for it in box.balancers.health_changes),
+        *(
+            (health_change.when, health_change.state, health_change.address)
+            for health_change in box.balancers.health_changes
+        ),
     ]
     names = {address: f"test-broker-{id}" for id, address in addresses.items()}
-    assert asked[0] > 0 and asked[1] == [], f"a broker that is away was asked; {happened}"
-    story = [(what, names.get(who, who)) for when, what, who in sorted(happened) if when > began]
-    assert [who for what, who in story if what == "off"] == sorted(names.values())
-    away = Counter[str]()  # a broker may be back before two checks have failed
-    for what, who in story:
+    assert request_counts[0] > 0 and request_counts[1] == [], (
+        f"a broker that is away was asked; {events}"
+    )
+    story = [
+        (action, names.get(broker, broker))
+        for when, action, broker in sorted(events)
+        if when > update_start
+    ]
+    assert [broker for action, broker in story if action == "off"] == sorted(names.values())
+    failed_checks = Counter[str]()  # a broker may be back before two checks have failed
+    for action, broker in story:
         # in the bootstrap's group a target is new, and no more than healthy
-        away[who] = max(0, away[who] + {"unhealthy": 1, "healthy": -1}.get(what, 0))
-        assert what != "off" or not any(away.values()), story
+        failed_checks[broker] = max(
+            0, failed_checks[broker] + {"unhealthy": 1, "healthy": -1}.get(action, 0)
+        )
+        assert action != "off" or not any(failed_checks.values()), story
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     assert_all_read(producer.acknowledged, producer.records)
     record_property(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.command_stack import CommandStack, command_stack
-from tests.e2e.box.stack import passed
+from tests.e2e.box.stack import passed_cells
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1500)]
 FULL = "/var/lib/docker/full"
@@ -31,7 +31,7 @@ def test_no_host_changes_while_a_broker_on_another_is_down(stack: CommandStack) 
     stack.cluster["hosts"]["aws"]["instances"] = {"a": {"type": "t4g.xlarge"}}
     stack.configure()
     try:
-        output = stack.refused()
+        output = stack.refusal()
     finally:
         host.run("docker", "start", broker)
         del stack.cluster["hosts"]["aws"]["instances"]
@@ -47,22 +47,22 @@ def test_an_engine_that_does_not_run_is_named_and_its_broker_comes_back(
     host = stack.host("b")
     host.run("systemctl", "stop", "docker.service")
     try:
-        output = stack.refused()
+        output = stack.refusal()
     finally:
         host.run("systemctl", "start", "docker.service")
     assert "Docker engine at tcp://" in output and "it is on a host of this stack" in output
     stack.up()
-    assert len(passed(stack.report())) == 6
+    assert len(passed_cells(stack.report())) == 6
 
 
 def test_a_full_volume_is_named_and_the_broker_comes_back_with_space(stack: CommandStack) -> None:
     host = stack.host("b")
     host.run("sh", "-c", f"cat /dev/zero >{FULL} || true")
     try:
-        output = stack.refused()
+        output = stack.refusal()
     finally:
         host.run("rm", FULL)
     assert "container kafka-2 on Docker host b: cannot be started" in output
     assert "no space left on device" in output
     stack.up()
-    assert len(passed(stack.report())) == 6
+    assert len(passed_cells(stack.report())) == 6

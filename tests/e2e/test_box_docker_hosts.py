@@ -68,12 +68,14 @@ class Hosts:
         (path,) = self.project.folder.glob(".earshot/stacks/*/docker-hosts/*/client")
         return path
 
-    def docker(self, host: str, *arguments: str, certificates: Path | None = None) -> Any:
+    def docker(self, host_name: str, *arguments: str, certificates: Path | None = None) -> Any:
         """Docker's command line at the engine of ``host``."""
-        described = {it["name"]: it for it in self.project.outputs()["hosts"]}
+        host_outputs = {
+            host_output["name"]: host_output for host_output in self.project.outputs()["hosts"]
+        }
         environment = {
             **os.environ,
-            "DOCKER_HOST": described[host]["engine"],
+            "DOCKER_HOST": host_outputs[host_name]["engine"],
             "DOCKER_TLS_VERIFY": "1",
             "DOCKER_CERT_PATH": str(certificates or self.client),
         }
@@ -87,9 +89,9 @@ class Hosts:
         return HostReport.read(ssm.get_parameter(Name=REPORT.format(host))["Parameter"]["Value"])
 
     def said(self, host: str, *arguments: str) -> str:
-        done = self.docker(host, *arguments)
-        assert done.returncode == 0, done.stderr
-        return str(done.stdout).strip()
+        completed = self.docker(host, *arguments)
+        assert completed.returncode == 0, completed.stderr
+        return str(completed.stdout).strip()
 
     def up(self, *flags: str) -> str:
         try:
@@ -140,15 +142,15 @@ def hosts(
         "data": "delete",
     }
     for key, value in config.items():
-        project.runs("config", "set", key, value)
-    made = Hosts(box, project, certificate, role)
-    yield made
+        project.run("config", "set", key, value)
+    new_hosts = Hosts(box, project, certificate, role)
+    yield new_hosts
     project.pulumi("destroy", "--yes", "--skip-preview")
     box.engine.run("rmi", IN_ECR)
 
 
 def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
-    output = hosts.project.runs("preview")
+    output = hosts.project.run("preview")
     assert "docker:index:Container" in output, "planned, though no host is known"
     hosts.up()
     outputs = hosts.project.outputs()
@@ -159,26 +161,28 @@ def test_hosts_and_a_cluster_in_one_update(hosts: Hosts) -> None:
     assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
     private = (hosts.client / "key.pem").read_text().splitlines()[1]
     engine = hosts.box.instance("test-machines-a").run("cat", "/run/docker-keys/server.pem")
-    (own,) = [part.splitlines()[1] for part in engine.split("-----END PRIVATE KEY-----")[:1]]
-    state = hosts.project.runs("stack", "export", "--show-secrets")
-    assert private not in state and own not in state
-    assert own not in hosts.box.instance("test-machines-a").journal()
+    (engine_key,) = [
+        key_block.splitlines()[1] for key_block in engine.split("-----END PRIVATE KEY-----")[:1]
+    ]
+    state = hosts.project.run("stack", "export", "--show-secrets")
+    assert private not in state and engine_key not in state
+    assert engine_key not in hosts.box.instance("test-machines-a").journal()
 
 
 def test_no_engine_takes_a_client_without_its_authority_s_certificate(
     hosts: Hosts, tmp_path: Path
 ) -> None:
     assert hosts.said("a", "info", "--format", "{{.ServerVersion}}")
-    other = EngineStore(tmp_path)
-    other.keep(new_engines_authority("other", datetime.now(UTC)), datetime.now(UTC))
-    shutil.copy(hosts.client / "ca.pem", other.client)
-    refused = hosts.docker("a", "info", certificates=other.client)
-    assert refused.returncode != 0 and "bad certificate" in refused.stderr
+    other_store = EngineStore(tmp_path)
+    other_store.keep(new_engines_authority("other", datetime.now(UTC)), datetime.now(UTC))
+    shutil.copy(hosts.client / "ca.pem", other_store.client)
+    refusal = hosts.docker("a", "info", certificates=other_store.client)
+    assert refusal.returncode != 0 and "bad certificate" in refusal.stderr
     (described, _) = hosts.project.outputs()["hosts"]
-    clear = subprocess.run(
+    clear_text_call = subprocess.run(
         ["docker", "--host", described["engine"], "info"], capture_output=True, text=True
     )
-    assert "HTTP request to an HTTPS server" in clear.stderr
+    assert "HTTP request to an HTTPS server" in clear_text_call.stderr
 
 
 def test_only_deployers_come_to_the_engine(hosts: Hosts) -> None:
@@ -205,7 +209,7 @@ def test_hosts_pull_another_image_by_their_role_and_report_why_they_cannot(hosts
         registry("next", PASSWORD, (hosts.box.ground.vpc.gateway, 443), hosts.certificate),
         ThreadPoolExecutor() as pool,
     ):
-        hosts.project.runs("config", "set", "images", json.dumps([IN_ECR, PULLED]))
+        hosts.project.run("config", "set", "images", json.dumps([IN_ECR, PULLED]))
         update = pool.submit(hosts.up)
         until(lambda: update.done() or problem("a"), lambda: f"{hosts.report('a')}")
         assert not update.done(), f"it waits for the image:\n{update.result()}"
@@ -230,7 +234,7 @@ def test_a_replaced_host_has_its_engine_its_brokers_and_their_records(hosts: Hos
     hosts.said("b", "exec", container, "bash", "-c", write)
 
     bigger = json.dumps({"b": {"root_gib": 20}})
-    hosts.project.runs("config", "set", "instances", bigger)
+    hosts.project.run("config", "set", "instances", bigger)
     hosts.up()
     new_outputs = hosts.project.outputs()
     assert new_outputs["instances"]["a"] == old_outputs["instances"]["a"]
@@ -248,5 +252,5 @@ def test_nothing_is_left(hosts: Hosts) -> None:
     hosts.project.destroy()
     assert not client.exists()
     ssm = hosts.box.server.client("ssm")
-    found = [parameter["Name"] for parameter in ssm.describe_parameters()["Parameters"]]
-    assert [it for it in found if it.startswith("/earshot/")] == []
+    parameter_names = [parameter["Name"] for parameter in ssm.describe_parameters()["Parameters"]]
+    assert [name for name in parameter_names if name.startswith("/earshot/")] == []

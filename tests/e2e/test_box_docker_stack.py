@@ -17,7 +17,7 @@ from earshot.validation.contract import Contract
 from tests.doubles.aws.server import REGION
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.command_stack import HOSTS, CommandStack, command_stack
-from tests.e2e.box.stack import passed
+from tests.e2e.box.stack import passed_cells
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import assert_all_read, longest_wait_of_a_partition
 from tests.measured import MEASURED
@@ -37,23 +37,29 @@ def stack(
 def test_one_command_makes_and_proves_all_of_it(stack: CommandStack, tmp_path: Path) -> None:
     output = stack.up()
     report = stack.report()
-    cells = {(listener, broker) for _, listener, broker in passed(report)}
-    assert cells == {(it, id) for it in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)}, output
+    cells = {(listener, broker) for _, listener, broker in passed_cells(report)}
+    assert cells == {
+        (description, id) for description in ("INTERNAL", "EXTERNAL") for id in (1, 2, 3)
+    }, output
     (vpc,) = (
-        it
-        for it in stack.box.server.client("ec2").describe_vpcs()["Vpcs"]
-        if it["CidrBlock"] == str(stack.box.ground.vpc.range)
+        description
+        for description in stack.box.server.client("ec2").describe_vpcs()["Vpcs"]
+        if description["CidrBlock"] == str(stack.box.ground.vpc.range)
     )
     assert not vpc["IsDefault"]
     contract = tmp_path / "contract.json"
-    known = Contract.model_validate_json(stack.project.contract_file(stack.name).read_text())
-    contract.write_text(known.for_scope(known.listener("EXTERNAL").scopes[0]).to_json())
+    stack_contract = Contract.model_validate_json(
+        stack.project.contract_file(stack.name).read_text()
+    )
+    contract.write_text(
+        stack_contract.for_scope(stack_contract.listener("EXTERNAL").scopes[0]).to_json()
+    )
     words = ["-m", "earshot", "doctor", "--contract", str(contract), "--format", "json"]
     with stack.box.place("inside") as apps:  # another machine of the VPC
-        done = subprocess.run(
+        completed = subprocess.run(
             apps.command(sys.executable, *words), capture_output=True, text=True, timeout=180
         )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_every_host_is_a_rack_and_has_no_partition_alone(
@@ -62,12 +68,12 @@ def test_every_host_is_a_rack_and_has_no_partition_alone(
     file = stack.client_file(tmp_path)
     with stack.box.place("inside") as apps:
         words = apps.command(sys.executable, "-m", "tests.e2e.racks", str(file), "spread")
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["racks"] == {str(id): host for id, host in enumerate(HOSTS, 1)}
-    assert len(found["partitions"]) == 12
-    assert all(len(set(partition)) == 2 for partition in found["partitions"]), found
+        completed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    placement = json.loads(completed.stdout)
+    assert placement["racks"] == {str(id): host for id, host in enumerate(HOSTS, 1)}
+    assert len(placement["partitions"]) == 12
+    assert all(len(set(partition)) == 2 for partition in placement["partitions"]), placement
 
 
 def test_a_second_run_changes_nothing(stack: CommandStack) -> None:
@@ -95,7 +101,7 @@ def test_types_and_images_change_under_load_host_by_host_and_no_record_is_lost(
         assert stack.ids() == old_ids
         stack.roll({"type": "t4g.large", "root_gib": 16, "ami": image})
         assert not {*stack.ids().values()} & {*old_ids.values()}
-    assert len(passed(stack.report())) == 6
+    assert len(passed_cells(stack.report())) == 6
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     assert_all_read(producer.acknowledged, producer.records)
     assert len(producer.records) == producer.sent, "and none was written twice"

@@ -48,7 +48,7 @@ def vpc(server: MotoInProcess) -> str:
         ],
     )  # fmt: skip
 
-    made = ec2.run_instances(
+    instance = ec2.run_instances(
         ImageId=IMAGE, MinCount=1, MaxCount=1, SubnetId=subnet, PrivateIpAddress=PRIVATE,
         SecurityGroupIds=[group], UserData="#!/bin/sh\necho ü\n",
         TagSpecifications=[
@@ -56,54 +56,56 @@ def vpc(server: MotoInProcess) -> str:
         ],
     )["Instances"][0]["InstanceId"]  # fmt: skip
     address = ec2.allocate_address(Domain="vpc", Address=PUBLIC)["AllocationId"]
-    ec2.associate_address(AllocationId=address, InstanceId=made)
+    ec2.associate_address(AllocationId=address, InstanceId=instance)
     return id
 
 
 def test_ec2_names_lead_to_the_private_address_inside_alone(server: Moto, vpc: str) -> None:
-    found = dns_snapshot(server, RANGE, ELASTIC)
-    assert found.answer("inside", IP_NAME) == (PRIVATE,)
-    assert found.answer("inside", EC2_NAME) == (PRIVATE,)
-    assert found.answer("outside", IP_NAME) is None
-    assert found.answer("outside", EC2_NAME) == (PUBLIC,)
-    assert found.answer("inside", "10.0.20.10.in-addr.arpa") == (IP_NAME,)
-    assert found.answer("outside", "129.0.18.198.in-addr.arpa") == (EC2_NAME,)
-    assert found.answer("inside", "example.com") is None
+    snapshot = dns_snapshot(server, RANGE, ELASTIC)
+    assert snapshot.answer("inside", IP_NAME) == (PRIVATE,)
+    assert snapshot.answer("inside", EC2_NAME) == (PRIVATE,)
+    assert snapshot.answer("outside", IP_NAME) is None
+    assert snapshot.answer("outside", EC2_NAME) == (PUBLIC,)
+    assert snapshot.answer("inside", "10.0.20.10.in-addr.arpa") == (IP_NAME,)
+    assert snapshot.answer("outside", "129.0.18.198.in-addr.arpa") == (EC2_NAME,)
+    assert snapshot.answer("inside", "example.com") is None
 
 
 @pytest.mark.parametrize("attribute", ["EnableDnsHostnames", "EnableDnsSupport"])
 def test_names_need_the_attributes_of_the_vpc(server: Moto, vpc: str, attribute: str) -> None:
-    off: dict[str, Any] = {attribute: {"Value": False}}
-    server.client("ec2").modify_vpc_attribute(VpcId=vpc, **off)
-    found = dns_snapshot(server, RANGE, ELASTIC)
-    assert found.answer("inside", EC2_NAME) is found.answer("outside", EC2_NAME) is None
-    known = None if attribute == "EnableDnsSupport" else (PRIVATE,)
-    assert found.answer("inside", IP_NAME) == known
+    attribute_off: dict[str, Any] = {attribute: {"Value": False}}
+    server.client("ec2").modify_vpc_attribute(VpcId=vpc, **attribute_off)
+    snapshot = dns_snapshot(server, RANGE, ELASTIC)
+    assert snapshot.answer("inside", EC2_NAME) is snapshot.answer("outside", EC2_NAME) is None
+    expected = None if attribute == "EnableDnsSupport" else (PRIVATE,)
+    assert snapshot.answer("inside", IP_NAME) == expected
 
 
 def test_zones_are_read_as_they_are_associated(server: Moto, vpc: str) -> None:
     route53 = server.client("route53")
 
-    def zone(name: str, address: str, **more: Any) -> None:
-        made = route53.create_hosted_zone(Name=name, CallerReference=f"{name}{more}", **more)
+    def zone(name: str, address: str, **zone_settings: Any) -> None:
+        zone_answer = route53.create_hosted_zone(
+            Name=name, CallerReference=f"{name}{zone_settings}", **zone_settings
+        )
         record = {"Name": f"b.{name}", "Type": "A", "TTL": 60}
         changed = {**record, "ResourceRecords": [{"Value": address}]}
         route53.change_resource_record_sets(
-            HostedZoneId=made["HostedZone"]["Id"],
+            HostedZoneId=zone_answer["HostedZone"]["Id"],
             ChangeBatch={"Changes": [{"Action": "CREATE", "ResourceRecordSet": changed}]},
         )
 
-    here = {"VPC": {"VPCId": vpc, "VPCRegion": "us-west-2"}}
-    there = {"VPC": {"VPCId": "vpc-12345678", "VPCRegion": "us-west-2"}}
+    in_this_vpc = {"VPC": {"VPCId": vpc, "VPCRegion": "us-west-2"}}
+    in_another_vpc = {"VPC": {"VPCId": "vpc-12345678", "VPCRegion": "us-west-2"}}
     private = {"HostedZoneConfig": {"PrivateZone": True}}
     zone("kafka.example.com", PUBLIC)
-    zone("kafka.example.com", PRIVATE, **private, **here)
-    zone("elsewhere.example.com", PRIVATE, **private, **there)
-    found = dns_snapshot(server, RANGE, ELASTIC)
-    assert found.answer("inside", "b.kafka.example.com") == (PRIVATE,)
-    assert found.answer("outside", "b.kafka.example.com") == (PUBLIC,)
-    assert found.answer("inside", "b.elsewhere.example.com") is None
-    assert found.answer("outside", "kafka.example.com") == NO_RECORD  # NS and SOA alone
+    zone("kafka.example.com", PRIVATE, **private, **in_this_vpc)
+    zone("elsewhere.example.com", PRIVATE, **private, **in_another_vpc)
+    snapshot = dns_snapshot(server, RANGE, ELASTIC)
+    assert snapshot.answer("inside", "b.kafka.example.com") == (PRIVATE,)
+    assert snapshot.answer("outside", "b.kafka.example.com") == (PUBLIC,)
+    assert snapshot.answer("inside", "b.elsewhere.example.com") is None
+    assert snapshot.answer("outside", "kafka.example.com") == NO_RECORD  # NS and SOA alone
 
 
 def test_the_most_specific_zone_answers_and_a_private_one_hides_public_ones() -> None:
@@ -112,11 +114,11 @@ def test_the_most_specific_zone_answers_and_a_private_one_hides_public_ones() ->
         Zone("example.com", private=True, records={"y.example.com": ("10.20.0.1",)}),
         Zone("example.com", private=False, records={"x.a.example.com": ("198.18.0.2",)}),
     )
-    found = DnsSnapshot({"inside": {}, "outside": {}}, zones)
-    assert found.answer("outside", "x.a.example.com") == ("198.18.0.1",)
-    assert found.answer("outside", "y.example.com") is None
-    assert found.answer("inside", "x.a.example.com") is None
-    assert found.answer("inside", "y.example.com") == ("10.20.0.1",)
+    snapshot = DnsSnapshot({"inside": {}, "outside": {}}, zones)
+    assert snapshot.answer("outside", "x.a.example.com") == ("198.18.0.1",)
+    assert snapshot.answer("outside", "y.example.com") is None
+    assert snapshot.answer("inside", "x.a.example.com") is None
+    assert snapshot.answer("inside", "y.example.com") == ("10.20.0.1",)
 
 
 def test_machines_are_seen_with_all_that_they_need(server: Moto, vpc: str) -> None:
@@ -130,25 +132,25 @@ def test_machines_are_seen_with_all_that_they_need(server: Moto, vpc: str) -> No
     disk = ec2.create_volume(AvailabilityZone=zone["AvailabilityZone"], Size=2)["VolumeId"]
     ec2.attach_volume(VolumeId=disk, InstanceId=machine.id, Device="/dev/sdf")
     ec2.stop_instances(InstanceIds=[machine.id])
-    held = look(server)
-    assert held.machines[machine.id].volumes == {disk: 2}
-    assert not held.machines[machine.id].running
+    moto_state = look(server)
+    assert moto_state.machines[machine.id].volumes == {disk: 2}
+    assert not moto_state.machines[machine.id].running
     ec2.terminate_instances(InstanceIds=[machine.id])
     assert look(server).machines == {}
 
 
 def test_what_no_rule_lets_in_is_dropped(server: Moto, vpc: str) -> None:
-    held = look(server)
-    (machine,) = held.machines.values()
-    groups = [held.groups[id] for id in machine.groups]
-    rules = packet_rules(groups, held.members, "10.20.0.1").splitlines()
-    let_in = [line for line in rules if line.startswith("-A INPUT -s")]
-    assert let_in == [
+    moto_state = look(server)
+    (machine,) = moto_state.machines.values()
+    groups = [moto_state.groups[id] for id in machine.groups]
+    rules = packet_rules(groups, moto_state.members, "10.20.0.1").splitlines()
+    input_rules = [line for line in rules if line.startswith("-A INPUT -s")]
+    assert input_rules == [
         f"-A INPUT -s {PRIVATE} -p tcp --dport 9092:9093 -j ACCEPT",
         "-A INPUT -s 198.18.0.0/26 -p tcp --dport 9092:9093 -j ACCEPT",
     ]
     assert ":INPUT DROP [0:0]" in rules and "-A OUTPUT -d 0.0.0.0/0 -j ACCEPT" in rules
-    closed = packet_rules([], {}, "10.20.0.1").splitlines()
-    assert [line for line in closed if " -s " in line or " -d " in line] == [
+    rules_without_groups = packet_rules([], {}, "10.20.0.1").splitlines()
+    assert [line for line in rules_without_groups if " -s " in line or " -d " in line] == [
         "-A OUTPUT -d 10.20.0.1 -p udp --dport 53 -j ACCEPT"
     ]

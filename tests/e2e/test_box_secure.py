@@ -29,9 +29,9 @@ from tests.e2e.box.secured import (
     secured_box,
     security_of,
 )
-from tests.e2e.box.stack import RECORDS, passed
+from tests.e2e.box.stack import RECORDS, passed_cells
 from tests.e2e.box.state import user_data
-from tests.e2e.open_sockets import listed, open_sockets
+from tests.e2e.open_sockets import documented_addresses, open_sockets
 from tests.e2e.secured import holders, secrets_in
 from tests.e2e.stranger import Stranger
 
@@ -40,8 +40,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(1200
 
 @pytest.fixture(scope="module")
 def secured(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBox]:
-    with secured_box(box, tmp_path_factory.mktemp("secure") / "stack") as made:
-        yield made
+    with secured_box(box, tmp_path_factory.mktemp("secure") / "stack") as new_secured_box:
+        yield new_secured_box
 
 
 def test_every_broker_is_proved_from_both_sides_as_the_validator(
@@ -51,13 +51,15 @@ def test_every_broker_is_proved_from_both_sides_as_the_validator(
     assert sorted(running) == list(NODES.values())
     file = secured.folder / STATE / "report.json"
     report = read_report(file.read_bytes(), str(file))
-    here = {("external", EXTERNAL): Verdict.PASS, ("internal", INTERNAL): Verdict.SKIP}
-    assert {(cell.vantage, cell.listener): cell.verdict for cell in report.cells} == here
+    expected_verdicts = {("external", EXTERNAL): Verdict.PASS, ("internal", INTERNAL): Verdict.SKIP}
+    assert {
+        (cell.vantage, cell.listener): cell.verdict for cell in report.cells
+    } == expected_verdicts
     assert security_of(report) == {(EXTERNAL, "SASL_SSL")}
     assert str(secured.stack.project.outputs()["certificates_expire"]).startswith("20")
 
     report = secured.stack.validate(tmp_path, "--client-config", str(secured.validator), *RECORDS)
-    assert passed(report) == {
+    assert passed_cells(report) == {
         (*side, id) for side in (("internal", INTERNAL), ("external", EXTERNAL)) for id in BROKERS
     }
     assert security_of(report) == {(EXTERNAL, "SASL_SSL"), (INTERNAL, "SSL")}
@@ -98,70 +100,88 @@ def test_each_instance_is_shown_its_own_secrets_alone(secured: SecuredBox) -> No
         for parameter in ssm.get_parameters_by_path(**path)["Parameters"]
     }
     names = ("authority", *(f"node-{id}" for id in NODES), "trusted", "users")
-    assert kinds == {f"{PARAMETERS}/{it}": "SecureString" for it in names}
-    given = secured.stack.project.outputs()["names"]
+    assert kinds == {f"{PARAMETERS}/{name}": "SecureString" for name in names}
+    node_names = secured.stack.project.outputs()["names"]
     for id, name in NODES.items():
         files = {"ca.pem", f"node-{id}.pem"} | ({"users"} if id == 1 else set())
-        assert secured.fetched(name) == dict.fromkeys(files, "400 kafka")
-        broker, own = secured.box.instance(name), f"{SECRETS}/node-{id}.pem"
-        assert broker.run("stat", "--file-system", "--format=%T", own).strip() == "tmpfs"
-        held = read_certificate(broker.run("cat", own))
-        assert set(held.names.dns) == set(given[str(id)].values())
-        assert ("external" in given[str(id)]) == (id in BROKERS)
+        assert secured.secret_file_rights(name) == dict.fromkeys(files, "400 kafka")
+        broker, key_file = secured.box.instance(name), f"{SECRETS}/node-{id}.pem"
+        assert broker.run("stat", "--file-system", "--format=%T", key_file).strip() == "tmpfs"
+        certificate = read_certificate(broker.run("cat", key_file))
+        assert set(certificate.names.dns) == set(node_names[str(id)].values())
+        assert ("external" in node_names[str(id)]) == (id in BROKERS)
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(secured: SecuredBox, tmp_path: Path) -> None:
     box, project, secrets = secured.box, secured.stack.project, secured.secrets
-    shown = {
-        "state": project.runs("stack", "export", "--show-secrets"),
-        "preview": project.runs("preview", "--diff", "--show-secrets"),
+    public_texts = {
+        "state": project.run("stack", "export", "--show-secrets"),
+        "preview": project.run("preview", "--diff", "--show-secrets"),
         "processes": "\n".join(secured.process_texts),
     }
     for machine in box.moto_state().machines.values():
         broker = box.instance(machine.name)
-        shown |= {
+        public_texts |= {
             f"{machine.name}: user data": user_data(box.server, machine.id).decode(),
             f"{machine.name}: container": box.engine.run("inspect", broker.container),
             f"{machine.name}: journal": broker.journal(),
         }
-    found = [(place, it) for place in shown for it, text in secrets.items() if text in shown[place]]
-    assert not found
-    own = {str(STATE / "kafka" / "security" / name) for name in secrets_in(secured.store.folder)}
-    own.add(str(STATE / "kafka" / "security" / "validator.properties"))
-    assert holders(secured.folder, secrets) == own
-    for name in own:
+    leaks = [
+        (place, secret)
+        for place in public_texts
+        for secret, text in secrets.items()
+        if text in public_texts[place]
+    ]
+    assert not leaks
+    secret_files = {
+        str(STATE / "kafka" / "security" / name) for name in secrets_in(secured.store.folder)
+    }
+    secret_files.add(str(STATE / "kafka" / "security" / "validator.properties"))
+    assert holders(secured.folder, secrets) == secret_files
+    for name in secret_files:
         assert (secured.folder / name).stat().st_mode & 0o777 == 0o600, name
     for id, name in NODES.items():
         fetched = {f"{SECRETS}/node-{id}.pem"} | ({f"{SECRETS}/users"} if id == 1 else set())
-        assert secured.searched(name, tmp_path) == fetched
+        assert secured.files_with_secrets(name, tmp_path) == fetched
     broker = box.instance(BROKERS[2])
     broker.run("cp", f"{SECRETS}/node-2.pem", "/etc/kafka/planted")
-    assert "/etc/kafka/planted" in secured.searched(BROKERS[2], tmp_path)
+    assert "/etc/kafka/planted" in secured.files_with_secrets(BROKERS[2], tmp_path)
     broker.run("rm", "/etc/kafka/planted")
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) -> None:
     """Of the laptop beside the update and a proof by Spark, and of a broker's instance."""
-    attack, table, secrets, box = secured.attack, listed(), secured.secrets, secured.box
-    asked = {socket.process for socket in attack.sockets.values()}
-    doubled = {it for it in asked if "plugins/resource-aws-" in it}
-    assert {"Spark driver", "Pulumi engine", "earshot's plugin, gate"} <= asked - doubled
-    assert doubled and asked - doubled <= table.keys(), asked
-    assert attack.answers and attack.has(secrets) == []
+    attack, table, secrets, box = (
+        secured.attack,
+        documented_addresses(),
+        secured.secrets,
+        secured.box,
+    )
+    processes = {socket.process for socket in attack.sockets.values()}
+    double_processes = {
+        open_socket for open_socket in processes if "plugins/resource-aws-" in open_socket
+    }
+    assert {
+        "Spark driver",
+        "Pulumi engine",
+        "earshot's plugin, gate",
+    } <= processes - double_processes
+    assert double_processes and processes - double_processes <= table.keys(), processes
+    assert attack.answers and attack.exposed(secrets) == []
     assert attack.readable and attack.holders == set()
     planted = secured.folder / "planted.txt"
     planted.write_text(secrets["app.password"])
     with Stranger(secured.laptop.pid) as stranger:
-        _, found = stranger.readable(secured.folder, secrets.values())
+        _, holders = stranger.readable(secured.folder, secrets.values())
     planted.unlink()
-    assert found == ["planted.txt"]
+    assert holders == ["planted.txt"]
     for name in BROKERS.values():
         container = box.instance(name).container
         pid = int(box.engine.run("inspect", "--format={{.State.Pid}}", container))
         on_instance = open_sockets(psutil.Process(pid), network=pid)
-        assert "Kafka node" in {it.process for it in on_instance}
+        assert "Kafka node" in {open_socket.process for open_socket in on_instance}
         with Stranger(pid) as stranger:
-            answers = stranger.answers(it.port for it in on_instance)
+            answers = stranger.answers(open_socket.port for open_socket in on_instance)
         assert answers and not any(
             secret.encode() in answer for _, _, answer in answers for secret in secrets.values()
         )
@@ -169,7 +189,7 @@ def test_another_user_gets_no_secret_from_any_port_or_file(secured: SecuredBox) 
 
 def test_only_users_are_admitted(secured: SecuredBox, tmp_path: Path) -> None:
     app = secured.client("app", EXTERNAL)
-    without_login = {key: it for key, it in app.items() if not key.startswith("sasl.")}
+    without_login = {key: value for key, value in app.items() if not key.startswith("sasl.")}
     clients = {
         "app": (app, "app-orders"),
         "app elsewhere": (app, "other"),
@@ -177,14 +197,14 @@ def test_only_users_are_admitted(secured: SecuredBox, tmp_path: Path) -> None:
         "no password": ({**without_login, "security.protocol": "SSL"}, "app-orders"),
         "no TLS": ({**without_login, "security.protocol": "PLAINTEXT"}, "app-orders"),
     }
-    became = secured.became(secured.laptop, tmp_path / "clients.json", clients)
+    results = secured.write_results(secured.laptop, tmp_path / "clients.json", clients)
     expected = {
         "app": "written",
         "app elsewhere": "authorization",
         "wrong password": "authentication",
     }
-    assert {who: became[who] for who in expected} == expected
-    assert all(became[who] != "written" for who in clients.keys() - {"app"}), became
+    assert {client: results[client] for client in expected} == expected
+    assert all(results[client] != "written" for client in clients.keys() - {"app"}), results
 
 
 def loop_devices() -> str:
@@ -200,7 +220,7 @@ def test_nothing_is_left_when_it_is_destroyed(secured: SecuredBox) -> None:
     assert len(disks) == len(NODES) and all(device in loop_devices() for device in disks)
     secured.stack.destroy()
     box.settle()
-    assert box.server.holdings() == secured.before
+    assert box.server.holdings() == secured.old_holdings
     assert box.fleet.remaining == []
     assert not any(device in loop_devices() for device in disks)
-    assert json.loads(secured.stack.project.runs("stack", "export"))["deployment"] is not None
+    assert json.loads(secured.stack.project.run("stack", "export"))["deployment"] is not None

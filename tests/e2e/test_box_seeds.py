@@ -125,11 +125,11 @@ class Story:
                 time.sleep(1)
 
 
-def listed(bootstrap: str, advertised: str, source: str = "1") -> list[str]:
+def kcat_listing(bootstrap: str, advertised: str, source: str = "1") -> list[str]:
     """What `kcat -L` prints of one broker."""
-    came = f"1: {bootstrap}/1" if source == "1" else f"-1: {bootstrap}/bootstrap"
+    source_text = f"1: {bootstrap}/1" if source == "1" else f"-1: {bootstrap}/bootstrap"
     return [
-        f"Metadata for all topics (from broker {came}):",
+        f"Metadata for all topics (from broker {source_text}):",
         " 1 brokers:",
         f"  broker 1 at {advertised} (controller)",
     ]
@@ -143,36 +143,40 @@ def test_a_broker_left_at_its_default_and_what_helps(box: CloudBox, tmp_path: Pa
         story.await_broker(inside, bootstrap)
 
         assert laptop.opens(external, 9092), "things are looking good"
-        assert laptop.client.listing(bootstrap) == listed(bootstrap, internal, "-1")
-        said = laptop.client.failure(bootstrap, "test")
-        assert f"Failed to resolve '{internal}'" in said and "timed out" in said
+        assert laptop.client.listing(bootstrap) == kcat_listing(bootstrap, internal, "-1")
+        failure = laptop.client.failure(bootstrap, "test")
+        assert f"Failed to resolve '{internal}'" in failure and "timed out" in failure
 
         # the same on the broker itself
         broker = box.instance("broker")
         tool = f"{KAFKA}/kafka-console-producer.sh --bootstrap-server {bootstrap} --topic test"
         assert "ERROR" not in broker.run("sh", "-c", f"echo foo | {tool} 2>&1")
         tool = f"{KAFKA}/kafka-console-consumer.sh --bootstrap-server {bootstrap} --topic test"
-        read = broker.run("sh", "-c", f"{tool} --from-beginning --max-messages 1 2>/dev/null")
-        assert read == "foo\n"
+        read_records = broker.run(
+            "sh", "-c", f"{tool} --from-beginning --max-messages 1 2>/dev/null"
+        )
+        assert read_records == "foo\n"
         inside.client.produce(bootstrap, "test", "bar")
 
         assert story.up(OPTION_1) == external
-        assert story.await_broker(laptop, bootstrap) == listed(bootstrap, bootstrap)
-        assert inside.client.listing(bootstrap) == listed(bootstrap, bootstrap)
-        serves(laptop, bootstrap)
-        serves(inside, bootstrap)
+        assert story.await_broker(laptop, bootstrap) == kcat_listing(bootstrap, bootstrap)
+        assert inside.client.listing(bootstrap) == kcat_listing(bootstrap, bootstrap)
+        check_serves(laptop, bootstrap)
+        check_serves(inside, bootstrap)
 
         story.up(OPTION_2)
-        assert story.await_broker(laptop, bootstrap) == listed(bootstrap, bootstrap)
-        own = f"{story.internal}:19092"
-        assert inside.client.listing(own) == listed(own, own)
-        serves(laptop, bootstrap)
-        serves(inside, own)
+        assert story.await_broker(laptop, bootstrap) == kcat_listing(bootstrap, bootstrap)
+        internal_bootstrap = f"{story.internal}:19092"
+        assert inside.client.listing(internal_bootstrap) == kcat_listing(
+            internal_bootstrap, internal_bootstrap
+        )
+        check_serves(laptop, bootstrap)
+        check_serves(inside, internal_bootstrap)
         assert not laptop.opens(external, 19092)
     story.project.destroy()
 
 
-def serves(place: Place, bootstrap: str) -> None:
+def check_serves(place: Place, bootstrap: str) -> None:
     topic = f"from-{place.container}"
     place.client.produce(bootstrap, topic, "test")
     assert place.client.consume(bootstrap, topic, 1) == ["test"]
@@ -182,8 +186,8 @@ def test_the_pack_stops_that_broker_before_it_exists(box: CloudBox, tmp_path: Pa
     story = Story(box, tmp_path / "project")
     story.project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
     story.write(LEFT_AT_ITS_DEFAULT, waits=False)
-    output = story.project.fails(command="preview")
+    output = story.project.failed_output(command="preview")
     name = "(the private name of instance broker: not known yet)"
-    sent = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"
-    assert sent in output
+    finding = f"9092 from {box.ground.office}; clients from there are sent to {name} [KL007]"
+    assert finding in output
     assert not box.moto_state().machines

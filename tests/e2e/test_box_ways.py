@@ -29,7 +29,7 @@ from earshot.validation.client import translate
 from earshot.validation.terms import Stage, Verdict
 from tests.doubles.certificates import self_signed
 from tests.e2e.box.cloud_box import CloudBox
-from tests.e2e.box.stack import RECORDS, passed
+from tests.e2e.box.stack import RECORDS, passed_cells
 from tests.e2e.box.ways import (
     BASE,
     BELIEVED_SECONDS,
@@ -43,7 +43,7 @@ from tests.e2e.box.ways import (
     SNI_PORT,
     ZONE,
     Ways,
-    made_ways,
+    deployed_ways,
 )
 from tests.e2e.distant_producer import DistantProducer
 from tests.e2e.steady_producer import assert_all_read
@@ -76,8 +76,8 @@ BACK_SECONDS = 90.0
 
 @pytest.fixture(scope="module")
 def ways(box: CloudBox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
-    with made_ways(box, tmp_path_factory.mktemp("ways")) as made:
-        yield made
+    with deployed_ways(box, tmp_path_factory.mktemp("ways")) as new_ways:
+        yield new_ways
 
 
 def test_the_matrix_passes_from_every_vantage(ways: Ways) -> None:
@@ -88,8 +88,8 @@ def test_the_matrix_passes_from_every_vantage(ways: Ways) -> None:
         "partner": (ways.partner, LINKED),
     }
     for vantage, (place, listener) in sides.items():
-        report = ways.asked("validate", place, listener, "--vantage", vantage, *RECORDS)
-        assert passed(report) == {(vantage, listener, id) for id in IDS}
+        report = ways.report_at("validate", place, listener, "--vantage", vantage, *RECORDS)
+        assert passed_cells(report) == {(vantage, listener, id) for id in IDS}
         assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
     assert "unchanged" in ways.stack.up("--expect-no-changes")
     assert "unchanged" in ways.consumer.up("--expect-no-changes")
@@ -106,12 +106,13 @@ def test_each_way_is_for_its_own_clients(ways: Ways) -> None:
 
 
 def test_a_name_that_leads_to_another_broker_is_named(ways: Ways) -> None:
-    two, three = (PATTERN.format(id=id) for id in (2, 3))
-    crossed = ways.configuration.replace(
-        f"{NAMED}-2 if {{ req.ssl_sni -i {two} }}", f"{NAMED}-3 if {{ req.ssl_sni -i {two} }}"
+    second_name, third_name = (PATTERN.format(id=id) for id in (2, 3))
+    crossed_configuration = ways.configuration.replace(
+        f"{NAMED}-2 if {{ req.ssl_sni -i {second_name} }}",
+        f"{NAMED}-3 if {{ req.ssl_sni -i {second_name} }}",
     )
-    assert crossed != ways.configuration and three in crossed
-    with ways.misconfigured(crossed):
+    assert crossed_configuration != ways.configuration and third_name in crossed_configuration
+    with ways.with_configuration(crossed_configuration):
         assert ways.failures(ways.laptop, NAMED) == {2: (Stage.SECURITY, "misrouted")}
     assert ways.failures(ways.laptop, NAMED) == {}
 
@@ -120,15 +121,17 @@ def test_a_name_that_the_gateway_does_not_know_is_named(ways: Ways) -> None:
     lines = ways.configuration.splitlines(keepends=True)
     without = [line for line in lines if f"-i {PATTERN.format(id=3)}" not in line]
     assert len(without) == len(lines) - 1
-    with ways.misconfigured("".join(without)):
+    with ways.with_configuration("".join(without)):
         assert ways.failures(ways.laptop, NAMED) == {3: (Stage.SECURITY, "protocol")}
 
 
 def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
     alias = f"kafka.kafka.{DOMAIN}"
-    known = f"use_backend {NAMED}-bootstrap if {{ req.ssl_sni -i "
-    with ways.misconfigured(
-        ways.configuration.replace(known, f"{known}{alias} }}\n    {known}", 1)
+    configuration_line = f"use_backend {NAMED}-bootstrap if {{ req.ssl_sni -i "
+    with ways.with_configuration(
+        ways.configuration.replace(
+            configuration_line, f"{configuration_line}{alias} }}\n    {configuration_line}", 1
+        )
     ):
         # without a contract, only the properties have the protocol
         client = ways.folder / "alias.properties"
@@ -141,17 +144,19 @@ def test_a_name_that_no_certificate_has_is_named(ways: Ways) -> None:
 
 
 def test_tls_that_ends_at_the_gateway_is_named_and_refused(ways: Ways, tmp_path: Path) -> None:
-    names = ",".join(f"DNS:{it}" for it in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
+    names = ",".join(f"DNS:{name}" for name in (*(PATTERN.format(id=id) for id in IDS), BOOTSTRAP))
     pem = self_signed(tmp_path, names)
     lines = [line for line in ways.configuration.splitlines() if "tcp-request" not in line]
-    ended = [
+    lines_without_tls = [
         f"{line} ssl verify none" if line.strip().startswith("server ") else line for line in lines
     ]
-    text = "\n".join(ended).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
-    with ways.misconfigured(text.replace(f"bind :{SNI_PORT}", f"bind :{SNI_PORT} ssl crt {pem}")):
+    text = "\n".join(lines_without_tls).replace("req.ssl_sni", "ssl_fc_sni") + "\n"
+    with ways.with_configuration(
+        text.replace(f"bind :{SNI_PORT}", f"bind :{SNI_PORT} ssl crt {pem}")
+    ):
         failures = ways.failures(ways.laptop, NAMED)
     assert set(failures.values()) == {(Stage.SECURITY, "certificate-untrusted")}
-    output = ways.refused(listeners=with_address(ways, path={"ends_tls": True}))
+    output = ways.refusal(listeners=with_address(ways, path={"ends_tls": True}))
     assert "KL024" in output and "its forwarder ends TLS" in output
 
 
@@ -163,9 +168,9 @@ def with_address(ways: Ways, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_names_and_ports_that_cannot_work_are_refused_in_the_preview(ways: Ways) -> None:
-    output = ways.refused(listeners=with_address(ways, pattern=f"brokers.kafka.{DOMAIN}"))
+    output = ways.refusal(listeners=with_address(ways, pattern=f"brokers.kafka.{DOMAIN}"))
     assert "allowed: a name with {id}" in output
-    output = ways.refused(listeners=with_address(ways, pattern="broker-{id}.nowhere.test"))
+    output = ways.refusal(listeners=with_address(ways, pattern="broker-{id}.nowhere.test"))
     assert "KL011" in output and "broker-1.nowhere.test" in output
 
 
@@ -176,8 +181,8 @@ def test_without_a_private_zone_the_endpoints_names_do_not_resolve(ways: Ways) -
         for hosted_zone in route53.list_hosted_zones()["HostedZones"]
         if hosted_zone["Name"] == name
     )
-    listed = route53.list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
-    (record,) = [it for it in listed if it["Type"] == "A"]
+    record_sets = route53.list_resource_record_sets(HostedZoneId=zone["Id"])["ResourceRecordSets"]
+    (record,) = [record_set for record_set in record_sets if record_set["Type"] == "A"]
     for action, expected in (("DELETE", {"unresolvable"}), ("CREATE", set())):
         changes = [{"Action": action, "ResourceRecordSet": record}]
         route53.change_resource_record_sets(
@@ -196,14 +201,14 @@ def test_a_port_that_the_endpoint_lacks_is_named(ways: Ways) -> None:
         if vpc_endpoint["VpcEndpointType"] == "Interface"
     ]
     group = endpoint["Groups"][0]["GroupId"]
-    (held,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
-    (rule,) = held["IpPermissions"]
-    fewer = {**rule, "ToPort": BASE + 2}
-    for gone, new in ((rule, fewer), (fewer, rule)):
-        ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[gone])
-        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[new])
+    (security_group,) = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    (rule,) = security_group["IpPermissions"]
+    narrow_rule = {**rule, "ToPort": BASE + 2}
+    for old_rule, new_rule in ((rule, narrow_rule), (narrow_rule, rule)):
+        ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=[old_rule])
+        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[new_rule])
         ways.box.settle()
-        expected = {3: (Stage.TCP, "timeout")} if new is fewer else {}
+        expected = {3: (Stage.TCP, "timeout")} if new_rule is narrow_rule else {}
         assert ways.failures(ways.partner, LINKED) == expected
 
 
@@ -213,7 +218,7 @@ def test_a_missing_route_between_vpcs_is_named_and_refused(ways: Ways) -> None:
     failures = ways.failures(ways.job, INTERNAL)
     assert set(failures.values()) == {(Stage.TCP, "timeout")}
     connected = ways.settings["connected"]
-    output = ways.refused(connected={"jobs": {**connected["jobs"], "routed": False}})
+    output = ways.refusal(connected={"jobs": {**connected["jobs"], "routed": False}})
     assert "KL026" in output and "no routes lead to" in output
 
 
@@ -236,7 +241,7 @@ def test_a_missing_route_back_is_named(ways: Ways) -> None:
 
 def test_a_zone_that_is_not_associated_is_named_and_refused(ways: Ways) -> None:
     connected = ways.settings["connected"]
-    output = ways.refused(connected={"jobs": {**connected["jobs"], "associate": False}})
+    output = ways.refusal(connected={"jobs": {**connected["jobs"], "associate": False}})
     assert "KL026" in output and f"private zone {ZONE} is not associated" in output
     route53 = ways.box.server.client("route53")
     zone = next(
@@ -264,15 +269,22 @@ def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
     through = functools.partial(laptop.tunnelled, INTERNAL)
     properties = read_properties(file.read_text()).values
     client, bootstrap = translate(properties), properties["bootstrap.servers"]
-    listed = tmp_path / "client.json"
-    listed.write_text(json.dumps({**client, "bootstrap.servers": bootstrap}))
+    client_file = tmp_path / "client.json"
+    client_file.write_text(json.dumps({**client, "bootstrap.servers": bootstrap}))
     topic = "app-tunnel"
-    with DistantProducer(through, listed, topic) as producer:
-        assert doctored(ways, laptop) == set()
-        words = [it for key, value in client.items() for it in ("-X", f"{key}={value}")]
+    with DistantProducer(through, client_file, topic) as producer:
+        assert failed_brokers(ways, laptop) == set()
+        words = [word for key, value in client.items() for word in ("-X", f"{key}={value}")]
         assert "3 brokers" in laptop.output_of(through("kcat", "-L", "-b", bootstrap, *words))
-        given = (f"bootstrap.servers={bootstrap}", "acks=all", "--producer.config", str(file))
-        assert "3000 records sent" in laptop.output_of(through(*java_writes(topic, 3000, given)))
+        java_settings = (
+            f"bootstrap.servers={bootstrap}",
+            "acks=all",
+            "--producer.config",
+            str(file),
+        )
+        assert "3000 records sent" in laptop.output_of(
+            through(*java_writes(topic, 3000, java_settings))
+        )
         words = ["--consumer.config", str(file), "--group", f"{topic}-java"]
         read = laptop.output_of(through(*java_reads(topic, 3000, bootstrap, *words)))
         assert len(read.splitlines()) == 3000
@@ -285,17 +297,17 @@ def test_a_tunnel_carries_three_libraries_while_a_broker_restarts(
         broker = ways.box.instances()["test-broker-2"]
         broker.run("systemctl", "kill", "--signal=KILL", "kafka")
         end = time.monotonic() + BACK_SECONDS
-        while doctored(ways, laptop):
+        while failed_brokers(ways, laptop):
             assert time.monotonic() < end, "broker 2 is not back"
     assert broker.show("kafka", "NRestarts") == "1"
     assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
     assert_all_read(producer.acknowledged, producer.records)
 
 
-def doctored(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]:
+def failed_brokers(ways: Ways, laptop: Laptop, via: str = "ssh://bastion") -> set[int]:
     """The brokers that do not pass from the laptop, by the doctor in a tunnel."""
     wrap = functools.partial(laptop.tunnelled, INTERNAL, via=via)
-    report = ways.reported("doctor", wrap, "--contract", str(laptop.contract))
+    report = ways.report_by("doctor", wrap, "--contract", str(laptop.contract))
     assert {cell.broker for cell in report.cells} == {*IDS}
     return {cell.broker for cell in report.cells if cell.verdict is not Verdict.PASS}
 
@@ -309,7 +321,7 @@ def test_a_session_of_ssm_is_a_hop_too(ways: Ways, tmp_path: Path) -> None:
     laptop = ways.laptop_with_ssh()
     path = f"PATH={tmp_path}:{ways.bastion.path}:{os.environ['PATH']}"
     wrap = functools.partial(ways.laptop.command, "env", path)
-    assert doctored(ways, replace(laptop, wrap=wrap), "ssm:i-0123456789abcdef0") == set()
+    assert failed_brokers(ways, replace(laptop, wrap=wrap), "ssm:i-0123456789abcdef0") == set()
 
 
 def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:
@@ -318,14 +330,14 @@ def test_a_broker_that_a_bastion_does_not_reach_is_named(ways: Ways) -> None:
     broker = ways.box.instances()["test-broker-3"]
     (address,) = ways.inside.lookup(f"broker-2.{ZONE}")
     broker.run("systemctl", "stop", "kafka")
-    with ways.bastion.without(address, 19092), laptop.tunnel(*words) as printed:
+    with ways.bastion.with_blocked_address(address, 19092), laptop.tunnel(*words) as printed:
         assert "NOT REACHED" not in printed.partition(f"broker-2.{ZONE}")[0]
         assert f"broker-2.{ZONE}:19092  NOT REACHED: no answer within 10 s" in printed
         assert re.search(rf"broker-3.{ZONE}:19092  NOT REACHED: .*Connection refused", printed)
-        assert doctored(ways, laptop) == {2, 3}
+        assert failed_brokers(ways, laptop) == {2, 3}
     broker.run("systemctl", "start", "kafka")
-    with ways.bastion.restricted("no-port-forwarding"):
+    with ways.bastion.with_key_option("no-port-forwarding"):
         command = laptop.tunnelled(INTERNAL, "true")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "no broker is reached from there" in done.stderr
-    assert "administratively prohibited" in done.stderr
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert completed.returncode == 2 and "no broker is reached from there" in completed.stderr
+    assert "administratively prohibited" in completed.stderr

@@ -26,19 +26,19 @@ EXAMPLES = ROOT / "examples"
 WRONG = {**INTERNAL, "advertised": {"1": "localhost"}}
 
 
-def prepare(made: project.Project, example: str, **config: Any) -> None:
+def prepare(new_project: project.Project, example: str, **config: Any) -> None:
     """Copies the program of ``example``, and sets its configuration."""
-    shutil.copy(EXAMPLES / example / "__main__.py", made.folder)
+    shutil.copy(EXAMPLES / example / "__main__.py", new_project.folder)
     for key, value in config.items():
-        made.runs("config", "set", key, str(value))
+        new_project.run("config", "set", key, str(value))
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[project.Project]:
-    made = project.Project(tmp_path, "", project.prepared(tmp_path, {}))
-    made.runs("stack", "init", project.STACK)
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+    new_project = project.Project(tmp_path, "", project.prepare_home(tmp_path, {}))
+    new_project.run("stack", "init", project.STACK)
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 def brokers_below(folder: Path) -> set[int]:
@@ -56,27 +56,27 @@ def topics_at(bootstrap: str) -> set[str]:
 
 
 def test_two_clusters_in_one_program(local: project.Project) -> None:
-    first, second, other = free_ports(9)[::3]
-    prepare(local, "two-clusters", orders=first, audit=second)
+    orders_port, audit_port, new_audit_port = free_ports(9)[::3]
+    prepare(local, "two-clusters", orders=orders_port, audit=audit_port)
     local.up()
     outputs = local.outputs()
     assert outputs["orders_proof"] == outputs["audit_proof"] == "pass"
     assert outputs["orders_id"] != outputs["audit_id"]
     for name in ("orders", "audit"):
         topics_at(outputs[f"{name}_bootstrap"]["CLIENTS"])
-    running = brokers_below(local.folder)
-    assert len(running) == 2
+    broker_processes = brokers_below(local.folder)
+    assert len(broker_processes) == 2
     assert "unchanged" in local.up("--expect-no-changes")
 
-    local.runs("config", "set", "audit_clients", str(other))
+    local.run("config", "set", "audit_clients", str(new_audit_port))
     local.up()
-    changed = local.outputs()
-    assert changed["audit_bootstrap"]["CLIENTS"].endswith(f":{other}")
-    assert changed["orders_bootstrap"] == outputs["orders_bootstrap"]
-    assert len(running & brokers_below(local.folder)) == 1, "that of orders"
+    new_outputs = local.outputs()
+    assert new_outputs["audit_bootstrap"]["CLIENTS"].endswith(f":{new_audit_port}")
+    assert new_outputs["orders_bootstrap"] == outputs["orders_bootstrap"]
+    assert len(broker_processes & brokers_below(local.folder)) == 1, "that of orders"
 
-    local.runs("config", "set", "audit_clients", str(first))
-    assert f"port {first} is in use by" in local.fails()
+    local.run("config", "set", "audit_clients", str(orders_port))
+    assert f"port {orders_port} is in use by" in local.failed_output()
     assert len(brokers_below(local.folder)) == 2
     local.destroy()
     assert brokers_below(local.folder) == set()
@@ -90,15 +90,17 @@ def test_a_network_and_clients_of_the_program_s_own(
     config = {"image": kafka_image, "base": validator_images(docker_engine)[0]}
     prepare(project, "own-network", port=port, engine=docker_engine.address, **config)
     try:
-        project.runs("preview")
+        project.run("preview")
         project.up()
         outputs = project.outputs()
         assert outputs["proof"] == "pass"
         assert outputs["bootstrap"]["INTERNAL"].startswith("test-kafka-kafka-1:")
         host, _, own_port = outputs["bootstrap"]["INTERNAL"].partition(":")
-        reached = f"exec 3<>/dev/tcp/{host}/{own_port} && echo reached"
-        said = docker_engine.run("exec", outputs["client"], "bash", "-c", reached)
-        assert said.strip() == "reached"
+        connect_command = f"exec 3<>/dev/tcp/{host}/{own_port} && echo reached"
+        output_in_client = docker_engine.run(
+            "exec", outputs["client"], "bash", "-c", connect_command
+        )
+        assert output_in_client.strip() == "reached"
         (line,) = docker_engine.run(
             "inspect", outputs["client"], "--format", "{{json .Config.Env}}"
         ).splitlines()
@@ -130,14 +132,14 @@ def own_vpc(server: MotoServer, tmp_path: Path) -> Project:
 
 
 def test_a_preview_checks_addresses_although_the_vpc_is_unknown(own_vpc: Project) -> None:
-    preview = own_vpc.runs("preview")
+    preview = own_vpc.run("preview")
     assert "not known in this preview: vpc.id, vpc.private_subnets." in preview
     assert preview.count(" aws:ec2:Instance ") == 3
     assert "host is not known yet" in preview
     program = own_vpc.folder / "__main__.py"
     wrong = f'"region": region, "listeners": [{WRONG}],'
     program.write_text(program.read_text().replace('"region": region,', wrong))
-    assert "advertises localhost" in own_vpc.fails(command="preview")
+    assert "advertises localhost" in own_vpc.failed_output(command="preview")
 
 
 @pytest.mark.combination
@@ -211,9 +213,9 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
     settings = {"image": kafka_image, "base": validator_images(docker_engine)[0], "port": port}
     labelled = ("ps", "--quiet", "--filter", "label=team=shop")
     for key, value in {**settings, "engine": docker_engine.address}.items():
-        project.runs("config", "set", key, str(value))
+        project.run("config", "set", key, str(value))
     try:
-        assert "kafka-1" in project.runs("preview", "--diff")
+        assert "kafka-1" in project.run("preview", "--diff")
         project.up()
         assert project.outputs()["proof"] == "pass"
         (broker,) = docker_engine.run(*labelled).split()
@@ -225,17 +227,19 @@ def test_options_of_a_parent_reach_a_cluster_on_a_real_engine(
         ]
         assert [provider["urn"].rpartition("::")[2] for provider in providers] == ["engine"]
 
-        project.runs("config", "set", "protect", "true")
+        project.run("config", "set", "protect", "true")
         project.up()
-        assert "cannot be deleted" in project.fails("--yes", "--skip-preview", command="destroy")
+        assert "cannot be deleted" in project.failed_output(
+            "--yes", "--skip-preview", command="destroy"
+        )
         assert docker_engine.run(*labelled).split() == [broker]
-        project.runs("config", "set", "protect", "false")
+        project.run("config", "set", "protect", "false")
         project.up()
 
-        project.runs("config", "set", "engine", "tcp://127.0.0.1:1")
-        output = project.fails(command="preview")
+        project.run("config", "set", "engine", "tcp://127.0.0.1:1")
+        output = project.failed_output(command="preview")
         assert "Docker engine at tcp://127.0.0.1:1" in output and "does not answer" in output
-        project.runs("config", "set", "engine", docker_engine.address)
+        project.run("config", "set", "engine", docker_engine.address)
     finally:
         project.pulumi("state", "unprotect", "--all", "--yes")
         project.destroy()
@@ -287,21 +291,21 @@ def test_an_aws_provider_of_the_program_s_own(server: MotoServer, tmp_path: Path
     documents = {"endpoints": endpoints, "archive": ARCHIVE, "policy": policy}
     for key, value in {"region": REGION, **documents}.items():
         text = value if isinstance(value, str) else json.dumps(value)
-        project.runs("config", "set", key, text)
+        project.run("config", "set", key, text)
     with nodes_reporting(server) as nodes:
         project.up()
         assert [node for node, _ in nodes.history] == [1]
         assert "unchanged" in project.up("--expect-no-changes")
-        assert "own-secret" not in project.runs("stack", "export")
+        assert "own-secret" not in project.run("stack", "export")
         project.destroy()
     assert server.holdings() == old_holdings
 
 
-def resources(made: project.Project) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(made.runs("stack", "export"))["deployment"][
-        "resources"
-    ]
-    return found
+def resources(project_with_state: project.Project) -> list[dict[str, Any]]:
+    state_resources: list[dict[str, Any]] = json.loads(project_with_state.run("stack", "export"))[
+        "deployment"
+    ]["resources"]
+    return state_resources
 
 
 @pytest.mark.combination
@@ -335,17 +339,19 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
         provider.up()
         service = provider.outputs()["endpoint_service"]
         assert service["ports"] == {"PARTNERS": {"1": 9101, "2": 9102, "bootstrap": 9100}}
-        allowed = ec2.describe_vpc_endpoint_service_permissions(
+        principals = ec2.describe_vpc_endpoint_service_permissions(
             ServiceId=service["service_name"].rpartition(".")[2]
         )["AllowedPrincipals"]
-        assert [it["Principal"] for it in allowed] == ["arn:aws:iam::123456789012:root"]
+        assert [record_set["Principal"] for record_set in principals] == [
+            "arn:aws:iam::123456789012:root"
+        ]
         assert "unchanged" in provider.up("--refresh", "--expect-no-changes")
 
-        consumer.runs("config", "set", "zone", "partners.internal")
-        refused = consumer.fails(command="preview")
-        assert f"found partners.internal, and the brokers of test-kafka advertise {name}" in refused
-        consumer.runs("config", "rm", "zone")
-        preview = consumer.runs("preview")
+        consumer.run("config", "set", "zone", "partners.internal")
+        refusal = consumer.failed_output(command="preview")
+        assert f"found partners.internal, and the brokers of test-kafka advertise {name}" in refusal
+        consumer.run("config", "rm", "zone")
+        preview = consumer.run("preview")
         assert " aws:ec2:VpcEndpoint " in preview and " aws:route53:Record " in preview
         output = consumer.up()
         assert "the endpoint waits until the owner of the service accepts it" in output
@@ -359,7 +365,9 @@ def test_brokers_and_clients_in_two_stacks_with_an_endpoint_between(
         (zone,) = zones["HostedZoneSummaries"]
         assert zone["Name"].rstrip(".") == name
         sets = route53.list_resource_record_sets(HostedZoneId=zone["HostedZoneId"])
-        (record,) = (it for it in sets["ResourceRecordSets"] if it["Type"] == "A")
+        (record,) = (
+            record_set for record_set in sets["ResourceRecordSets"] if record_set["Type"] == "A"
+        )
         assert record["AliasTarget"]["DNSName"].rstrip(".") == endpoint["DnsEntries"][0]["DnsName"]
         assert "unchanged" in consumer.up("--refresh", "--expect-no-changes")
 

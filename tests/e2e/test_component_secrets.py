@@ -53,20 +53,20 @@ for name in ("properties", "environment", "envs", "bootstrap", "contract"):
 
 @pytest.mark.parametrize("way", with_combinations("by schema", PROGRAMS))
 def test_secret_inputs_of_listeners_are_nowhere_in_clear(way: str, tmp_path: Path) -> None:
-    made = project.Project(tmp_path / "p", HEADER, project.prepared(tmp_path / "p", {}))
-    made.runs("stack", "init", project.STACK)
-    made.write(PROGRAMS[way] + EXPORTS)
-    printed = made.up()
-    exported = made.runs("stack", "export")
-    files = [path for path in (made.folder / "state").rglob("*") if path.is_file()]
-    stored = [path.read_text(errors="replace") for path in files]
-    for what, planted in PLANTED.items():
-        assert planted not in exported, what
-        assert not any(planted in text for text in stored), what
-    assert PLANTED["extra"] not in printed
+    new_project = project.Project(tmp_path / "p", HEADER, project.prepare_home(tmp_path / "p", {}))
+    new_project.run("stack", "init", project.STACK)
+    new_project.write(PROGRAMS[way] + EXPORTS)
+    output = new_project.up()
+    state = new_project.run("stack", "export")
+    files = [path for path in (new_project.folder / "state").rglob("*") if path.is_file()]
+    state_texts = [path.read_text(errors="replace") for path in files]
+    for input_name, secret in PLANTED.items():
+        assert secret not in state, input_name
+        assert not any(secret in text for text in state_texts), input_name
+    assert PLANTED["extra"] not in output
     # they have arrived all the same
-    shown = json.loads(made.runs("stack", "output", "--json", "--show-secrets"))
-    settings = shown["properties"]["1"]
+    outputs = json.loads(new_project.run("stack", "output", "--json", "--show-secrets"))
+    settings = outputs["properties"]["1"]
     assert f"log.retention.ms={PLANTED['extra']}" in settings
     assert f"INTERNAL://{PLANTED['internal']}:19092" in settings
-    made.destroy()
+    new_project.destroy()

@@ -30,10 +30,10 @@ SMALL = {"KAFKA_HEAP_OPTS": "-Xmx256m", "KAFKA_LOG_CLEANER_DEDUPE_BUFFER_SIZE": 
 @pytest.fixture
 def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
     """A project with the pack switched on; whatever becomes of the test, its resources go."""
-    made = docker_project(tmp_path / "p", docker_engine)
-    made.environment["PULUMI_OPTION_POLICY_PACK"] = str(ROOT / "policies")
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+    new_project = docker_project(tmp_path / "p", docker_engine)
+    new_project.environment["PULUMI_OPTION_POLICY_PACK"] = str(ROOT / "policies")
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ network = docker.Network("network", name="{mark}-net")
 """
 
 
-def container(key: str, name: str, env: Mapping[str, str], port: int, after: str = "") -> str:
+def container(key: str, name: str, env: Mapping[str, str], port: int, dependency: str = "") -> str:
     """One container of a plain program; an empty text takes a variable away. It is registered
     ``after`` another, whose key that is: others reach the engine in an order of their own."""
     envs = [f"{name}={value}" for name, value in env.items() if value]
@@ -89,7 +89,7 @@ def container(key: str, name: str, env: Mapping[str, str], port: int, after: str
     networks_advanced=[
         docker.ContainerNetworksAdvancedArgs(name=network.name, aliases=["{name}"])
     ],
-    opts=pulumi.ResourceOptions(depends_on=[{after}]),
+    opts=pulumi.ResourceOptions(depends_on=[{dependency}]),
 )
 """
 
@@ -103,9 +103,9 @@ def containers(engine: Engine, mark: str) -> set[str]:
 class Mistake(NamedTuple):
     """Variables changed in a node that is well; NAME and PORT stand for its own."""
 
-    changed: dict[str, str]
+    changed_variables: dict[str, str]
     rule: str
-    said: str
+    message: str
     remedy: str
     place: str = "Container::kafka, envs["
     image: str = "image.image_id"
@@ -156,22 +156,22 @@ MISTAKES = {
 def test_a_mistake_is_stopped_before_the_container_exists(
     name: str, project: Project, kafka_image: str, mark: str
 ) -> None:
-    mistake, (port,), own = MISTAKES[name], free_ports(1), f"{mark}-kafka"
+    mistake, (port,), container_name = MISTAKES[name], free_ports(1), f"{mark}-kafka"
 
     def filled(text: str) -> str:
-        return text.replace("NAME", own).replace("PORT", str(port))
+        return text.replace("NAME", container_name).replace("PORT", str(port))
 
-    changed = {
-        key: value.replace("NAME", own).replace(":PORT", f":{port}")
-        for key, value in mistake.changed.items()
+    changed_variables = {
+        key: value.replace("NAME", container_name).replace(":PORT", f":{port}")
+        for key, value in mistake.changed_variables.items()
     }
-    env = kraft(own, port) | changed
-    text = container("kafka", own, env, port).replace("image.image_id", mistake.image)
+    env = kraft(container_name, port) | changed_variables
+    text = container("kafka", container_name, env, port).replace("image.image_id", mistake.image)
     project.write(network(mark, kafka_image) + text)
-    output = project.fails(command=mistake.command)
-    assert f"container {own}" in output and mistake.place in output
+    output = project.failed_output(command=mistake.command)
+    assert f"container {container_name}" in output and mistake.place in output
     assert f"[{mistake.rule}]" in output and "[mandatory]" in output
-    assert filled(mistake.said) in output
+    assert filled(mistake.message) in output
     assert filled(mistake.remedy) in output
     assert containers(project.engine, mark) == set()
 
@@ -185,11 +185,13 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     project.write(
         network(mark, kafka_image)
         + container("one", names[0], kraft(names[0], ports[0]) | wrong, ports[0])
-        + container("two", names[1], kraft(names[1], ports[1], 2) | wrong, ports[1], after="one")
+        + container(
+            "two", names[1], kraft(names[1], ports[1], 2) | wrong, ports[1], dependency="one"
+        )
     )
     file = tmp_path / "findings.sarif"
     project.environment["EARSHOT_FINDINGS"] = str(file)
-    output = project.fails(command="preview")
+    output = project.failed_output(command="preview")
     assert output.count("OUTSIDE listens on localhost:9092, which is the container alone") == 1
     assert "other resources have the same cause" in output and "repeated" in output
     assert "brokers one, two: no gate checks what they advertise" in output
@@ -197,11 +199,11 @@ def test_the_configuration_files_and_the_gate_that_is_missing(
     assert len([result for result in results if result["ruleId"] == "KL017"]) == 2
 
     levels(project, KL017="advisory")
-    assert "[KL017]" in project.runs("preview")
+    assert "[KL017]" in project.run("preview")
     results = json.loads(file.read_text())["runs"][0]["results"]
     assert {result["level"] for result in results if result["ruleId"] == "KL017"} == {"warning"}
     levels(project, KL999="advisory")
-    assert "KL999: no such policy; allowed: KL002" in project.fails(command="preview")
+    assert "KL999: no such policy; allowed: KL002" in project.failed_output(command="preview")
     assert containers(project.engine, mark) == set()
 
 
@@ -215,17 +217,19 @@ def levels(project: Project, **levels: str) -> None:
 def test_a_client_that_is_sent_to_itself_is_stopped(
     project: Project, kafka_image: str, mark: str
 ) -> None:
-    (port,), own = free_ports(1), f"{mark}-kafka"
-    client = {"KAFKA_BOOTSTRAP_SERVERS": f"{own}:9092"}
-    (unused,) = free_ports(1)
-    text = container("app", f"{mark}-app", client, unused)
+    (port,), container_name = free_ports(1), f"{mark}-kafka"
+    client = {"KAFKA_BOOTSTRAP_SERVERS": f"{container_name}:9092"}
+    (client_port,) = free_ports(1)
+    text = container("app", f"{mark}-app", client, client_port)
     project.write(
         network(mark, kafka_image)
-        + container("kafka", own, kraft(own, port), port)
+        + container("kafka", container_name, kraft(container_name, port), port)
         + text.replace("image.image_id", '"example/app:1"')
     )
-    output = project.fails(command="preview")
-    assert f"container {own}, listener OUTSIDE: {mark}-app bootstraps to OUTSIDE" in output
+    output = project.failed_output(command="preview")
+    assert (
+        f"container {container_name}, listener OUTSIDE: {mark}-app bootstraps to OUTSIDE" in output
+    )
     assert f"is sent on to localhost:{port}: it is the client itself" in output
     assert "[KL015]" in output
     assert containers(project.engine, mark) == set()
@@ -235,93 +239,104 @@ def test_a_client_that_is_sent_to_itself_is_stopped(
 def test_a_value_that_a_preview_does_not_know_is_checked_by_the_update(
     project: Project, kafka_image: str, mark: str
 ) -> None:
-    (port,), own = free_ports(1), f"{mark}-kafka"
-    env = kraft(own, port)
-    hidden = env.pop("KAFKA_LISTENERS").replace("OUTSIDE://0.0.0.0", "OUTSIDE://localhost")
-    text = container("kafka", own, env, port)
-    later = f'network.id.apply(lambda _: "KAFKA_LISTENERS={hidden}")'
-    project.write(network(mark, kafka_image) + text.replace("envs=[", f"envs=[{later}, "))
+    (port,), container_name = free_ports(1), f"{mark}-kafka"
+    env = kraft(container_name, port)
+    late_listeners = env.pop("KAFKA_LISTENERS").replace("OUTSIDE://0.0.0.0", "OUTSIDE://localhost")
+    text = container("kafka", container_name, env, port)
+    late_variable = f'network.id.apply(lambda _: "KAFKA_LISTENERS={late_listeners}")'
+    project.write(network(mark, kafka_image) + text.replace("envs=[", f"envs=[{late_variable}, "))
     preview = project.pulumi("preview")
     assert preview.returncode == 0, preview.stdout
-    assert f"container {own}: variables: not known yet [KL014]" in preview.stdout
+    assert f"container {container_name}: variables: not known yet [KL014]" in preview.stdout
     assert "[advisory]" in preview.stdout and "[mandatory]" not in preview.stdout
-    output = project.fails()
+    output = project.failed_output()
     assert "OUTSIDE listens on localhost:9092" in output and "[KL017]" in output
     assert containers(project.engine, mark) == set()
 
 
-def wait_for(engine: Engine, name: str, bootstrap: str, said: str) -> str:
+def wait_for(engine: Engine, name: str, bootstrap: str, expected_text: str) -> str:
     """What kcat prints in a container, once it says ``said``."""
     end = time.monotonic() + READY_SECONDS
     while True:
         try:
-            found = engine.run("exec", name, "kcat", "-L", "-b", bootstrap)
+            listing = engine.run("exec", name, "kcat", "-L", "-b", bootstrap)
         except AssertionError as error:
-            found = str(error)
-        if said in found:
-            return found
-        assert time.monotonic() < end, f"{found}\n{engine.run('logs', '--tail', '20', name)}"
+            listing = str(error)
+        if expected_text in listing:
+            return listing
+        assert time.monotonic() < end, f"{listing}\n{engine.run('logs', '--tail', '20', name)}"
         time.sleep(0.5)
 
 
 def test_the_kraft_file_of_many_a_team_passes_and_runs(
     project: Project, kafka_image: str, mark: str
 ) -> None:
-    (port,), own = free_ports(1), f"{mark}-kafka-test"
+    (port,), container_name = free_ports(1), f"{mark}-kafka-test"
     env = {
         "KAFKA_NODE_ID": "1",
         "KAFKA_PROCESS_ROLES": "broker,controller",
         "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
         "PLAINTEXT_HOST:PLAINTEXT",
-        "KAFKA_CONTROLLER_QUORUM_VOTERS": f"1@{own}:9093",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": f"1@{container_name}:9093",
         "KAFKA_LISTENERS": "PLAINTEXT://:19092,CONTROLLER://:9093,PLAINTEXT_HOST://:9092",
         "KAFKA_INTER_BROKER_LISTENER_NAME": "PLAINTEXT",
-        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{own}:19092,PLAINTEXT_HOST://localhost:{port}",
+        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{container_name}:19092,PLAINTEXT_HOST://localhost:{port}",
         "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
         **SMALL,
     }
-    project.write(network(mark, kafka_image) + container("kafka", own, env, port))
+    project.write(network(mark, kafka_image) + container("kafka", container_name, env, port))
     levels(project, **{"no-gate": "disabled"})
     output = project.up()
     assert "[mandatory]" not in output
     assert "[advisory]" not in output
-    wait_for(project.engine, own, f"{own}:19092", f"broker 1 at {own}:19092")
-    found = project.engine.run("exec", own, "kcat", "-L", "-b", f"{own}:9092")
-    assert f"broker 1 at localhost:{port}" in found
+    wait_for(
+        project.engine,
+        container_name,
+        f"{container_name}:19092",
+        f"broker 1 at {container_name}:19092",
+    )
+    listing = project.engine.run(
+        "exec", container_name, "kcat", "-L", "-b", f"{container_name}:9092"
+    )
+    assert f"broker 1 at localhost:{port}" in listing
 
 
 @pytest.mark.combination
 def test_a_name_of_the_host_passes_where_it_resolves_or_is_waived(
     project: Project, kafka_image: str, mark: str
 ) -> None:
-    host, own = "never-gonna-give-you-up.example", f"{mark}-kafka0"
+    host, container_name = "never-gonna-give-you-up.example", f"{mark}-kafka0"
     fred, alice = free_ports(2)
-    env = kraft(own, fred, 0) | {
-        "KAFKA_LISTENERS": f"BOB://{own}:29092,FRED://{own}:9092,ALICE://{own}:29094,"
-        f"CONTROLLER://{own}:9093",
-        "KAFKA_ADVERTISED_LISTENERS": f"BOB://{own}:29092,FRED://localhost:{fred},"
-        f"ALICE://{host}:{alice},CONTROLLER://{own}:9093",
+    env = kraft(container_name, fred, 0) | {
+        "KAFKA_LISTENERS": f"BOB://{container_name}:29092,FRED://{container_name}:9092,ALICE://{container_name}:29094,"
+        f"CONTROLLER://{container_name}:9093",
+        "KAFKA_ADVERTISED_LISTENERS": f"BOB://{container_name}:29092,FRED://localhost:{fred},"
+        f"ALICE://{host}:{alice},CONTROLLER://{container_name}:9093",
         "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "BOB:PLAINTEXT,FRED:PLAINTEXT,ALICE:PLAINTEXT,"
         "CONTROLLER:PLAINTEXT",
         "KAFKA_INTER_BROKER_LISTENER_NAME": "BOB",
     }
-    text = container("kafka0", own, env, fred)
-    more = f", docker.ContainerPortArgs(internal=29094, external={alice})],"
+    text = container("kafka0", container_name, env, fred)
+    second_port = f", docker.ContainerPortArgs(internal=29094, external={alice})],"
     project.write(
-        network(mark, kafka_image) + text.replace(")],\n    networks", f"){more}\n    networks")
+        network(mark, kafka_image)
+        + text.replace(")],\n    networks", f"){second_port}\n    networks")
     )
     with dns_server({host: ("192.0.2.7",)}) as server:
         configure(project, resolvers={"external": [server]})
-        resolved = project.pulumi("preview")
+        resolved_preview = project.pulumi("preview")
     with dns_server({}) as server:
         configure(project, resolvers={"external": [server]})
-        unknown = project.fails(command="preview")
+        refusal = project.failed_output(command="preview")
         configure(project, resolvers={"external": [server]}, waived={host: "as in the song"})
-        waived = project.pulumi("preview")
-    assert resolved.returncode == 0, resolved.stdout
-    assert f"listener ALICE (scope external): {host} does not resolve" in unknown
-    assert "[KL011]" in unknown and f"container {own}, listener ALICE" in unknown
-    assert waived.returncode == 0 and f"{host} is waived: as in the song" in waived.stdout
+        waived_preview = project.pulumi("preview")
+    assert resolved_preview.returncode == 0, resolved_preview.stdout
+    assert f"listener ALICE (scope external): {host} does not resolve" in refusal
+    assert "[KL011]" in refusal and f"container {container_name}, listener ALICE" in refusal
+    assert (
+        waived_preview.returncode == 0
+        and f"{host} is waived: as in the song" in waived_preview.stdout
+    )
 
 
 def test_a_container_without_a_broker_is_left_alone(
@@ -346,17 +361,22 @@ def test_a_controller_alone_starts_with_the_variables_that_earshot_renders(
         net = client.networks.create(f"{mark}-net")
         cleanup.callback(net.remove)
         for node in plan.nodes:
-            own = names[node.id]
+            container_name = names[node.id]
             env = {**environment(plan, node), "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qk", **SMALL}
             inputs = {
-                "name": own,
+                "name": container_name,
                 "image": "apache/kafka:4.1.1",
                 "envs": env,
-                "networksAdvanced": [{"name": net.name, "aliases": [own]}],
+                "networksAdvanced": [{"name": net.name, "aliases": [container_name]}],
             }
             services.append(read_service(inputs))
             node = client.containers.run(
-                kafka_image, detach=True, name=own, hostname=own, network=net.name, environment=env
+                kafka_image,
+                detach=True,
+                name=container_name,
+                hostname=container_name,
+                network=net.name,
+                environment=env,
             )
             cleanup.callback(node.remove, force=True, v=True)
         assert mistakes(services) == ()

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(600)
 @pytest.fixture
 def project(docker_engine: Engine, client_image: str, tmp_path: Path) -> Iterator[Project]:
     """A project whose resources, whatever becomes of the test, are gone from the engine."""
-    made = docker_project(tmp_path / "p", docker_engine)
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+    new_project = docker_project(tmp_path / "p", docker_engine)
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def mark() -> str:
     return f"e{uuid.uuid4().hex[:8]}"
 
 
-def inspected(engine: Engine, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(engine.run("inspect", name))[0]
-    return found
+def inspect_container(engine: Engine, name: str) -> dict[str, Any]:
+    container: dict[str, Any] = json.loads(engine.run("inspect", name))[0]
+    return container
 
 
 def names(engine: Engine, kind: str, mark: str) -> set[str]:
@@ -41,10 +41,10 @@ def names(engine: Engine, kind: str, mark: str) -> set[str]:
     return {name for name in all_names if mark in name}
 
 
-def simple(mark: str, image: str, more: str = "") -> str:
+def container_program(mark: str, image: str, container_arguments: str = "") -> str:
     return f"""
         image = docker.RemoteImage("image", name="{image}", keep_locally=True)
-        docker.Container("c", name="{mark}-c", image=image.image_id, {more})
+        docker.Container("c", name="{mark}-c", image=image.image_id, {container_arguments})
         """
 
 
@@ -53,29 +53,31 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
 ) -> None:
     engine, name, (port,) = project.engine, f"{mark}-c", free_ports(1)
     published = f"ports=[docker.ContainerPortArgs(internal=80, external={port})]"
-    project.write(simple(mark, client_image, 'envs=["A=1"]'))
+    project.write(container_program(mark, client_image, 'envs=["A=1"]'))
     project.up()
-    first = inspected(engine, name)["Id"]
+    first_id = inspect_container(engine, name)["Id"]
 
-    project.write(simple(mark, client_image, f'envs=["A=2"], {published}'))
+    project.write(container_program(mark, client_image, f'envs=["A=2"], {published}'))
     assert "+-1 replaced" in project.up()
-    second = inspected(engine, name)
-    assert second["Id"] != first and "A=2" in second["Config"]["Env"]
+    second_container = inspect_container(engine, name)
+    assert second_container["Id"] != first_id and "A=2" in second_container["Config"]["Env"]
 
-    project.write(simple(mark, client_image, f'envs=["A=2"], restart="always", {published}'))
+    project.write(
+        container_program(mark, client_image, f'envs=["A=2"], restart="always", {published}')
+    )
     assert "~ 1 updated" in project.up()
-    third = inspected(engine, name)
-    assert third["Id"] == second["Id"]
-    assert third["HostConfig"]["RestartPolicy"]["Name"] == "always"
+    third_container = inspect_container(engine, name)
+    assert third_container["Id"] == second_container["Id"]
+    assert third_container["HostConfig"]["RestartPolicy"]["Name"] == "always"
 
     engine.run("kill", name)
     assert "unchanged" in project.up(), "only a refresh looks"
     assert "+-1 replaced" in project.up("--refresh"), "it has no ports, and must run"
-    fourth = inspected(engine, name)["Id"]
-    assert fourth != third["Id"]
+    fourth_id = inspect_container(engine, name)["Id"]
+    assert fourth_id != third_container["Id"]
 
-    more = f'envs=["A=2"], restart="always", must_run=False, {published}'
-    project.write(simple(mark, client_image, more))
+    container_arguments = f'envs=["A=2"], restart="always", must_run=False, {published}'
+    project.write(container_program(mark, client_image, container_arguments))
     assert "~ 1 updated" in project.up()
     engine.run("kill", name)
     assert "unchanged" in project.up("--refresh")
@@ -93,25 +95,25 @@ def test_what_is_replaced_deleting_first_and_what_is_updated_in_place(
 def test_what_is_not_implemented_is_refused_by_name(
     project: Project, client_image: str, mark: str
 ) -> None:
-    project.write(simple(mark, client_image, 'gpus="all"'))
+    project.write(container_program(mark, client_image, 'gpus="all"'))
     for command in ("preview", "up"):
-        output = project.fails(command=command)
+        output = project.failed_output(command=command)
         assert "the input gpus is not implemented by this test double" in output
-    project.write(simple(mark, client_image, "wait=True"))
-    assert "waiting for health is not implemented" in project.fails(command="preview")
+    project.write(container_program(mark, client_image, "wait=True"))
+    assert "waiting for health is not implemented" in project.failed_output(command="preview")
     project.write('docker.Tag("t", source_image="a", target_image="b")\n')
-    assert "docker:index/tag:Tag is not implemented by this test double" in project.fails()
+    assert "docker:index/tag:Tag is not implemented by this test double" in project.failed_output()
     project.write('docker.Provider("p", ca_material="x")\n')
-    assert "caMaterial is not implemented by this test double" in project.fails()
+    assert "caMaterial is not implemented by this test double" in project.failed_output()
     assert names(project.engine, "container", mark) == set()
 
 
 def test_a_missing_image_is_named_and_the_next_run_goes_on(
     project: Project, client_image: str, mark: str
 ) -> None:
-    project.write(simple(mark, "nobody/has-this:1"))
-    assert "unable to pull image nobody/has-this:1: error pulling image" in project.fails()
-    project.write(simple(mark, client_image))
+    project.write(container_program(mark, "nobody/has-this:1"))
+    assert "unable to pull image nobody/has-this:1: error pulling image" in project.failed_output()
+    project.write(container_program(mark, client_image))
     project.up()
 
 
@@ -122,10 +124,10 @@ def test_a_taken_name_is_the_engines_own_message(
     engine.run("create", "--name", name, client_image)
     engine.run("network", "create", f"{mark}-net")
     try:
-        project.write(simple(mark, client_image))
-        assert f'The container name "/{name}" is already in use' in project.fails()
+        project.write(container_program(mark, client_image))
+        assert f'The container name "/{name}" is already in use' in project.failed_output()
         project.write(f'docker.Network("n", name="{mark}-net")')
-        assert f"network with name {mark}-net already exists" in project.fails()
+        assert f"network with name {mark}-net already exists" in project.failed_output()
     finally:
         engine.run("rm", "--force", "--volumes", name)
         engine.run("network", "rm", f"{mark}-net")
@@ -141,8 +143,8 @@ def test_a_port_in_use_is_the_engines_own_message(
     try:
         port = engine.run("port", id, "80").strip().rpartition(":")[2]
         ports = f'ports=[docker.ContainerPortArgs(internal=80, external={port}, ip="127.0.0.1")]'
-        project.write(simple(mark, client_image, ports))
-        assert "port is already allocated" in project.fails()
+        project.write(container_program(mark, client_image, ports))
+        assert "port is already allocated" in project.failed_output()
     finally:
         engine.run("rm", "--force", "--volumes", id)
 
@@ -158,6 +160,6 @@ def test_no_engine_at_the_providers_host(
         )
         """
     )
-    output = project.fails()
+    output = project.failed_output()
     assert f"failed to connect to any docker daemon at unix://{tmp_path}/none.sock" in output
     assert names(project.engine, "volume", mark) == set()

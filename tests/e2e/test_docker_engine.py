@@ -16,7 +16,7 @@ from tests.e2e import docker_engine as engines
 from tests.e2e.docker_engine import RECORD, Daemon, Engine, refusal
 from tests.e2e.docker_hosts import NAMESPACES, Network, docker_network
 from tests.e2e.images import base, load
-from tests.e2e.packet_rules import saved
+from tests.e2e.packet_rules import saved_rules
 from tests.skips import not_meant
 from toolchain.paths import ROOT
 
@@ -75,8 +75,8 @@ def test_an_engine_that_answers_is_used_as_it_is(
 ) -> None:
     monkeypatch.delenv(shared_engine.ADDRESS, raising=False)
     monkeypatch.setenv("DOCKER_HOST", docker_engine.address)
-    with engines.engine_for_tests() as found:
-        assert found == Engine(docker_engine.address, started=False)
+    with engines.engine_for_tests() as engine:
+        assert engine == Engine(docker_engine.address, started=False)
     assert docker_engine.run("info", "--format", "{{.ID}}").strip()
 
 
@@ -100,7 +100,7 @@ def test_packet_rules_are_put_back(docker_engine: Engine) -> None:
     subprocess.run(
         ["unshare", "--net", sys.executable, "-c", CHANGE_PACKET_RULES], check=True, cwd=ROOT
     )
-    assert "EARSHOT-TEST" not in saved("filter")
+    assert "EARSHOT-TEST" not in saved_rules("filter")
 
 
 CHANGE_PACKET_RULES = """
@@ -140,8 +140,8 @@ def test_a_stand_in_for_an_old_kafka_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    with docker_network() as made:
-        yield made
+    with docker_network() as new_network:
+        yield new_network
 
 
 def reaches(command: list[str], address: str, port: int) -> bool:
@@ -152,30 +152,30 @@ def reaches(command: list[str], address: str, port: int) -> bool:
 
 @e2e
 def test_hosts_reach_each_others_published_ports_and_nothing_else(network: Network) -> None:
-    first, second = network.host(), network.host()
-    image = load.client_image(first.engine)
-    load.client_image(second.engine)
+    first_host, second_host = network.host(), network.host()
+    image = load.client_image(first_host.engine)
+    load.client_image(second_host.engine)
     arguments = ("--publish=8080:80", image, "nc", "-lk", "-p", "80")
-    id = container(first.engine, *arguments)
+    id = container(first_host.engine, *arguments)
     until = "until nc -z localhost 80; do sleep 0.1; done"
-    first.engine.run("exec", id, "timeout", str(READY_SECONDS), "bash", "-c", until)
-    assert reaches([], first.address, 8080)
-    assert reaches(second.inside(), first.address, 8080)
-    second.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", first.address, "8080")
-    assert not reaches(second.inside(), first.address, 80)
+    first_host.engine.run("exec", id, "timeout", str(READY_SECONDS), "bash", "-c", until)
+    assert reaches([], first_host.address, 8080)
+    assert reaches(second_host.inside(), first_host.address, 8080)
+    second_host.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", first_host.address, "8080")
+    assert not reaches(second_host.inside(), first_host.address, 80)
 
-    inner = first.engine.run("inspect", "-f", "{{.NetworkSettings.IPAddress}}", id).strip()
-    first.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", inner, "80")
-    first.engine.run("network", "create", "elsewhere")
+    inner = first_host.engine.run("inspect", "-f", "{{.NetworkSettings.IPAddress}}", id).strip()
+    first_host.engine.run("run", "--rm", image, "nc", "-z", "-w", "5", inner, "80")
+    first_host.engine.run("network", "create", "elsewhere")
     connect = ("run", "--rm", "--network=elsewhere", image, "nc", "-z", "-w", "2")
-    first.engine.run(*connect, first.address, "8080")
+    first_host.engine.run(*connect, first_host.address, "8080")
     with pytest.raises(AssertionError):
-        first.engine.run(*connect, inner, "80")
+        first_host.engine.run(*connect, inner, "80")
 
-    first.stop_engine()
-    assert not reaches([], first.address, 8080)
-    first.start_engine()
-    assert first.engine.run("inspect", "-f", "{{.State.Running}}", id).strip() == "false"
+    first_host.stop_engine()
+    assert not reaches([], first_host.address, 8080)
+    first_host.start_engine()
+    assert first_host.engine.run("inspect", "-f", "{{.State.Running}}", id).strip() == "false"
 
 
 @e2e

@@ -42,7 +42,7 @@ GONE_SECONDS = 8.0
 
 
 @dataclass
-class Lone:
+class LoneStack:
     """The stack of one broker, the Docker host that it is on, the disk that its data is on."""
 
     stack: DockerStack
@@ -66,24 +66,24 @@ class Lone:
         """Something that makes the next update replace the container."""
         self.stack.cluster["heap"] = "264m" if self.stack.cluster["heap"] == "256m" else "256m"
 
-    def disturbed(self, disturb: Callable[[], object], *flags: str) -> str:
+    def output_when_disturbed(self, disturb: Callable[[], object], *flags: str) -> str:
         """What `pulumi up` says while it replaces the container, and ``disturb`` happens as soon as
         the new one has begun to start. It must fail."""
-        before = self.running
+        old_container = self.running
         self.change()
         client = self.host.engine.client()
         with ThreadPoolExecutor(1) as pool, contextlib.closing(client):
             update = pool.submit(
                 self.stack.pulumi, "up", "--yes", "--skip-preview", *flags, timeout=PATIENCE
             )
-            while not self._starts(client, before):
+            while not self._starts(client, old_container):
                 assert not update.done(), update.result().stdout
                 time.sleep(0.1)
             disturb()
-            done = update.result()
-        assert done.returncode != 0, done.stdout
-        assert "Traceback" not in done.stdout
-        return done.stdout
+            completed = update.result()
+        assert completed.returncode != 0, completed.stdout
+        assert "Traceback" not in completed.stdout
+        return completed.stdout
 
     def recover(self, *, repair: bool = True) -> str:
         """The next update succeeds, and finds the data; what it prints."""
@@ -92,40 +92,40 @@ class Lone:
         assert self.kcat("-C", "-e", "-q") == f"{RECORD}\n"
         return output
 
-    def kcat(self, *arguments: str, given: str = "") -> str:
+    def kcat(self, *arguments: str, record: str = "") -> str:
         """kcat in the broker's container, on the topic that holds the record."""
         port = self.stack.cluster["listeners"][0]["port"]
-        line = f"printf '%s' '{given}' | kcat -b localhost:{port} -t kept {' '.join(arguments)}"
+        line = f"printf '%s' '{record}' | kcat -b localhost:{port} -t kept {' '.join(arguments)}"
         return self.stack.engine.run("exec", self.name, "bash", "-c", line)
 
     def cli(self) -> psutil.Process:
         """Of the update that is going on."""
-        (found,) = (
+        (update_process,) = (
             process for process in psutil.Process().children() if process.name() == "pulumi"
         )
-        return found
+        return update_process
 
     def plugins(self) -> list[psutil.Process]:
         """Processes of the Docker plugin of the stack's PULUMI_HOME."""
-        found = []
+        plugin_processes = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if str(self.stack.folder / "home" / "plugins") in " ".join(process.cmdline()):
-                    found.append(process)
-        return found
+                    plugin_processes.append(process)
+        return plugin_processes
 
-    def _starts(self, client: docker.DockerClient, before: str) -> bool:
+    def _starts(self, client: docker.DockerClient, old_container: str) -> bool:
         """Whether a container other than ``before`` runs and has written its first lines."""
         for container in client.api.containers(filters={"name": f"^/{self.name}$"}):
             with contextlib.suppress(docker.errors.APIError):  # gone meanwhile
-                return container["Id"] != before and b"INFO" in client.api.logs(self.name)
+                return container["Id"] != old_container and b"INFO" in client.api.logs(self.name)
         return False
 
 
 @pytest.fixture(scope="module")
 def lone(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lone]:
+) -> Iterator[LoneStack]:
     folder = tmp_path_factory.mktemp("lone")
     base, validator = validator_images(docker_engine)
     with docker_network() as network, small_disk(folder / "disk") as disk:
@@ -136,11 +136,11 @@ def lone(
         cluster["validation"] = {"records": 0, "deadline": 300}
         cluster["cluster_id"] = CLUSTER_ID
         with docker_deployment(folder / "p", host.engine, cluster, {}) as stack:
-            found = Lone(stack, host, disk)
+            lone_broker = LoneStack(stack, host, disk)
             put_data_on(disk, stack)
             stack.up()
-            found.kcat("-P", given=RECORD)
-            yield found
+            lone_broker.kcat("-P", record=RECORD)
+            yield lone_broker
 
 
 @contextlib.contextmanager
@@ -159,15 +159,17 @@ def put_data_on(disk: Path, stack: DockerStack) -> None:
     """Make the broker's volume before the stack does, as one would to choose where data lies."""
     spec = read_spec(stack.cluster, "the cluster")
     assert isinstance(spec, DockerSpec)
-    planned = plan_docker(spec, stack.stack)
-    own = labels.of_volume(stack.stack, CLUSTER_ID, planned.plan, planned.plan.node(1))
-    flags = [f"--label={key}={value}" for key, value in own.items()]
+    docker_plan = plan_docker(spec, stack.stack)
+    volume_labels = labels.of_volume(
+        stack.stack, CLUSTER_ID, docker_plan.plan, docker_plan.plan.node(1)
+    )
+    flags = [f"--label={key}={value}" for key, value in volume_labels.items()]
     flags += ["--opt=type=none", "--opt=o=bind", f"--opt=device={disk}"]
-    stack.engine.run("volume", "create", "--driver=local", *flags, planned.containers[1].volume)
+    stack.engine.run("volume", "create", "--driver=local", *flags, docker_plan.containers[1].volume)
 
 
 @contextlib.contextmanager
-def full(disk: Path) -> Iterator[None]:
+def full_disk(disk: Path) -> Iterator[None]:
     """While something else takes all that is free, also what a broker frees as it stops."""
     filler, over, filled = disk / "filler", threading.Event(), threading.Event()
 
@@ -193,7 +195,7 @@ def full(disk: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stranger(engine: Engine, name: str, image: str) -> Iterator[str]:
+def foreign_container(engine: Engine, name: str, image: str) -> Iterator[str]:
     """Somebody else's container of that name; its id."""
     id = engine.run("create", "--name", name, image).strip()
     try:
@@ -209,65 +211,67 @@ DISTURBANCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DISTURBANCES)
-def test_a_container_disturbed_during_an_update(lone: Lone, what: str) -> None:
-    where = (f"earshot-{lone.stack.stack}",) if what.startswith("network") else ()
-    said = lone.disturbed(lambda: lone.host.engine.run(*what.split(), *where, lone.name))
-    assert f"container {lone.name} on Docker host local" in said
-    for words in DISTURBANCES[what]:
-        assert words in said, said
+@pytest.mark.parametrize("disturbance", DISTURBANCES)
+def test_a_container_disturbed_during_an_update(lone: LoneStack, disturbance: str) -> None:
+    network_argument = (f"earshot-{lone.stack.stack}",) if disturbance.startswith("network") else ()
+    output = lone.output_when_disturbed(
+        lambda: lone.host.engine.run(*disturbance.split(), *network_argument, lone.name)
+    )
+    assert f"container {lone.name} on Docker host local" in output
+    for words in DISTURBANCES[disturbance]:
+        assert words in output, output
     lone.recover()
 
 
-def test_a_container_removed_and_its_name_taken(lone: Lone) -> None:
+def test_a_container_removed_and_its_name_taken(lone: LoneStack) -> None:
     lone.host.engine.run("rm", "--force", "--volumes", lone.name)
     image = lone.stack.cluster["image"]
-    with stranger(lone.host.engine, lone.name, image) as other:
-        output = lone.stack.refused("--skip-preview", "--refresh")
+    with foreign_container(lone.host.engine, lone.name, image) as foreign_id:
+        output = lone.stack.refusal("--skip-preview", "--refresh")
         assert f"the name {lone.name} of node 1 is taken on Docker host local" in output
         assert f"docker rm --force {lone.name}" in output
-        assert lone.stack.inspect(1)["Id"] == other
+        assert lone.stack.inspect(1)["Id"] == foreign_id
     lone.recover()
 
 
-def test_an_image_that_is_missing(lone: Lone) -> None:
-    before, image = lone.running, lone.stack.cluster["image"]
-    lone.stack.cluster["image"] = missing = image.rpartition(":")[0] + ":none"
+def test_an_image_that_is_missing(lone: LoneStack) -> None:
+    old_container, image = lone.running, lone.stack.cluster["image"]
+    lone.stack.cluster["image"] = missing_image = image.rpartition(":")[0] + ":none"
     try:
-        output = lone.stack.refused("--skip-preview")
+        output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["image"] = image
-    assert output.count(f"image {missing} on Docker host local: is missing, and its engine") == 1, (
-        output
-    )
+    assert (
+        output.count(f"image {missing_image} on Docker host local: is missing, and its engine") == 1
+    ), output
     assert "unable to pull" not in output and "docker save" in output, output
-    assert lone.running == before
+    assert lone.running == old_container
     lone.recover()
-    assert lone.running == before
+    assert lone.running == old_container
 
 
-def test_a_full_disk(lone: Lone) -> None:
+def test_a_full_disk(lone: LoneStack) -> None:
     lone.change()
-    with full(lone.disk):
-        output = lone.stack.refused("--skip-preview")
+    with full_disk(lone.disk):
+        output = lone.stack.refusal("--skip-preview")
         assert f"container {lone.name} on Docker host local" in output
         assert "restarts in a loop" in output, output
         assert "the disk of its data seems to be full; free space there" in output, output
     lone.recover()
 
 
-def test_the_engine_stopped_in_the_middle_of_an_update(lone: Lone) -> None:
+def test_the_engine_stopped_in_the_middle_of_an_update(lone: LoneStack) -> None:
     try:
-        said = lone.disturbed(lone.host.stop_engine)
+        output = lone.output_when_disturbed(lone.host.stop_engine)
     finally:
         lone.host.start_engine()
-    assert f"Docker engine at {lone.host.engine.address}: does not answer" in said, said
-    assert "start it" in said
+    assert f"Docker engine at {lone.host.engine.address}: does not answer" in output, output
+    assert "start it" in output
     lone.recover()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Signals) -> None:
+def test_the_cli_ended_in_the_middle_of_an_update(lone: LoneStack, number: signal.Signals) -> None:
     def end() -> None:
         """Ctrl-C reaches all that the terminal has started; SIGKILL one process."""
         cli = lone.cli()
@@ -276,7 +280,7 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    lone.disturbed(end)
+    lone.output_when_disturbed(end)
     until = time.monotonic() + GONE_SECONDS
     while lone.plugins():
         assert time.monotonic() < until, "the plugin outlives its CLI"
@@ -285,27 +289,27 @@ def test_the_cli_ended_in_the_middle_of_an_update(lone: Lone, number: signal.Sig
     lone.recover()
 
 
-def test_settings_that_kafka_refuses_stop_no_broker(lone: Lone) -> None:
-    before = lone.running
+def test_settings_that_kafka_refuses_stop_no_broker(lone: LoneStack) -> None:
+    old_container = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"num.io.threads": "abc"}
     try:
-        said = [lone.stack.refused("--skip-preview"), lone.stack.refused(command="preview")]
+        refusals = [lone.stack.refusal("--skip-preview"), lone.stack.refusal(command="preview")]
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
-    for text in said:
+    for text in refusals:
         assert (
             "Kafka 4.1.1 refuses the settings of node 1: "
             "Invalid value abc for configuration num.io.threads: Not a number of type INT" in text
         ), text
         assert "map[" not in text, text
-    assert lone.running == before
+    assert lone.running == old_container
 
 
-def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None:
-    before = lone.running
+def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: LoneStack) -> None:
+    old_container = lone.running
     lone.stack.cluster["extra"] = FEW_PARTITIONS | {"metric.reporters": "org.example.Absent"}
     try:
-        output = lone.stack.refused("--skip-preview")
+        output = lone.stack.refusal("--skip-preview")
     finally:
         lone.stack.cluster["extra"] = FEW_PARTITIONS
     at = output.index(f"container {lone.name} on Docker host local: ")
@@ -314,46 +318,46 @@ def test_a_change_that_only_a_start_can_refuse_is_taken_back(lone: Lone) -> None
         "it was made again with its former settings and serves; the nodes after it did not change"
         in output
     )
-    assert lone.running not in ("", before), "as it was, and another container"
+    assert lone.running not in ("", old_container), "as it was, and another container"
     failed = json.loads(lone.stack.engine.run("inspect", f"{lone.name}-failed"))[0]
     assert not failed["State"]["Running"]
     lone.recover()
 
 
-def test_a_published_port_taken_by_another_process(lone: Lone) -> None:
+def test_a_published_port_taken_by_another_process(lone: LoneStack) -> None:
     """It leaves the broker with a second listener, for the tests after it."""
-    before = lone.running
+    old_container = lone.running
     external = docker_cluster(lone.stack.cluster["image"])["listeners"][2]
     lone.stack.cluster["listeners"] = [*lone.stack.cluster["listeners"], external]
     lone.stack.cluster["hosts"] = [{"name": "local", "external": lone.host.address}]
-    with listening(lone.host, external["port"]):
+    with port_holder(lone.host, external["port"]):
         for command in ("preview", "up"):
-            output = lone.stack.refused(command=command)
+            output = lone.stack.refusal(command=command)
             assert (
                 f"port {external['port']} of Docker host local, for node 1, is taken by" in output
             )
-    assert lone.running == before
+    assert lone.running == old_container
     lone.recover()
 
 
-def test_what_was_killed_or_cut_off_keeps_its_container(lone: Lone) -> None:
+def test_what_was_killed_or_cut_off_keeps_its_container(lone: LoneStack) -> None:
     """Of a container with published ports, which a refresh reports only while it is well."""
-    before, network = lone.running, f"earshot-{lone.stack.stack}"
+    old_container, network = lone.running, f"earshot-{lone.stack.stack}"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     lone.host.engine.run("kill", lone.name)
     lone.recover(repair=False)
-    assert lone.running == before, "also by plain `pulumi up --refresh`"
+    assert lone.running == old_container, "also by plain `pulumi up --refresh`"
     lone.host.engine.run("network", "disconnect", network, lone.name)
     output = lone.recover()
     assert (
         f"container {lone.name} on Docker host local is not connected to its network {network}"
         in output
     )
-    assert lone.running == before
+    assert lone.running == old_container
 
 
-def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
-    before, meta = lone.running, lone.disk / "meta.properties"
+def test_a_crash_loop_is_reported_and_keeps_its_container(lone: LoneStack) -> None:
+    old_container, meta = lone.running, lone.disk / "meta.properties"
     text = meta.read_text()
     meta.write_text(text.replace(CLUSTER_ID, "b3RoZXItdGVzdHMtY2x1cw"))
     # from within: what is killed by hand is not started again
@@ -361,26 +365,26 @@ def test_a_crash_loop_is_reported_and_keeps_its_container(lone: Lone) -> None:
     while not (state := lone.stack.inspect(1))["RestartCount"]:
         time.sleep(0.2)
     repaired = lone.stack.repair()
-    output = lone.stack.refused("--skip-preview", "--refresh")
+    output = lone.stack.refusal("--skip-preview", "--refresh")
     assert "is restarted in a loop by its engine, and ended with status 1" in repaired
     assert "cluster.id" in repaired and "stopping it until its turn" in repaired, repaired
     assert "restarts in a loop" in output and "cluster.id" in output, output
-    assert lone.stack.inspect(1)["Id"] == state["Id"] == before
+    assert lone.stack.inspect(1)["Id"] == state["Id"] == old_container
     meta.write_text(text)
     lone.recover()
-    assert lone.running == before
+    assert lone.running == old_container
 
 
 @contextlib.contextmanager
-def listening(host: Host, port: int) -> Iterator[None]:
+def port_holder(host: Host, port: int) -> Iterator[None]:
     """A process on ``host`` that has taken ``port``."""
     command = host.inside("python3", "-m", "http.server", str(port))
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as server:
         try:
-            taken = host.inside("ss", "-Hltn", f"sport = :{port}")
-            while not subprocess.run(taken, capture_output=True, check=True).stdout:
+            socket_query = host.inside("ss", "-Hltn", f"sport = :{port}")
+            while not subprocess.run(socket_query, capture_output=True, check=True).stdout:
                 assert server.poll() is None, server.communicate()[1]
                 time.sleep(0.1)
             yield

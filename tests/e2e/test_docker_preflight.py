@@ -27,10 +27,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 @pytest.fixture
 def client(docker_engine: Engine) -> Iterator[docker.DockerClient]:
     """Of the engine, on which no question leaves a container."""
-    with contextlib.closing(docker_engine.client()) as found:
-        yield found
-        left = found.containers.list(all=True, filters={"label": labels.THROWAWAY})
-        assert left == []
+    with contextlib.closing(docker_engine.client()) as docker_client:
+        yield docker_client
+        remaining_containers = docker_client.containers.list(
+            all=True, filters={"label": labels.THROWAWAY}
+        )
+        assert remaining_containers == []
 
 
 def properties(**extra: str) -> dict[int, str]:
@@ -44,13 +46,16 @@ def properties(**extra: str) -> dict[int, str]:
 def test_an_image_says_which_settings_its_kafka_refuses(
     client: docker.DockerClient, kafka_image: str
 ) -> None:
-    asked = properties()
-    asked[2] = properties(**{"num.io.threads": "abc"})[2]
-    asked[3] = asked[3].replace("broker,controller", "broker")
-    said = preflight.refusals(client, kafka_image, asked)
-    assert said[2] == "Invalid value abc for configuration num.io.threads: Not a number of type INT"
-    assert said[3].startswith("If process.roles contains just the 'broker' role, the node id 3")
-    assert said.keys() == {2, 3}
+    settings_by_node = properties()
+    settings_by_node[2] = properties(**{"num.io.threads": "abc"})[2]
+    settings_by_node[3] = settings_by_node[3].replace("broker,controller", "broker")
+    refusals = preflight.refusals(client, kafka_image, settings_by_node)
+    assert (
+        refusals[2]
+        == "Invalid value abc for configuration num.io.threads: Not a number of type INT"
+    )
+    assert refusals[3].startswith("If process.roles contains just the 'broker' role, the node id 3")
+    assert refusals.keys() == {2, 3}
 
 
 @pytest.mark.combination
@@ -74,9 +79,9 @@ def test_what_is_asked_has_no_network_and_no_environment_that_others_read(
 
 
 @pytest.mark.combination
-@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("shares_network", [True, False])
 @pytest.mark.parametrize(
-    ("family", "bound", "only", "taken"),
+    ("family", "bound_host", "ipv6_only", "is_taken"),
     [
         (socket.AF_INET, "127.0.0.1", None, True),
         (socket.AF_INET, "127.0.0.2", None, False),
@@ -89,26 +94,28 @@ def test_a_port_of_the_host_is_taken_as_its_kernel_says(
     kafka_image: str,
     docker_engine: Engine,
     monkeypatch: pytest.MonkeyPatch,
-    here: bool,
+    shares_network: bool,
     family: socket.AddressFamily,
-    bound: str,
-    only: int | None,
-    taken: bool,
+    bound_host: str,
+    ipv6_only: int | None,
+    is_taken: bool,
 ) -> None:
     """Of this machine, and as if the engine were elsewhere."""
-    if not here:
+    if not shares_network:
         monkeypatch.setattr(host_ports, "shares_network", lambda _: False)
     with socket.socket(family) as server:
-        if only is not None:
-            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
-        server.bind((bound, 0))
+        if ipv6_only is not None:
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, ipv6_only)
+        server.bind((bound_host, 0))
         server.listen()
         port = PublishedPort(9092, server.getsockname()[1], "127.0.0.1")
-        where = SimpleNamespace(engine=docker_engine.address, cert_path=None)
-        found = host_ports.holders(client, where, kafka_image, [port], [])
-        assert bool(found) is taken
-        own = PublishedPort(9092, port.host_port, bound)
-        assert host_ports.holders(client, where, kafka_image, [port], [own]) == {}, "Docker's own"
+        docker_host = SimpleNamespace(engine=docker_engine.address, cert_path=None)
+        port_holders = host_ports.holders(client, docker_host, kafka_image, [port], [])
+        assert bool(port_holders) is is_taken
+        published_port = PublishedPort(9092, port.host_port, bound_host)
+        assert (
+            host_ports.holders(client, docker_host, kafka_image, [port], [published_port]) == {}
+        ), "Docker's own"
 
 
 def wanted_image(engine: Engine, image: str) -> TargetStack:
@@ -124,18 +131,18 @@ def test_a_missing_image_is_pulled_or_its_host_and_a_remedy_are_named(
     client: docker.DockerClient, docker_engine: Engine
 ) -> None:
     with registry("there") as address, Engines() as engines:
-        there, none = (
+        published_image, missing_image = (
             wanted_image(docker_engine, f"{address}/{REPOSITORY}:{tag}")
             for tag in ("there", "none")
         )
-        assert images.absent(engines, there) == ["local"]
-        images.pull(engines, there, ["local"], print)
+        assert images.absent(engines, published_image) == ["local"]
+        images.pull(engines, published_image, ["local"], print)
         try:
-            assert images.absent(engines, there) == []
+            assert images.absent(engines, published_image) == []
         finally:
             client.images.remove(f"{address}/{REPOSITORY}:there")
         with pytest.raises(EarshotError) as caught:
-            images.pull(engines, none, ["local"], print)
+            images.pull(engines, missing_image, ["local"], print)
     message = str(caught.value)
     assert message.startswith(f"image {address}/{REPOSITORY}:none on Docker host local: is missing")
     assert "manifest unknown" in message and "fix: correct `image` or `kafka_version`" in message

@@ -42,13 +42,13 @@ class DockerHost:
         self._engine, self._folder = engine, folder
         self._reports = folder / "reports"
         command = ("sh", "-c", f'printf "%s\\n" "$1" >>{self._reports}', "sh")
-        written = files(
+        written_files = files(
             replace(HOST, registries=(registry,), images=("echo", image), report=command)
         )
-        text = written[PREPARE].replace("/run/docker-host", str(folder))
+        text = written_files[PREPARE].replace("/run/docker-host", str(folder))
         self._script = folder / "prepare"
         self._script.write_text(text.replace(REGISTRIES, str(folder)))
-        (folder / "config.json").write_text(written[f"{REGISTRIES}/config.json"])
+        (folder / "config.json").write_text(written_files[f"{REGISTRIES}/config.json"])
         helper = folder / "docker-credential-ecr-login"
         helper.write_text(HELPER)
         helper.chmod(helper.stat().st_mode | stat.S_IXUSR)
@@ -62,15 +62,15 @@ class DockerHost:
             "DOCKER_HOST": self._engine.address,
             "PASSWORD": password,
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", self._script, "pull"], env=environment, capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stderr
+        assert completed.returncode == 0, completed.stderr
 
     def reports(self) -> list[str]:
         lines = self._reports.read_text().splitlines() if self._reports.exists() else []
-        found = [HostReport.read(line) for line in lines]
-        return [f"{it}" for it in found if it is not None]
+        host_reports = [HostReport.read(line) for line in lines]
+        return [f"{host_report}" for host_report in host_reports if host_report is not None]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def image(docker_engine: Engine) -> Iterator[str]:
 
 
 def has(client: docker.DockerClient, name: str) -> bool:
-    return name in [tag for it in client.images.list() for tag in it.tags]
+    return name in [tag for image in client.images.list() for tag in image.tags]
 
 
 def test_a_host_pulls_with_its_role_and_says_why_it_cannot(
@@ -106,22 +106,22 @@ def test_a_host_pulls_with_its_role_and_says_why_it_cannot(
         host.pull(PASSWORD)
         assert has(client, image)
         assert host.reports()[-1] == "prepared"
-    kept = "".join(path.read_text() for path in tmp_path.iterdir() if path.is_file())
+    stored_text = "".join(path.read_text() for path in tmp_path.iterdir() if path.is_file())
     secret = base64.b64encode(f"AWS:{PASSWORD}".encode()).decode()
-    assert PASSWORD not in kept and secret not in kept
+    assert PASSWORD not in stored_text and secret not in stored_text
 
 
 def test_other_registries_take_the_login_of_this_machine(
     docker_engine: Engine, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    wanted = wanted_image(docker_engine, image)
+    registry_image = wanted_image(docker_engine, image)
     with Engines() as engines, pytest.raises(EarshotError) as caught:
-        images.pull(engines, wanted, ["local"], print)
+        images.pull(engines, registry_image, ["local"], print)
     assert "log in to it on this machine (docker login)" in str(caught.value)
     secret = base64.b64encode(f"AWS:{PASSWORD}".encode()).decode()
     logins = {"auths": {image.partition("/")[0]: {"auth": secret}}}
     (tmp_path / "config.json").write_text(json.dumps(logins))
     with Engines() as engines:
-        images.pull(engines, wanted, ["local"], print)
-        assert images.absent(engines, wanted) == []
+        images.pull(engines, registry_image, ["local"], print)
+        assert images.absent(engines, registry_image) == []

@@ -18,7 +18,7 @@ import pytest
 
 from earshot.transition.memory import FILE
 from tests.e2e.docker_engine import Engine
-from tests.e2e.docker_stack import DockerStack, Doing, docker_cluster, docker_deployment
+from tests.e2e.docker_stack import ContainerEvent, DockerStack, docker_cluster, docker_deployment
 from tests.e2e.images.load import validator_images
 from tests.e2e.outside import outside
 from tests.e2e.ports import consecutive_ports
@@ -41,7 +41,7 @@ PATIENCE = 240.0
 
 
 @dataclass
-class Made:
+class RollingStack:
     """The stack, and another address by which clients beyond can call its host."""
 
     stack: DockerStack
@@ -49,31 +49,31 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(
+def rolling(
     docker_engine: Engine, kafka_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Made]:
+) -> Iterator[RollingStack]:
     """Three brokers, replication factor 3, two replicas in sync at least, three scopes.
 
     Clients beyond call the host by its address, so that a producer on this machine can be one.
     """
-    with outside() as beyond, outside() as other:
+    with outside() as first_outside, outside() as new_outside:
         cluster = docker_cluster(
             kafka_image,
             replication_factor=3,
             min_insync_replicas=2,
-            hosts=[{"name": "local", "external": beyond.address}],
+            hosts=[{"name": "local", "external": first_outside.address}],
             validator={"base": validator_images(docker_engine)[0]},
             validation={"records": 0, "deadline": 400},
         )
         folder = tmp_path_factory.mktemp("rolling") / "p"
         with docker_deployment(folder, docker_engine, cluster, {}) as stack:
             stack.up()
-            yield Made(stack, other.address)
+            yield RollingStack(stack, new_outside.address)
 
 
 @pytest.fixture(scope="module")
-def stack(made: Made) -> DockerStack:
-    return made.stack
+def stack(rolling: RollingStack) -> DockerStack:
+    return rolling.stack
 
 
 @dataclass
@@ -109,21 +109,21 @@ def bootstrap(stack: DockerStack, listener: str) -> str:
     return str(stack.outputs()[f"bootstrap_{listener}"])
 
 
-def one_by_one(doings: list[Doing]) -> bool:
+def is_rolling(doings: list[ContainerEvent]) -> bool:
     """Whether each broker had ended and started before the next one was touched."""
-    order = [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
+    order = [(event, id) for id in (1, 2, 3) for event in ("die", "start")]
     in_time = all(earlier.when < later.when for earlier, later in pairwise(doings))
-    return in_time and [(doing.what, doing.id) for doing in doings] == order
+    return in_time and [(doing.action, doing.id) for doing in doings] == order
 
 
-def answers(address: str) -> bool:
+def accepts_connections(address: str) -> bool:
     host, _, port = address.rpartition(":")
     with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5):
         return True
     return False
 
 
-def seen(stack: DockerStack) -> dict[str, bool]:
+def leaving_by_listener(stack: DockerStack) -> dict[str, bool]:
     """The listeners of the contract, and which of them are leaving."""
     return {
         listener["name"]: listener["leaving"]
@@ -151,21 +151,21 @@ def client_in_a_container(stack: DockerStack, image: str, listener: str, id: int
 
 
 @contextlib.contextmanager
-def until_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
+def update_with_replaced(stack: DockerStack, id: int) -> Iterator[subprocess.Popen[str]]:
     """An update, once the broker ``id`` has another container, which runs; it ends within."""
     old_containers = stack.containers()
     with stack.updating() as child:
         end = time.monotonic() + PATIENCE
-        while (now := stack.containers().get(id, old_containers[id])) == old_containers[
-            id
-        ] or not runs(stack, now):
+        while (
+            current_container := stack.containers().get(id, old_containers[id])
+        ) == old_containers[id] or not is_running(stack, current_container):
             assert child.poll() is None and time.monotonic() < end
             time.sleep(0.1)
         yield child
     recover(stack.environment, stack.stack)  # as `make up` does before it calls the CLI
 
 
-def runs(stack: DockerStack, container: str) -> bool:
+def is_running(stack: DockerStack, container: str) -> bool:
     """Whether it has written its first lines."""
     with contextlib.suppress(AssertionError):
         return "INFO" in stack.engine.run("logs", container)
@@ -173,45 +173,56 @@ def runs(stack: DockerStack, container: str) -> bool:
 
 
 def test_a_listener_comes_and_another_one_moves_with_its_clients(
-    made: Made, traffic: Traffic
+    rolling: RollingStack, traffic: Traffic
 ) -> None:
     """The first of three steps: INTERNAL is to become REPL. EXTERNAL gets another host and port."""
-    stack = made.stack
+    stack = rolling.stack
     old_containers, volumes = stack.containers(), stack.volumes()
-    left = traffic.began[CHANGES].split(",")
-    assert all(map(answers, left))
-    old, stays, moves = stack.cluster["listeners"]
-    assert (old["name"], stays["name"], moves["name"]) == ("INTERNAL", STAYS, CHANGES)
+    old_addresses = traffic.began[CHANGES].split(",")
+    assert all(map(accepts_connections, old_addresses))
+    leaving_listener, steady_listener, moving_listener = stack.cluster["listeners"]
+    assert (leaving_listener["name"], steady_listener["name"], moving_listener["name"]) == (
+        "INTERNAL",
+        STAYS,
+        CHANGES,
+    )
     ports = consecutive_ports(9, 2)
     stack.cluster |= {
         "listeners": [
             {"name": "REPL", "port": ports[0], "scopes": ["internal"]},
-            stays,
-            moves | {"port": ports[1]},
+            steady_listener,
+            moving_listener | {"port": ports[1]},
         ],
-        "hosts": [{"name": "local", "external": made.elsewhere}],
+        "hosts": [{"name": "local", "external": rolling.elsewhere}],
     }
     with stack.watched() as doings:
-        with until_replaced(stack, 1) as child:
+        with update_with_replaced(stack, 1) as child:
             os.killpg(child.pid, signal.SIGINT)
             child.communicate(timeout=PATIENCE)
             assert child.returncode != 0
         assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in stack.up()
-    assert one_by_one(doings), doings
+    assert is_rolling(doings), doings
     new_containers = stack.containers()
     assert new_containers.keys() == old_containers.keys() and not set(
         new_containers.values()
     ) & set(old_containers.values())
     assert stack.volumes() == volumes
-    assert seen(stack) == {"INTERNAL": True, "HOST": False, "EXTERNAL": False, "REPL": False}
+    assert leaving_by_listener(stack) == {
+        "INTERNAL": True,
+        "HOST": False,
+        "EXTERNAL": False,
+        "REPL": False,
+    }
     for listener, producer in traffic.producers.items():
-        now = bootstrap(stack, listener)
-        assert producer.known_brokers() == dict(zip((1, 2, 3), now.split(","), strict=True))
-        assert (now == traffic.began[listener]) == (listener == STAYS)
+        current_bootstrap = bootstrap(stack, listener)
+        assert producer.known_brokers() == dict(
+            zip((1, 2, 3), current_bootstrap.split(","), strict=True)
+        )
+        assert (current_bootstrap == traffic.began[listener]) == (listener == STAYS)
     assert all(
-        word.startswith(f"{made.elsewhere}:") for word in bootstrap(stack, CHANGES).split(",")
+        word.startswith(f"{rolling.elsewhere}:") for word in bootstrap(stack, CHANGES).split(",")
     )
-    assert not any(map(answers, left))
+    assert not any(map(accepts_connections, old_addresses))
 
 
 def test_no_second_container_is_stopped_while_one_is_down(
@@ -219,21 +230,23 @@ def test_no_second_container_is_stopped_while_one_is_down(
 ) -> None:
     """The second step, in which a broker is killed: it is started, and changed before others."""
     old_containers = stack.containers()
-    with until_replaced(stack, 1) as child:
+    with update_with_replaced(stack, 1) as child:
         stack.engine.run("kill", stack.names[3])
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
-    down = f"container {stack.names[2]} was not stopped: down already: container {stack.names[3]}"
-    assert down in output, output
+    refusal = (
+        f"container {stack.names[2]} was not stopped: down already: container {stack.names[3]}"
+    )
+    assert refusal in output, output
     assert {
         id for id, container in stack.containers().items() if old_containers[id] != container
     } == {1}
     # another checkout with the same state knows as much
     (stack.folder / ".earshot" / "stacks" / stack.stack / FILE).unlink()
     with stack.watched() as doings:
-        second = stack.up()
-    assert "step 2 of 3: brokers reach each other through REPL; run again" in second
-    assert [(it.what, it.id) for it in sorted(doings, key=lambda it: it.when)] == [
+        second_output = stack.up()
+    assert "step 2 of 3: brokers reach each other through REPL; run again" in second_output
+    assert [(event.action, event.id) for event in sorted(doings, key=lambda event: event.when)] == [
         ("start", 3), ("die", 3), ("start", 3), ("die", 2), ("start", 2),
     ]  # fmt: skip
 
@@ -245,30 +258,33 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
     record_property: Callable[[str, object], None],
 ) -> None:
     """The third step, in which the CLI is killed."""
-    steady = stack.containers()
+    old_containers = stack.containers()
     with client_in_a_container(stack, kafka_image, "INTERNAL", 2):
-        refused = " ".join(stack.refused().split())
+        refusal = " ".join(stack.refusal().split())
         assert (
-            "listener INTERNAL would be removed, and has 1 connection of clients: 1 from" in refused
+            "listener INTERNAL would be removed, and has 1 connection of clients: 1 from" in refusal
         )
-    assert stack.containers() == steady
-    with until_replaced(stack, 1) as child:
-        below = psutil.Process(child.pid).children(recursive=True)
+    assert stack.containers() == old_containers
+    with update_with_replaced(stack, 1) as child:
+        child_processes = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
-        psutil.wait_procs(below, 60)
+        psutil.wait_procs(child_processes, 60)
     assert "step 3 of 3: INTERNAL removed" in stack.up()
-    assert seen(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
+    assert leaving_by_listener(stack) == {"REPL": False, "HOST": False, "EXTERNAL": False}
     traffic.writing.close()
     for listener, producer in traffic.producers.items():
         assert producer.failed == [] and len(producer.acknowledged) == producer.sent > 0
-        found = read_all(bootstrap(stack, listener), traffic.topics[listener], len(REPLICAS))
-        assert_all_read(producer.acknowledged, found)
-        assert len(found) == producer.sent, "and none was written twice"
+        stored_records = read_all(
+            bootstrap(stack, listener), traffic.topics[listener], len(REPLICAS)
+        )
+        assert_all_read(producer.acknowledged, stored_records)
+        assert len(stored_records) == producer.sent, "and none was written twice"
         seconds = longest_wait(producer.acknowledged)
-        worst = longest_wait_of_a_partition(producer.acknowledged)
+        partition_seconds = longest_wait_of_a_partition(producer.acknowledged)
         record_property(
             MEASURED,
             f"producer on {listener}, INTERNAL renamed to REPL and {CHANGES} moved in three steps, "
             f"each interrupted: {producer.sent} records acknowledged, none lost; longest time "
-            f"without an acknowledgement {seconds:.2f} s (of one partition {worst:.2f} s)",
+            f"without an acknowledgement {seconds:.2f} s "
+            f"(of one partition {partition_seconds:.2f} s)",
         )

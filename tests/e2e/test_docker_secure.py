@@ -21,7 +21,7 @@ from earshot.certificates.authority import read_certificate
 from earshot.report.json import read_report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
-from tests.e2e.attack import attacked
+from tests.e2e.attack import attack_within
 from tests.e2e.docker_engine import Engine
 from tests.e2e.docker_stack import (
     DockerStack,
@@ -31,16 +31,16 @@ from tests.e2e.docker_stack import (
     seen_from_outside,
 )
 from tests.e2e.images.load import validator_images
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.outside import outside
 from tests.e2e.secured import (
     Secured,
     accepted_by_each,
     await_refusal,
-    denied,
+    client_error,
+    denial,
     holders,
-    refused,
-    watched,
+    watched_processes,
 )
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -59,36 +59,38 @@ def stack(
         cluster = docker_cluster(kafka_image, security=SECURITY)
         cluster = seen_from_outside(cluster, beyond, validator_images(docker_engine)[0])
         config = resolving_with(beyond)
-        with docker_deployment(folder, docker_engine, cluster, config) as made:
-            secured, known = Secured(made), set[str]()
+        with docker_deployment(folder, docker_engine, cluster, config) as new_stack:
+            secured, seen_ids = Secured(new_stack), set[str]()
             texts = secured.process_texts
             with (
                 contextlib.closing(docker_engine.client()) as client,
-                watched(texts, lambda: texts.update(reported(client, known)), 0.2),
-                attacked(made.folder, secured.secrets_by_now, list) as secured.attack,
+                watched_processes(
+                    texts, lambda: texts.update(new_container_texts(client, seen_ids)), 0.2
+                ),
+                attack_within(new_stack.folder, secured.current_secrets, list) as secured.attack,
             ):
-                made.up()
+                new_stack.up()
             yield secured
 
 
-def reported(client: docker.DockerClient, known: set[str]) -> set[str]:
+def new_container_texts(client: docker.DockerClient, seen_ids: set[str]) -> set[str]:
     """What the engine tells of containers that are not ``known`` yet, also of those that live a
     second: how they were made stays as it is."""
-    found = set()
+    container_texts = set()
     with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        for id in {container["Id"] for container in client.api.containers(all=True)} - known:
+        for id in {container["Id"] for container in client.api.containers(all=True)} - seen_ids:
             with contextlib.suppress(docker.errors.DockerException):
-                found.add(json.dumps(client.api.inspect_container(id)))
-                known.add(id)
-    return found
+                container_texts.add(json.dumps(client.api.inspect_container(id)))
+                seen_ids.add(id)
+    return container_texts
 
 
-def described(stack: DockerStack) -> str:
+def engine_texts(stack: DockerStack) -> str:
     """All that the engine tells of the stack, its containers' logs included."""
-    own = f"label={labels.STACK}={stack.stack}"
+    stack_label = f"label={labels.STACK}={stack.stack}"
     parts = []
     for kind in ("container", "volume", "network"):
-        words = ("--quiet", "--filter", own)
+        words = ("--quiet", "--filter", stack_label)
         output = stack.engine.run(kind, "ls", *words, *(["--all"] if kind == "container" else []))
         parts += [stack.engine.run(kind, "inspect", id) for id in output.split()]
     image = stack.cluster["image"]
@@ -118,10 +120,10 @@ def test_certificates_are_for_exactly_what_is_advertised(stack: Secured[DockerSt
     (host,) = stack.deployment.cluster["hosts"]
     for id, name in stack.deployment.names.items():
         pem = (stack.store.folder / f"node-{id}.pem").read_text()
-        held = read_certificate(pem)
-        assert set(held.names.dns) == {name, "localhost", host["external"]}
-        own = stack.deployment.inspect(id)["Config"]["Labels"]
-        assert own[labels.CERTIFICATE] == held.fingerprint
+        certificate = read_certificate(pem)
+        assert set(certificate.names.dns) == {name, "localhost", host["external"]}
+        container_labels = stack.deployment.inspect(id)["Config"]["Labels"]
+        assert container_labels[labels.CERTIFICATE] == certificate.fingerprint
 
 
 @pytest.mark.combination
@@ -192,9 +194,9 @@ def test_an_update_without_a_refresh_and_a_preview_change_nothing_either(
     assert deployment.containers() == containers
 
 
-def file_of(made: DockerStack, id: int, name: str) -> str:
+def file_of(stack: DockerStack, id: int, name: str) -> str:
     """The name of a node's file, which begins with the version of its certificate."""
-    version = made.inspect(id)["Config"]["Labels"][labels.CERTIFICATE]
+    version = stack.inspect(id)["Config"]["Labels"][labels.CERTIFICATE]
     return f"{version[:12]}-{name}"
 
 
@@ -202,68 +204,70 @@ def file_of(made: DockerStack, id: int, name: str) -> str:
 def test_keys_are_for_the_images_user_alone(stack: Secured[DockerStack]) -> None:
     engine, names = stack.deployment.engine, stack.deployment.names
     user = engine.run("exec", names[1], "id", "-u").strip()
-    own = [file_of(stack.deployment, 1, name) for name in ("ca.pem", "node-1.pem")]
-    files = [FOLDER, *(f"{FOLDER}/{name}" for name in own)]
+    file_names = [file_of(stack.deployment, 1, name) for name in ("ca.pem", "node-1.pem")]
+    files = [FOLDER, *(f"{FOLDER}/{name}" for name in file_names)]
     modes = engine.run("exec", names[1], "stat", "-c", "%a %u %n", *files).split("\n")
-    assert modes[:3] == [f"700 {user} {files[0]}", *(f"400 {user} {it}" for it in files[1:])]
-    assert engine.run("exec", names[1], "ls", FOLDER).split() == own
+    assert modes[:3] == [f"700 {user} {files[0]}", *(f"400 {user} {file}" for file in files[1:])]
+    assert engine.run("exec", names[1], "ls", FOLDER).split() == file_names
 
 
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: Secured[DockerStack]) -> None:
     deployment, secrets = stack.deployment, stack.secrets
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
-    exported = deployment.pulumi("stack", "export", "--show-secrets").stdout
+    state = deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = deployment.pulumi("preview", "--diff", "--show-secrets").stdout
-    shown = [exported, preview, described(deployment), *stack.process_texts]
-    assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
-    own = {f".earshot/stacks/{deployment.stack}/kafka/security/{name}" for name in secrets}
-    own.add(f".earshot/stacks/{deployment.stack}/kafka/security/validator.properties")
-    assert holders(deployment.folder, secrets) == own
-    for name in own:
+    public_texts = [state, preview, engine_texts(deployment), *stack.process_texts]
+    assert not [
+        name for name, secret in secrets.items() if any(secret in text for text in public_texts)
+    ]
+    secret_files = {f".earshot/stacks/{deployment.stack}/kafka/security/{name}" for name in secrets}
+    secret_files.add(f".earshot/stacks/{deployment.stack}/kafka/security/validator.properties")
+    assert holders(deployment.folder, secrets) == secret_files
+    for name in secret_files:
         assert (deployment.folder / name).stat().st_mode & 0o777 == 0o600, name
     # what a container writes beside its volumes becomes a layer of whoever commits it
     for id, name in deployment.names.items():
         place = f"{FOLDER}/{file_of(deployment, id, f'node-{id}.pem')}"
-        assert searched(deployment, name, secrets) == {place}
+        assert files_with_secrets(deployment, name, secrets) == {place}
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: Secured[DockerStack]) -> None:
     """Beside the update that makes the cluster, and its proof from three vantages."""
     attack = stack.attack
-    assert attack.sockets and attack.answers and attack.has(stack.secrets) == []
-    assert {socket.process for socket in attack.sockets.values()} <= listed().keys()
+    assert attack.sockets and attack.answers and attack.exposed(stack.secrets) == []
+    assert {socket.process for socket in attack.sockets.values()} <= documented_addresses().keys()
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
 
 
-def searched(made: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
+def files_with_secrets(stack: DockerStack, container: str, secrets: Mapping[str, str]) -> set[str]:
     """The files of a container, volumes included, that hold one of ``secrets``."""
-    patterns = made.folder / "patterns"
+    patterns = stack.folder / "patterns"
     patterns.write_text("\n".join(secrets.values()) + "\n")
-    made.engine.run("cp", str(patterns), f"{container}:/patterns")
+    stack.engine.run("cp", str(patterns), f"{container}:/patterns")
     patterns.unlink()
     places = ("/etc/kafka", "/opt/kafka/config", "/opt/kafka/logs", "/tmp", "/var/lib/kafka")
     command = f"grep -rlFf /patterns {' '.join(places)}; rm /patterns"
     as_root = ("exec", "--user=root", container, "bash", "-c", command)
-    return set(made.engine.run(*as_root).split())
+    return set(stack.engine.run(*as_root).split())
 
 
 @pytest.mark.combination
 def test_the_search_finds_what_is_planted(stack: Secured[DockerStack]) -> None:
     deployment, secret = stack.deployment, stack.store.password("app")
-    own = f"{labels.STACK}={deployment.stack}"
+    file_name = f"{labels.STACK}={deployment.stack}"
     id = deployment.engine.run(
-        "create", f"--label={own}", f"--label={labels.NODE}=9", f"--env=KAFKA_P={secret}",
+        "create", f"--label={file_name}", f"--label={labels.NODE}=9", f"--env=KAFKA_P={secret}",
         deployment.cluster["image"],
     ).strip()  # fmt: skip
     try:
-        assert secret in described(deployment)
+        assert secret in engine_texts(deployment)
         deployment.engine.run(
             "exec", deployment.names[1], "bash", "-c", "cp -r /etc/kafka/secrets /tmp/copy"
         )
-        found = searched(deployment, deployment.names[1], stack.secrets)
-        own = file_of(deployment, 1, "node-1.pem")
-        assert found == {f"{FOLDER}/{own}", f"/tmp/copy/{own}"}
+        paths = files_with_secrets(deployment, deployment.names[1], stack.secrets)
+        file_name = file_of(deployment, 1, "node-1.pem")
+        assert paths == {f"{FOLDER}/{file_name}", f"/tmp/copy/{file_name}"}
     finally:
         deployment.engine.run("rm", "--volumes", id)
 
@@ -272,15 +276,15 @@ def test_only_users_are_admitted(stack: Secured[DockerStack]) -> None:
     client = stack.client(listener="HOST")
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
-    other = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-    assert denied(other) == "authorization"
-    bare: dict[str, Any] = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert refused(bare) != "authentication"
-    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
-    anonymous = {**client, "security.protocol": "SSL"}
+    denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
+    assert denial(denied_topic) == "authorization"
+    settings_without_login: dict[str, Any] = {"bootstrap.servers": client["bootstrap.servers"]}
+    assert client_error(settings_without_login) != "authentication"
+    assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
+    settings_without_user = {**client, "security.protocol": "SSL"}
     for key in ("sasl.username", "sasl.password", "sasl.mechanism", "sasl.mechanisms"):
-        anonymous.pop(key, None)
-    assert refused(anonymous) != "authentication"
+        settings_without_user.pop(key, None)
+    assert client_error(settings_without_user) != "authentication"
 
 
 @pytest.mark.combination
@@ -289,7 +293,7 @@ def test_a_broker_that_has_lost_its_users_gets_them_again(stack: Secured[DockerS
     deployment, client = stack.deployment, stack.client(listener="HOST")
     delete(stack, "app", ScramMechanism.SCRAM_SHA_512)
     await_refusal(client)
-    assert refused(client) == "authentication"
+    assert client_error(client) == "authentication"
     deployment.engine.run("kill", deployment.names[2])
     assert f"{deployment.names[2]} has lost its users" in deployment.up()
     assert accepted_by_each(client)
@@ -317,12 +321,12 @@ def test_a_validation_of_the_stack_needs_no_word_of_credentials(
     stack: Secured[DockerStack],
 ) -> None:
     file = stack.deployment.folder / "host.json"
-    only = ("--only", "host", "--records", "0", "--format", "json", "--output", str(file))
-    reported = stack.earshot("validate", *only)
-    assert reported.returncode == 3, reported.stdout  # the other vantages were not asked for
+    arguments = ("--only", "host", "--records", "0", "--format", "json", "--output", str(file))
+    completed = stack.earshot("validate", *arguments)
+    assert completed.returncode == 3, completed.stdout  # the other vantages were not asked for
     report = read_report(file.read_bytes(), "host.json")
-    own = {cell.verdict for cell in report.cells if cell.vantage == "host"}
-    assert own == {Verdict.PASS} and len(report.cells) == 9
+    host_verdicts = {cell.verdict for cell in report.cells if cell.vantage == "host"}
+    assert host_verdicts == {Verdict.PASS} and len(report.cells) == 9
 
 
 def test_destroy_removes_the_containers_and_keeps_the_data(stack: Secured[DockerStack]) -> None:
@@ -344,15 +348,15 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     deployment.cluster["security"]["tls"] = {"from": FILES}
     deployment.cluster["validation"]["records"] = 0
     deployment.destroy()
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert deployment.containers() == {}
     hand_over(certs, hosts)
     deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     files = deployment.engine.run("exec", deployment.names[1], "ls", FOLDER).split()
-    named = ("ca.pem", "node-1.pem", "trusted.pem")
-    assert files == [file_of(deployment, 1, name) for name in named]
+    file_names = ("ca.pem", "node-1.pem", "trusted.pem")
+    assert files == [file_of(deployment, 1, name) for name in file_names]
     old_containers = deployment.containers()
     hand_over(certs, {2: hosts[2]})
     deployment.up()
@@ -361,20 +365,23 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     # certificates that no broker takes: node 1 gets its own files back, and any other starts again
     hand_over(certs, hosts, signs=False)
     deployment.cluster["gate"] = "off"
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "it was made again with its former settings and serves" in output, output
     del deployment.cluster["gate"]
     deployment.engine.run("restart", "--time", "10", deployment.names[2])
     hand_over(certs, hosts)
     deployment.up()
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
-    shown = [deployment.pulumi("stack", "export", "--show-secrets").stdout, described(deployment)]
+    public_texts = [
+        deployment.pulumi("stack", "export", "--show-secrets").stdout,
+        engine_texts(deployment),
+    ]
     secrets = [PASSWORD, *stack.secrets.values()]
-    assert not [secret for secret in secrets if any(secret in text for text in shown)]
+    assert not [secret for secret in secrets if any(secret in text for text in public_texts)]
     deployment.destroy()
-    left = deployment.engine.run(
+    kept_volumes = deployment.engine.run(
         "volume", "ls", "--quiet", "--filter", f"name=earshot-{deployment.stack}"
     )
-    assert sorted(left.split()) == sorted(
+    assert sorted(kept_volumes.split()) == sorted(
         f"earshot-{deployment.stack}-{name}" for name in deployment.names.values()
     )

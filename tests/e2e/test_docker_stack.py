@@ -35,7 +35,7 @@ def base(docker_engine: Engine, kafka_image: str) -> str:
     return validator_images(docker_engine)[0]
 
 
-def only_internal(image: str, base: str, **settings: Any) -> dict[str, Any]:
+def internal_cluster(image: str, base: str, **settings: Any) -> dict[str, Any]:
     """A cluster with one listener and so one vantage, for tests of something else."""
     cluster = docker_cluster(image, validator={"base": base}, **settings)
     cluster["validation"]["records"] = 0
@@ -49,31 +49,31 @@ def changing(
 ) -> Iterator[DockerStack]:
     """Three brokers with one listener; every test leaves them up."""
     folder = tmp_path_factory.mktemp("changing") / "p"
-    cluster = only_internal(kafka_image, base)
+    cluster = internal_cluster(kafka_image, base)
     with docker_deployment(folder, docker_engine, cluster, {}) as stack:
         stack.up()
         yield stack
 
 
 @contextlib.contextmanager
-def doings(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
+def container_events(stack: DockerStack) -> Iterator[list[tuple[str, int]]]:
     """What becomes of the stack's containers meanwhile: ("die" or "start", node id), in order.
 
     Taken down as it happens: the engine remembers few events, and health checks make many.
     """
-    found: list[tuple[str, int]] = []
-    wanted = {"label": f"{labels.STACK}={stack.stack}", "event": ["die", "start"]}
+    events: list[tuple[str, int]] = []
+    filters = {"label": f"{labels.STACK}={stack.stack}", "event": ["die", "start"]}
     with contextlib.closing(stack.engine.client()) as client:
-        stream = client.events(decode=True, filters=wanted | {"type": "container"})
+        stream = client.events(decode=True, filters=filters | {"type": "container"})
 
         def take_down() -> None:
-            for it in stream:
-                found.append((it["Action"], int(it["Actor"]["Attributes"][labels.NODE])))
+            for event in stream:
+                events.append((event["Action"], int(event["Actor"]["Attributes"][labels.NODE])))
 
         thread = threading.Thread(target=take_down)
         thread.start()
         try:
-            yield found
+            yield events
         finally:
             stream.close()
             thread.join(20)
@@ -91,11 +91,11 @@ def test_a_change_takes_one_container_after_the_other(changing: DockerStack) -> 
     changing.produce("rolled", "before")
     old_containers = changing.containers()
     changing.cluster["heap"] = "272m"
-    with doings(changing) as done:
+    with container_events(changing) as events:
         changing.up()
     new_containers = changing.containers()
     assert all(new_containers[id] != old_containers[id] for id in old_containers)
-    assert done == [(what, id) for id in (1, 2, 3) for what in ("die", "start")]
+    assert events == [(event, id) for id in (1, 2, 3) for event in ("die", "start")]
     assert changing.first_record("rolled") == "before"
 
 
@@ -104,19 +104,19 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
     names = dict(changing.cluster["names"])
     mark = names[1].partition("-")[2]
     changing.cluster |= {"brokers": 4, "names": names | {4: f"k4-{mark}"}}
-    left = left_over(changing, f"k4-{mark}")
+    leftover_container = create_leftover(changing, f"k4-{mark}")
     changing.up()
     new_containers = changing.containers()
-    fourth = new_containers.pop(4)
-    assert new_containers == old_containers and fourth != left
+    fourth_container = new_containers.pop(4)
+    assert new_containers == old_containers and fourth_container != leftover_container
 
     changing.kafka(1, "kafka-topics", "--create", "--topic", "on-four", "--replica-assignment=4:1")
     changing.cluster |= {"brokers": 3, "names": names}
     for command in ("preview", "up"):
-        output = changing.refused(command=command)
+        output = changing.refusal(command=command)
         assert "broker 4 would be removed and still holds 1 replica(s): on-four-0" in output
         assert "kafka-reassign-partitions" in output
-    assert changing.containers() == old_containers | {4: fourth}
+    assert changing.containers() == old_containers | {4: fourth_container}
 
     changing.kafka(1, "kafka-topics", "--delete", "--topic", "on-four")
     changing.up()
@@ -124,10 +124,10 @@ def test_a_broker_comes_and_goes_and_the_others_are_left_alone(changing: DockerS
     assert set(changing.volumes()) == {1, 2, 3, 4}, "data is kept"
 
 
-def left_over(stack: DockerStack, name: str) -> str:
+def create_leftover(stack: DockerStack, name: str) -> str:
     """A container of this deployment that an interrupted run has made and not told the state of."""
-    own = stack.inspect(1)["Config"]["Labels"]
-    flags = [f"--label={key}={own[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
+    container_labels = stack.inspect(1)["Config"]["Labels"]
+    flags = [f"--label={key}={container_labels[key]}" for key in (labels.STACK, labels.DEPLOYMENT)]
     flags.append(f"--label={labels.NODE}=4")
     return stack.engine.run("create", "--name", name, *flags, stack.cluster["image"]).strip()
 
@@ -156,7 +156,7 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
     ]
     changing.cluster |= {**change, "listeners": listeners}
     try:
-        output = " ".join(changing.refused(command=command).split())
+        output = " ".join(changing.refusal(command=command).split())
     finally:
         changing.cluster = cluster
     assert all(word in output for word in words), output
@@ -167,49 +167,59 @@ def test_what_the_data_forbids_is_refused_before_anything_is_touched(
 def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
-    cluster = only_internal(kafka_image, base, brokers=1)
+    cluster = internal_cluster(kafka_image, base, brokers=1)
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         stack.up()
-        kept = stack.outputs()["contract"]["cluster_id"]
+        kept_cluster_id = stack.outputs()["contract"]["cluster_id"]
         stack.produce("kept", "still here")
         stack.destroy()
         # all that tells this checkout from another one with a stack of that name
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
-            output = stack.refused(command=command)
-            assert f"data of cluster {kept}, of a stack {stack.stack} has made" in output
-            assert f"To use this data, write `cluster_id: {kept}` into the stack's file" in output
+            output = stack.refusal(command=command)
+            assert f"data of cluster {kept_cluster_id}, of a stack {stack.stack} has made" in output
+            assert (
+                f"To use this data, write `cluster_id: {kept_cluster_id}` into the stack's file"
+                in output
+            )
         assert stack.containers() == {}
-        stack.cluster["cluster_id"] = kept
+        stack.cluster["cluster_id"] = kept_cluster_id
         stack.up()
-        assert stack.outputs()["contract"]["cluster_id"] == kept
+        assert stack.outputs()["contract"]["cluster_id"] == kept_cluster_id
         assert stack.first_record("kept") == "still here"
         del stack.cluster["cluster_id"]
         stack.up("--expect-no-changes")
         stack.cluster["cluster_id"] = "b3RoZXItdGVzdHMtY2x1cw"
-        assert f"is not the id of this stack's cluster, which is {kept}" in stack.refused()
+        assert (
+            f"is not the id of this stack's cluster, which is {kept_cluster_id}" in stack.refusal()
+        )
 
 
 @pytest.mark.parametrize(
-    ("published", "taken"),
+    ("published", "taken_by_host"),
     [
         ("127.0.0.1", {"127.0.0.1": True, "0.0.0.0": True, "127.0.0.2": False}),
         ("0.0.0.0", {"127.0.0.1": True, "0.0.0.0": True, "127.0.0.2": True}),
     ],
 )
 def test_ports_that_docker_publishes_are_seen(
-    docker_engine: Engine, base: str, published: str, taken: dict[str, bool]
+    docker_engine: Engine, base: str, published: str, taken_by_host: dict[str, bool]
 ) -> None:
     (port,) = free_ports(1)
     words = ("--detach", "--publish", f"{published}:{port}:80", "--entrypoint", "sleep")
     id = docker_engine.run("run", *words, base, "60").strip()
     try:
-        there = [it.bound for it in listening() if it.bound.port == port]
-        assert there
-        for host, held in taken.items():
-            wanted = of_java(host, port)
-            assert any(conflict(wanted, it) for it in there) is held
-            assert free(wanted) is not held
+        bound_addresses = [
+            bound_address.bound for bound_address in listening() if bound_address.bound.port == port
+        ]
+        assert bound_addresses
+        for host, is_taken in taken_by_host.items():
+            wanted_address = of_java(host, port)
+            assert (
+                any(conflict(wanted_address, bound_address) for bound_address in bound_addresses)
+                is is_taken
+            )
+            assert free(wanted_address) is not is_taken
     finally:
         docker_engine.run("rm", "--force", id)
 
@@ -218,16 +228,16 @@ def test_separate_controllers_start_and_roll(
     docker_engine: Engine, kafka_image: str, base: str, tmp_path: Path
 ) -> None:
     quorum = {"mode": "separate", "count": 1, "port": 29092}
-    cluster = only_internal(
+    cluster = internal_cluster(
         kafka_image, base, brokers=1, controllers=quorum, controller_ids=[10001]
     )
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
         stack.up()
         assert stack.containers().keys() == {1, 10001}
         stack.cluster["heap"] = "272m"
-        with doings(stack) as done:
+        with container_events(stack) as events:
             stack.up()
-        assert done == [(what, id) for id in (1, 10001) for what in ("die", "start")]
+        assert events == [(event, id) for id in (1, 10001) for event in ("die", "start")]
         stack.cluster["data"] = "delete"
         stack.up()
         stack.destroy()

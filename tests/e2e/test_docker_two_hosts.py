@@ -46,13 +46,13 @@ class TwoHosts:
     """The stack, and the hosts that its brokers are on."""
 
     stack: DockerStack
-    first: Host
-    second: Host
+    first_host: Host
+    second_host: Host
 
     def validate(self, *options: str) -> tuple[int, dict[Cell, dict[str, Any]]]:
         """`earshot validate --stack`, at any time: its exit code and the cells of its report."""
         command = [sys.executable, "-m", "earshot", "validate", "--stack", self.stack.stack]
-        done = subprocess.run(
+        completed = subprocess.run(
             [*command, "--format", "json", *options],
             cwd=self.stack.folder,
             env=self.stack.environment,
@@ -61,38 +61,38 @@ class TwoHosts:
             text=True,
             timeout=VALIDATION_SECONDS,
         )
-        assert done.returncode in (0, 1, 3), done.stderr
-        return done.returncode, by_place(json.loads(done.stdout))
+        assert completed.returncode in (0, 1, 3), completed.stderr
+        return completed.returncode, cells_by_key(json.loads(completed.stdout))
 
-    def running(self, host: Host) -> dict[int, dict[str, Any]]:
+    def containers_on(self, host: Host) -> dict[int, dict[str, Any]]:
         """What the engine of ``host`` knows of its brokers, by node id."""
-        ids = MAJORITY if host is self.first else MINORITY
+        ids = MAJORITY if host is self.first_host else MINORITY
         names = [self.stack.names[id] for id in ids]
         return dict(zip(ids, json.loads(host.engine.run("inspect", *names)), strict=True))
 
 
-def by_place(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
+def cells_by_key(report: dict[str, Any]) -> dict[Cell, dict[str, Any]]:
     return {(cell["vantage"], cell["listener"], cell["broker"]): cell for cell in report["cells"]}
 
 
-def failed(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
+def cause_by_cell(cells: dict[Cell, dict[str, Any]]) -> dict[Cell, str]:
     """The causes of the cells that failed; the others passed."""
     assert {cell["verdict"] for cell in cells.values()} <= {"pass", "fail"}, cells
     return {key: cell["cause"]["kind"] for key, cell in cells.items() if cell["verdict"] == "fail"}
 
 
-def of_brokers(*ids: int) -> set[Cell]:
+def cells_of(*ids: int) -> set[Cell]:
     return {key for key in EVERYTHING if key[2] in ids}
 
 
 @pytest.fixture(scope="module")
 def network(docker_engine: Engine) -> Iterator[Network]:
-    with docker_network() as found:
-        yield found
+    with docker_network() as new_network:
+        yield new_network
 
 
 @pytest.fixture(scope="module")
-def two(
+def two_hosts(
     network: Network,
     docker_engine: Engine,
     kafka_image: str,
@@ -140,14 +140,14 @@ def two(
 
 
 @contextlib.contextmanager
-def stopped(two: TwoHosts, host: Host) -> Iterator[None]:
+def stopped_engine(two_hosts: TwoHosts, host: Host) -> Iterator[None]:
     """While ``host`` is down; then it is up again, and `pulumi up` has seen to its brokers."""
     host.stop_engine()
     try:
         yield
     finally:
         host.start_engine()
-    two.stack.up()
+    two_hosts.stack.up()
 
 
 def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
@@ -156,132 +156,146 @@ def write(stack: DockerStack, topic: str, record: str, replicas: str) -> None:
     stack.produce(topic, record)
 
 
-def test_every_broker_is_reached_through_every_listener(two: TwoHosts) -> None:
-    report = two.stack.report()
+def test_every_broker_is_reached_through_every_listener(two_hosts: TwoHosts) -> None:
+    report = two_hosts.stack.report()
     assert {vantage["name"]: vantage["verdict"] for vantage in report["vantages"]} == dict.fromkeys(
         LISTENERS, "pass"
     )
-    cells = by_place(report)
+    cells = cells_by_key(report)
     assert cells.keys() == EVERYTHING
-    assert failed(cells) == {}
-    assert two.running(two.first).keys() == {1, 3}
-    assert two.running(two.second).keys() == {2}
+    assert cause_by_cell(cells) == {}
+    assert two_hosts.containers_on(two_hosts.first_host).keys() == {1, 3}
+    assert two_hosts.containers_on(two_hosts.second_host).keys() == {2}
 
 
 @pytest.mark.combination
-def test_spark_proves_every_listener(two: TwoHosts) -> None:
-    two.stack.cluster["validation"] = {"records": 300, "deadline": 300}
+def test_spark_proves_every_listener(two_hosts: TwoHosts) -> None:
+    two_hosts.stack.cluster["validation"] = {"records": 300, "deadline": 300}
     try:
-        two.stack.up()
+        two_hosts.stack.up()
     finally:
-        two.stack.cluster["validation"] = DOCTOR_ALONE
-    file = two.stack.root.parent / "report.json"
+        two_hosts.stack.cluster["validation"] = DOCTOR_ALONE
+    file = two_hosts.stack.root.parent / "report.json"
     report = read_report(file.read_bytes(), "report.json")
     assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
-    two.stack.up()
+    two_hosts.stack.up()
 
 
 @pytest.mark.combination
-def test_clients_on_the_other_host_reach_them_too(two: TwoHosts) -> None:
+def test_clients_on_the_other_host_reach_them_too(two_hosts: TwoHosts) -> None:
     """The stack's own vantages are on the first host whose engine answers."""
-    kept = two.stack.folder / ".earshot" / "stacks" / two.stack.stack / "vantages.json"
-    moved = [
+    vantages_file = (
+        two_hosts.stack.folder / ".earshot" / "stacks" / two_hosts.stack.stack / "vantages.json"
+    )
+    moved_vantages = [
         place.model_copy(update={"engines": place.engines[::-1]})
-        for place in read_standpoints(kept)
+        for place in read_standpoints(vantages_file)
     ]
-    file = two.stack.folder / "moved.json"
-    file.write_text(to_json(moved))
-    code, cells = two.validate("--vantages", str(file), *NO_RECORDS)
-    assert (code, failed(cells)) == (0, {})
+    file = two_hosts.stack.folder / "moved.json"
+    file.write_text(to_json(moved_vantages))
+    code, cells = two_hosts.validate("--vantages", str(file), *NO_RECORDS)
+    assert (code, cause_by_cell(cells)) == (0, {})
     assert cells.keys() == EVERYTHING
 
 
-def test_a_second_update_changes_nothing(two: TwoHosts) -> None:
-    output = two.stack.up()
+def test_a_second_update_changes_nothing(two_hosts: TwoHosts) -> None:
+    output = two_hosts.stack.up()
     assert "unchanged" in output
     assert not any(word in output for word in ("created", "updated", "replaced", "deleted"))
 
 
 @pytest.mark.combination
-def test_an_image_that_one_host_cannot_have_stops_no_broker(two: TwoHosts) -> None:
-    before = {
-        id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
+def test_an_image_that_one_host_cannot_have_stops_no_broker(two_hosts: TwoHosts) -> None:
+    old_ids = {
+        id: container["Id"]
+        for host in (two_hosts.first_host, two_hosts.second_host)
+        for id, container in two_hosts.containers_on(host).items()
     }
-    image = two.stack.cluster["image"]
-    half = image.rpartition(":")[0] + ":half"
-    two.first.engine.run("tag", image, half)
-    two.stack.cluster["image"] = half
+    image = two_hosts.stack.cluster["image"]
+    half_image = image.rpartition(":")[0] + ":half"
+    two_hosts.first_host.engine.run("tag", image, half_image)
+    two_hosts.stack.cluster["image"] = half_image
     try:
-        output = two.stack.refused("--skip-preview")
-        assert f"image {half} on Docker host second: is missing, and its engine cannot" in output
+        output = two_hosts.stack.refusal("--skip-preview")
+        assert (
+            f"image {half_image} on Docker host second: is missing, and its engine cannot" in output
+        )
     finally:
-        two.stack.cluster["image"] = image
-        two.first.engine.run("rmi", half)
-    after = {
-        id: it["Id"] for host in (two.first, two.second) for id, it in two.running(host).items()
+        two_hosts.stack.cluster["image"] = image
+        two_hosts.first_host.engine.run("rmi", half_image)
+    new_ids = {
+        id: container["Id"]
+        for host in (two_hosts.first_host, two_hosts.second_host)
+        for id, container in two_hosts.containers_on(host).items()
     }
-    assert after == before
+    assert new_ids == old_ids
 
 
 @pytest.mark.combination
 def test_a_host_has_its_turn_while_the_brokers_on_the_other_are_in_sync(
-    two: TwoHosts, capsys: pytest.CaptureFixture[str]
+    two_hosts: TwoHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As for hosts that a stack makes. The first has two of three brokers."""
     hosts = [
-        {"name": name, "engine": host.url, "cert_path": str(two.second.certificates)}
-        for name, host in (("first", two.first), ("second", two.second))
+        {"name": name, "engine": host.url, "cert_path": str(two_hosts.second_host.certificates)}
+        for name, host in (("first", two_hosts.first_host), ("second", two_hosts.second_host))
     ]
-    known = {"hosts": hosts, "arch": "x86_64", "answered": True, "seconds": 120.0}
-    turn, name = Called(DockerHostTurnKind()), two.stack.names[2]
+    common_inputs = {"hosts": hosts, "arch": "x86_64", "answered": True, "seconds": 120.0}
+    turn, name = Called(DockerHostTurnKind()), two_hosts.stack.names[2]
 
-    def props(host: str, wanted: str) -> dict[str, Any]:
-        return {**known, "host": host, "wanted": [wanted], "granted": None}
+    def props(host: str, wanted_digest: str) -> dict[str, Any]:
+        return {**common_inputs, "host": host, "wanted": [wanted_digest], "granted": None}
 
-    first, second = ((props(host, "old"), props(host, "new")) for host in ("first", "second"))
-    assert turn.check(*second).failures == []
+    first_host_change, second_host_change = (
+        (props(host, "old"), props(host, "new")) for host in ("first", "second")
+    )
+    assert turn.check(*second_host_change).failures == []
     assert capsys.readouterr().out == "", "the other two go on without broker 2"
-    assert turn.check(*first).failures == []
-    said = capsys.readouterr().out
-    assert "Docker host first holds nodes 1, 3 of" in said and "the cluster has no quorum" in said
-    two.second.engine.run("stop", name)
+    assert turn.check(*first_host_change).failures == []
+    output = capsys.readouterr().out
+    assert (
+        "Docker host first holds nodes 1, 3 of" in output and "the cluster has no quorum" in output
+    )
+    two_hosts.second_host.engine.run("stop", name)
     try:
-        (refused,) = turn.check(*first).failures
-        assert f"second: container {name}: it does not run" in refused
+        (refusal,) = turn.check(*first_host_change).failures
+        assert f"second: container {name}: it does not run" in refusal
     finally:
-        two.second.engine.run("start", name)
-    assert turn.update(*first).outs["granted"]
-    behind = two.stack.kafka(1, "kafka-topics", "--describe", "--under-replicated-partitions")
-    assert behind.strip() == ""
+        two_hosts.second_host.engine.run("start", name)
+    assert turn.update(*first_host_change).outs["granted"]
+    lagging_partitions = two_hosts.stack.kafka(
+        1, "kafka-topics", "--describe", "--under-replicated-partitions"
+    )
+    assert lagging_partitions.strip() == ""
 
 
 @pytest.mark.combination
-def test_without_the_minority_exactly_its_brokers_fail(two: TwoHosts) -> None:
-    write(two.stack, "on-second", "kept by the second", replicas="2")
-    with stopped(two, two.second):
-        code, cells = two.validate(*NO_RECORDS)
+def test_without_the_minority_exactly_its_brokers_fail(two_hosts: TwoHosts) -> None:
+    write(two_hosts.stack, "on-second", "kept by the second", replicas="2")
+    with stopped_engine(two_hosts, two_hosts.second_host):
+        code, cells = two_hosts.validate(*NO_RECORDS)
         assert code == 1
         assert cells.keys() == EVERYTHING
-        assert failed(cells) == dict.fromkeys(of_brokers(*MINORITY), "refused")
-        refusal = two.stack.refused()
-        assert f"Docker engine at {two.second.url}: does not answer" in refusal
-    assert failed(by_place(two.stack.report())) == {}
-    assert two.stack.first_record("on-second") == "kept by the second"
+        assert cause_by_cell(cells) == dict.fromkeys(cells_of(*MINORITY), "refused")
+        refusal = two_hosts.stack.refusal()
+        assert f"Docker engine at {two_hosts.second_host.url}: does not answer" in refusal
+    assert cause_by_cell(cells_by_key(two_hosts.stack.report())) == {}
+    assert two_hosts.stack.first_record("on-second") == "kept by the second"
 
 
 @pytest.mark.combination
-def test_without_the_majority_the_quorum_is_said_to_be_lost(two: TwoHosts) -> None:
-    write(two.stack, "on-first", "kept by the first", replicas="1,3")
-    with stopped(two, two.first):
+def test_without_the_majority_the_quorum_is_said_to_be_lost(two_hosts: TwoHosts) -> None:
+    write(two_hosts.stack, "on-first", "kept by the first", replicas="1,3")
+    with stopped_engine(two_hosts, two_hosts.first_host):
         began = time.monotonic()
-        code, cells = two.validate()
+        code, cells = two_hosts.validate()
         took = time.monotonic() - began
         print(f"a lost quorum was reported after {took:.0f} s")
         assert code == 1
         assert cells.keys() == EVERYTHING
-        causes = failed(cells)
-        assert {causes[key] for key in of_brokers(*MAJORITY)} == {"refused"}
-        assert {causes[key] for key in of_brokers(*MINORITY)} == {"no-quorum"}
-    assert failed(by_place(two.stack.report())) == {}
-    assert two.stack.first_record("on-first") == "kept by the first"
+        causes = cause_by_cell(cells)
+        assert {causes[key] for key in cells_of(*MAJORITY)} == {"refused"}
+        assert {causes[key] for key in cells_of(*MINORITY)} == {"no-quorum"}
+    assert cause_by_cell(cells_by_key(two_hosts.stack.report())) == {}
+    assert two_hosts.stack.first_record("on-first") == "kept by the first"

@@ -62,8 +62,10 @@ def cluster(running: Cluster) -> Cluster:
 
 
 def address(contract: Contract, listener: str, broker: int) -> Address:
-    found = next(item for item in contract.brokers if item.id == broker)
-    return found.advertised[listener].address
+    contract_broker = next(
+        contract_broker for contract_broker in contract.brokers if contract_broker.id == broker
+    )
+    return contract_broker.advertised[listener].address
 
 
 def failures(report: Report) -> dict[tuple[str, int], tuple[Stage | None, str]]:
@@ -93,7 +95,7 @@ def test_a_healthy_cluster(cluster: Cluster) -> None:
 def test_nothing_is_written_where_no_records_are_wanted(cluster: Cluster) -> None:
     report = examine(cluster.contract, deadline=PATIENT, produce=False)
     assert report.verdict is Verdict.PASS
-    assert {item.verdict for cell in report.cells for item in cell.stages[5:]} == {Verdict.SKIP}
+    assert {stage.verdict for cell in report.cells for stage in cell.stages[5:]} == {Verdict.SKIP}
     assert all(cell.latency_ms is None for cell in report.cells)
 
 
@@ -109,15 +111,15 @@ def test_without_a_contract(cluster: Cluster) -> None:
 def test_leftovers_go_and_a_living_run_keeps_its_topic(cluster: Cluster) -> None:
     contract = cluster.contract
     admin = AdminClient(configuration(contract.listeners[0].bootstrap, None, {}))
-    killed = topic_name(contract.cluster, run_id(), -1000)
-    alive = topic_name(contract.cluster, run_id(), 60)
-    other = topic_name(f"{contract.cluster}-2", run_id(), -1000)
-    for name in (killed, alive, other):
+    killed_topic = topic_name(contract.cluster, run_id(), -1000)
+    live_topic = topic_name(contract.cluster, run_id(), 60)
+    foreign_topic = topic_name(f"{contract.cluster}-2", run_id(), -1000)
+    for name in (killed_topic, live_topic, foreign_topic):
         create_topic(admin, name, [(1,)])
     report = examine(contract, deadline=PATIENT)
-    assert own_topics(contract, {alive, other}) == {alive, other}
+    assert own_topics(contract, {live_topic, foreign_topic}) == {live_topic, foreign_topic}
     assert report.notes == ("deleted 1 topic(s) of killed runs",)
-    for future in admin.delete_topics([alive, other]).values():
+    for future in admin.delete_topics([live_topic, foreign_topic]).values():
         future.result()
 
 
@@ -132,8 +134,8 @@ contract = read_contract(pathlib.Path(sys.argv[1]).read_text(), "test")
 examine(contract, on_cell=lambda cell: os.kill(os.getpid(), signal.SIGTERM))
 """
     command = [sys.executable, "-c", script, str(tmp_path / "contract.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (143, "")
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (completed.returncode, completed.stderr) == (143, "")
     assert own_topics(cluster.contract) == set()
 
 
@@ -162,10 +164,10 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
     # a cell that fails early tells when the records are about to go out
     (port,) = free_ports(1)
     external = {"EXTERNAL": Advertised(host="localhost", port=port)}
-    moved = contract.brokers[2].model_copy(
+    moved_broker = contract.brokers[2].model_copy(
         update={"advertised": contract.brokers[2].advertised | external}
     )
-    contract = contract.model_copy(update={"brokers": (*contract.brokers[:2], moved)})
+    contract = contract.model_copy(update={"brokers": (*contract.brokers[:2], moved_broker)})
 
     def kill(cell: Cell) -> None:
         if (cell.listener, cell.broker) == ("EXTERNAL", 3):
@@ -173,9 +175,9 @@ def test_a_broker_that_dies_in_the_middle(cluster: Cluster) -> None:
 
     report = examine(contract, deadline=PATIENT, on_cell=kill)
     cluster.reset()  # the next tests do not start broker 2
-    found = failures(report)
-    assert found.pop(("EXTERNAL", 3)) == (Stage.METADATA, "drift")
-    assert found == {
+    failed_cells = failures(report)
+    assert failed_cells.pop(("EXTERNAL", 3)) == (Stage.METADATA, "drift")
+    assert failed_cells == {
         (name, 2): (Stage.PRODUCE, "not-acknowledged") for name in ("INTERNAL", "EXTERNAL")
     }
     assert all("refused" in str(cell.cause) for cell in report.cells if cell.broker == 2)
@@ -210,27 +212,29 @@ def test_an_address_that_leads_to_two_brokers(
     running: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind a forwarder that takes each connection to the next of two brokers."""
-    own = [address(running.contract, "EXTERNAL", id) for id in (3, 1)]
-    with forwarder(*own) as way:
+    broker_addresses = [address(running.contract, "EXTERNAL", id) for id in (3, 1)]
+    with forwarder(*broker_addresses) as way:
         running.advertise(3, EXTERNAL=str(way.address))
         host, port = way.address
         external = {"EXTERNAL": Advertised(host=host, port=port)}
-        moved = running.contract.brokers[2].model_copy(
+        moved_broker = running.contract.brokers[2].model_copy(
             update={"advertised": running.contract.brokers[2].advertised | external}
         )
-        brokers = (*running.contract.brokers[:2], moved)
+        brokers = (*running.contract.brokers[:2], moved_broker)
         contract = running.contract.model_copy(update={"brokers": brokers})
         report = examine(contract)
-        unproduced = examine([own[1]], produce=False)
+        report_without_records = examine([broker_addresses[1]], produce=False)
         # of a user who may not ask a broker who it is
-        monkeypatch.setattr(asking, "answering_broker", lambda *given: None)
-        led = examine(contract, deadline=PATIENT)
+        monkeypatch.setattr(asking, "answering_broker", lambda *arguments: None)
+        report_without_question = examine(contract, deadline=PATIENT)
     assert failures(report) == {("EXTERNAL", 3): (Stage.METADATA, "misrouted")}
     assert f"of 5 connections to {way.address} reached broker 1" in str(report.cells[-1].cause)
-    assert list(failures(unproduced).values()) == [(Stage.METADATA, "misrouted")]
-    assert failures(led) == {("EXTERNAL", 3): (Stage.PRODUCE, "misrouted")}
-    assert f"of 5 connections to {way.address} reached another" in str(led.cells[-1].cause)
-    assert led.notes == ()
+    assert list(failures(report_without_records).values()) == [(Stage.METADATA, "misrouted")]
+    assert failures(report_without_question) == {("EXTERNAL", 3): (Stage.PRODUCE, "misrouted")}
+    assert f"of 5 connections to {way.address} reached another" in str(
+        report_without_question.cells[-1].cause
+    )
+    assert report_without_question.notes == ()
 
 
 def test_a_path_that_loses_some_messages(running: Cluster) -> None:
@@ -298,15 +302,15 @@ def test_what_earshot_would_not_advertise(
     report = examine([seed])
     assert failures(report) == {(str(seed), 3): (Stage.RESOLVE, kind)}
     assert [cell.verdict for cell in report.cells[:2]] == [Verdict.PASS] * 2
-    seen = report.cells[2].address
+    shown_address = report.cells[2].address
     host, _, port = advertised.rpartition(":")
-    assert seen == Address(host, int(port))
+    assert shown_address == Address(host, int(port))
     assert read_report(json(report), "test") == report
-    drifted = examine(running.contract)
-    assert failures(drifted) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
-    assert f"broker 3 advertises {seen} to clients" in str(drifted.cells[-1].cause)
-    found, *_ = discover([seed], {})
-    assert found.brokers[2].advertised["LISTENER_1"].address == seen
+    drift_report = examine(running.contract)
+    assert failures(drift_report) == {("EXTERNAL", 3): (Stage.METADATA, "drift")}
+    assert f"broker 3 advertises {shown_address} to clients" in str(drift_report.cells[-1].cause)
+    discovered_contract, *_ = discover([seed], {})
+    assert discovered_contract.brokers[2].advertised["LISTENER_1"].address == shown_address
     assert cli.run(["doctor", "--bootstrap", str(seed)]) == 1
     assert f"cause     {kind}" in capsys.readouterr().out
 
@@ -344,12 +348,12 @@ def test_a_broker_without_the_listener_is_missing(running: Cluster) -> None:
 def test_a_lost_quorum_is_a_cause_of_its_own(cluster: Cluster) -> None:
     cluster.kill(2)
     cluster.kill(3)
-    found = failures(examine(cluster.contract))
-    assert {key: kind for key, (_, kind) in found.items() if key[1] == 1} == {
+    failed_cells = failures(examine(cluster.contract))
+    assert {key: kind for key, (_, kind) in failed_cells.items() if key[1] == 1} == {
         ("INTERNAL", 1): "no-quorum",
         ("EXTERNAL", 1): "no-quorum",
     }
-    assert {kind for key, (_, kind) in found.items() if key[1] != 1} == {"refused"}
+    assert {kind for key, (_, kind) in failed_cells.items() if key[1] != 1} == {"refused"}
 
 
 @pytest.mark.combination
@@ -373,16 +377,16 @@ def test_the_contract_names_the_listener_behind_an_unresolvable_name() -> None:
 @pytest.mark.combination
 def test_crossed_addresses_are_found_by_who_answers() -> None:
     """Metadata equals the contract, and every address leads to the other broker."""
-    first, second = free_ports(2)
-    crossed = {
+    first_port, second_port = free_ports(2)
+    crossed_listener = {
         "name": "EXTERNAL",
         "scopes": ["host"],
-        "advertised": {1: f"localhost:{second}", 2: f"localhost:{first}"},
+        "advertised": {1: f"localhost:{second_port}", 2: f"localhost:{first_port}"},
     }
     _, plan = local_plan(
-        brokers=2, listeners=({"name": "INTERNAL", "scopes": ["internal"]}, crossed)
+        brokers=2, listeners=({"name": "INTERNAL", "scopes": ["internal"]}, crossed_listener)
     )
-    ports = {1: first, 2: second}
+    ports = {1: first_port, 2: second_port}
     nodes = tuple(
         node.model_copy(
             update={
@@ -396,28 +400,28 @@ def test_crossed_addresses_are_found_by_who_answers() -> None:
         )
         for node in plan.nodes
     )
-    with running_cluster(plan.model_copy(update={"nodes": nodes})) as two:
-        report = examine(two.contract)
+    with running_cluster(plan.model_copy(update={"nodes": nodes})) as cluster:
+        report = examine(cluster.contract)
     assert failures(report) == {("EXTERNAL", id): (Stage.METADATA, "misrouted") for id in (1, 2)}
     cause = report.cells[2].cause
     assert cause is not None
-    assert cause.observed == f"localhost:{second} leads to broker 2, not to broker 1"
+    assert cause.observed == f"localhost:{second_port} leads to broker 2, not to broker 1"
 
 
 def allow(cluster: Cluster, user: str, operations: Sequence[str]) -> None:
     """Lets ``user`` do ``operations`` on topics of the doctor's, and nothing else."""
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
-    every: Any = None
-    known = AclBindingFilter(
+    any_value: Any = None
+    all_bindings = AclBindingFilter(
         ResourceType.ANY,
-        every,
+        any_value,
         ResourcePatternType.ANY,
-        every,
-        every,
+        any_value,
+        any_value,
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    admin.delete_acls([known])[known].result()
+    admin.delete_acls([all_bindings])[all_bindings].result()
     bindings = [
         AclBinding(
             ResourceType.TOPIC,
@@ -457,24 +461,24 @@ def test_credentials() -> None:
         return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
 
     with running_cluster(plan, extra={1: extra}) as cluster:
-        good = examine(cluster.contract, client=client("right"), deadline=PATIENT)
-        bad = examine(cluster.contract, client=client("wrong"))
-        unprotected = examine([address(cluster.contract, "EXTERNAL", 1)])
-        lacking = {}
+        passed_report = examine(cluster.contract, client=client("right"), deadline=PATIENT)
+        wrong_password_report = examine(cluster.contract, client=client("wrong"))
+        report_without_login = examine([address(cluster.contract, "EXTERNAL", 1)])
+        report_by_rights = {}
         for rights in ((), ("WRITE", "READ"), ("WRITE", "READ", "DELETE"), ("CREATE",)):
             allow(cluster, "bob", rights)
-            lacking[rights] = examine(
+            report_by_rights[rights] = examine(
                 cluster.contract.with_listeners(["EXTERNAL"]), client=client("right", "bob")
             )
-    for rights, report in lacking.items():
+    for rights, report in report_by_rights.items():
         (cell,) = report.cells
         assert cell.verdict is Verdict.SKIP and cell.cause is not None, rights
         assert cell.cause.kind == "topic-authorization", (rights, cell.cause)
-    assert good.verdict is Verdict.PASS, failures(good)
-    assert failures(bad) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
-    assert "wrong" not in bad.model_dump_json()
-    assert list(failures(unprotected).values()) == [(Stage.SECURITY, "protocol")]
-    cause = unprotected.cells[0].cause
+    assert passed_report.verdict is Verdict.PASS, failures(passed_report)
+    assert failures(wrong_password_report) == {("EXTERNAL", 1): (Stage.SECURITY, "authentication")}
+    assert "wrong" not in wrong_password_report.model_dump_json()
+    assert list(failures(report_without_login).values()) == [(Stage.SECURITY, "protocol")]
+    cause = report_without_login.cells[0].cause
     assert cause is not None and "it speaks SASL_PLAINTEXT (PLAIN)" in cause.observed
 
 
@@ -490,17 +494,19 @@ def test_tls(certificate: Path) -> None:
     trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificate)}
     _, plan = local_plan(brokers=1, listeners=listeners)
     with running_cluster(plan, extra={1: extra}) as cluster:
-        good = examine(cluster.contract, client=trusted, deadline=PATIENT)
-        unknown = examine(cluster.contract)
-        plain = examine([address(cluster.contract, "EXTERNAL", 1)])
+        passed_report = examine(cluster.contract, client=trusted, deadline=PATIENT)
+        untrusted_report = examine(cluster.contract)
+        plaintext_report = examine([address(cluster.contract, "EXTERNAL", 1)])
         cluster.advertise(1, EXTERNAL=f"127.0.0.1:{address(cluster.contract, 'EXTERNAL', 1).port}")
         seed = address(cluster.contract, "EXTERNAL", 1)
-        named = trusted | {"security.protocol": "SSL"}
-        unnamed = examine([seed], client=named, deadline=PATIENT)
-    assert good.verdict is Verdict.PASS, failures(good)
-    assert "TLSv1.3" in good.cells[1].stages[4].detail
-    assert failures(unknown) == {("EXTERNAL", 1): (Stage.SECURITY, "certificate-untrusted")}
-    assert list(failures(plain).values()) == [(Stage.SECURITY, "protocol")]
-    cause = plain.cells[0].cause
+        tls_settings = trusted | {"security.protocol": "SSL"}
+        wrong_name_report = examine([seed], client=tls_settings, deadline=PATIENT)
+    assert passed_report.verdict is Verdict.PASS, failures(passed_report)
+    assert "TLSv1.3" in passed_report.cells[1].stages[4].detail
+    assert failures(untrusted_report) == {
+        ("EXTERNAL", 1): (Stage.SECURITY, "certificate-untrusted")
+    }
+    assert list(failures(plaintext_report).values()) == [(Stage.SECURITY, "protocol")]
+    cause = plaintext_report.cells[0].cause
     assert cause is not None and "it speaks SSL, and this client PLAINTEXT" in cause.observed
-    assert failures(unnamed) == {(str(seed), 1): (Stage.SECURITY, "certificate-name")}
+    assert failures(wrong_name_report) == {(str(seed), 1): (Stage.SECURITY, "certificate-name")}

@@ -25,29 +25,31 @@ MERGED = {"aws": {"AwsPreflight"}, "docker": {"ClusterIdentity", "DockerPrefligh
 INSTANCE = "aws:ec2/instance:Instance"
 
 
-def steps(preview: str) -> dict[str, set[str]]:
+def types_by_operation(preview: str) -> dict[str, set[str]]:
     """By operation, the last words of the types."""
-    found = defaultdict(set)
+    types_by_operation = defaultdict(set)
     for step in json.loads(preview[preview.index("{") :])["steps"]:
         kind = step["urn"].split("::")[2].rpartition("$")[2]
-        found[step["op"]].add(kind.replace("/", ":").rpartition(":")[2])
-    return found
+        types_by_operation[step["op"]].add(kind.replace("/", ":").rpartition(":")[2])
+    return types_by_operation
 
 
-def imports(runs: Callable[..., str], state: Mapping[str, Any], folder: Path) -> None:
+def import_state(run_pulumi: Callable[..., str], state: Mapping[str, Any], folder: Path) -> None:
     file = folder / "former.json"
     file.write_text(json.dumps(state))
-    runs("stack", "import", "--force", "--file", str(file))
+    run_pulumi("stack", "import", "--force", "--file", str(file))
 
 
 def with_user_data_of(live: Mapping[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     """``state`` with the instances' user data of ``live``."""
-    now = {instance["urn"].rpartition("::")[2]: instance for instance in instances(live)}
-    for item in instances(state):
+    live_instances = {instance["urn"].rpartition("::")[2]: instance for instance in instances(live)}
+    for instance in instances(state):
         for group in ("inputs", "outputs"):
             for key in ("userData", "userDataBase64"):
-                if key in item[group]:
-                    item[group][key] = now[item["urn"].rpartition("::")[2]][group][key]
+                if key in instance[group]:
+                    instance[group][key] = live_instances[instance["urn"].rpartition("::")[2]][
+                        group
+                    ][key]
     return state
 
 
@@ -61,26 +63,26 @@ def test_on_aws(server: MotoServer, tmp_path: Path) -> None:
     folder = tmp_path / "project"
     former = FormerState.of("aws", folder=str(folder), endpoint=server.url)
     with aws_stack(server, tmp_path) as stack:
-        runs = stack.project.runs
+        run_pulumi = stack.project.run
         stack.configure(former.cluster)
         stack.project.up()
-        live = json.loads(runs("stack", "export", "--show-secrets"))
-        machines, volumes = set(stack.instances()), stack.volumes()
-        before = {instance["InstanceId"] for instance in stack.instances().values()}
+        live = json.loads(run_pulumi("stack", "export", "--show-secrets"))
+        names, volumes = set(stack.instances()), stack.volumes()
+        old_instances = {instance["InstanceId"] for instance in stack.instances().values()}
 
         # user data are others in this release: instances are replaced, and nothing else is
-        imports(runs, former.carried(live), tmp_path)
-        planned = steps(runs("preview", "--json"))
-        assert planned["replace"] == {"Instance", "VolumeAttachment"}
-        assert planned["delete"] == GATE | MERGED["aws"]
+        import_state(run_pulumi, former.with_live_ids(live), tmp_path)
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
+        assert planned_steps["replace"] == {"Instance", "VolumeAttachment"}
+        assert planned_steps["delete"] == GATE | MERGED["aws"]
 
         # with the same user data nothing is
-        imports(runs, with_user_data_of(live, former.carried(live)), tmp_path)
-        planned = steps(runs("preview", "--json"))
-        assert not planned["replace"] and planned["delete"] == GATE | MERGED["aws"]
+        import_state(run_pulumi, with_user_data_of(live, former.with_live_ids(live)), tmp_path)
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
+        assert not planned_steps["replace"] and planned_steps["delete"] == GATE | MERGED["aws"]
         stack.project.up()
-        assert {instance["InstanceId"] for instance in stack.instances().values()} == before
-        assert (set(stack.instances()), stack.volumes()) == (machines, volumes)
+        assert {instance["InstanceId"] for instance in stack.instances().values()} == old_instances
+        assert (set(stack.instances()), stack.volumes()) == (names, volumes)
         stack.project.destroy()
 
 
@@ -95,41 +97,52 @@ def test_on_this_machine(tmp_path: Path) -> None:
 
     with deployment(folder, former.cluster) as stack:
 
-        def runs(*words: str) -> str:
-            done = stack.pulumi(*words)
-            assert done.returncode == 0, done.stdout
-            return done.stdout
+        def run_pulumi(*words: str) -> str:
+            completed = stack.pulumi(*words)
+            assert completed.returncode == 0, completed.stdout
+            return completed.stdout
 
         stack.up()
         old_pids = stack.pids()
-        imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
-        planned = steps(runs("preview", "--json"))
-        assert not planned["replace"] and planned["delete"] == GATE
-        assert "LocalNode" not in planned["update"] | planned["create"]
+        import_state(
+            run_pulumi,
+            former.with_live_ids(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
+            folder,
+        )
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
+        assert not planned_steps["replace"] and planned_steps["delete"] == GATE
+        assert "LocalNode" not in planned_steps["update"] | planned_steps["create"]
         stack.up("--refresh")
         assert stack.pids() == old_pids
 
 
 def test_in_containers(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> None:
     base, folder = validator_images(docker_engine)[0], tmp_path / "p"
-    wanted = docker_cluster(kafka_image, 1, validator={"base": base})
-    texts = {f"port of {it['name']}": str(it["port"]) for it in wanted["listeners"][:1]}
+    cluster_settings = docker_cluster(kafka_image, 1, validator={"base": base})
+    texts = {
+        f"port of {listener['name']}": str(listener["port"])
+        for listener in cluster_settings["listeners"][:1]
+    }
     texts |= {"folder": str(folder), "image": kafka_image, "base": base}
     texts["engine"] = docker_engine.address
-    texts["mark"] = wanted["names"][1].partition("-")[2]
+    texts["mark"] = cluster_settings["names"][1].partition("-")[2]
     cluster = FormerState.of("docker", **texts).cluster
     with docker_deployment(folder, docker_engine, cluster, {}) as stack:
         former = FormerState.of("docker", **texts, stack=stack.stack)
 
-        def runs(*words: str) -> str:
-            done = stack.pulumi(*words)
-            assert done.returncode == 0, stack.reported(done.stdout)
-            return done.stdout
+        def run_pulumi(*words: str) -> str:
+            completed = stack.pulumi(*words)
+            assert completed.returncode == 0, stack.reported(completed.stdout)
+            return completed.stdout
 
         stack.up()
         old_containers = stack.containers()
-        imports(runs, former.carried(json.loads(runs("stack", "export", "--show-secrets"))), folder)
-        planned = steps(runs("preview", "--json"))
-        assert not planned["replace"] and planned["delete"] == GATE | MERGED["docker"]
+        import_state(
+            run_pulumi,
+            former.with_live_ids(json.loads(run_pulumi("stack", "export", "--show-secrets"))),
+            folder,
+        )
+        planned_steps = types_by_operation(run_pulumi("preview", "--json"))
+        assert not planned_steps["replace"] and planned_steps["delete"] == GATE | MERGED["docker"]
         stack.up()
         assert stack.containers() == old_containers

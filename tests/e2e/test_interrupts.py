@@ -18,7 +18,7 @@ from earshot_pulumi.local.record import running
 from earshot_pulumi.validation import ValidationKind
 
 from earshot.project import Project
-from tests.e2e.engine import alive, local_cluster
+from tests.e2e.engine import living_processes, local_cluster
 from tests.rest import with_combinations
 from toolchain.paths import ROOT, STATE
 
@@ -29,7 +29,7 @@ PATIENCE = 120.0
 
 
 @dataclass
-class Made:
+class CheckoutStack:
     """A stack of this checkout, moved by the commands behind `make`."""
 
     name: str
@@ -72,23 +72,23 @@ class Made:
 
 
 @pytest.fixture
-def stack() -> Iterator[Made]:
-    made = Made(f"local-e2e-{os.getpid()}")
-    file = made.project.stack_file(made.name)
+def stack() -> Iterator[CheckoutStack]:
+    new_stack = CheckoutStack(f"local-e2e-{os.getpid()}")
+    file = new_stack.project.stack_file(new_stack.name)
     # one broker: what is tested is who cleans up, and that takes as long with one
     # and only Spark's part of the validation is long enough to be interrupted
     config = {"earshot:cluster": local_cluster(1, validation={"records": 0, "deadline": 120})}
     file.write_text(yaml.safe_dump({"config": config}))
     try:
-        yield made
+        yield new_stack
     finally:
-        made.run("clean")
+        new_stack.run("clean")
         file.unlink()
-        assert made.pids() == set()
+        assert new_stack.pids() == set()
 
 
 @contextmanager
-def cluster_of(stack: Made) -> Iterator[dict[str, Any]]:
+def cluster_of(stack: CheckoutStack) -> Iterator[dict[str, Any]]:
     """What its file says of the cluster, to be changed."""
     file = stack.project.stack_file(stack.name)
     document = yaml.safe_load(file.read_text())
@@ -112,10 +112,10 @@ def _arguments(process: psutil.Process) -> list[str]:
         return []
 
 
-def until(condition: Callable[[], object], what: str) -> None:
+def until(condition: Callable[[], object], description: str) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, what
+        assert time.monotonic() < end, description
         time.sleep(0.05)
 
 
@@ -125,16 +125,18 @@ def validating(child: subprocess.Popen[str]) -> bool:
 
 VALIDATION = "the validation runs"
 
-MOMENTS: dict[str, Callable[[Made, subprocess.Popen[str]], object]] = {
-    "the engine starts": lambda _made, child: any(
+MOMENTS: dict[str, Callable[[CheckoutStack, subprocess.Popen[str]], object]] = {
+    "the engine starts": lambda _stack, child: any(
         "up" in _arguments(process) for process in descendants(child)
     ),
-    "a broker starts": lambda made, _child: made.pids(),
-    VALIDATION: lambda _made, child: validating(child),
+    "a broker starts": lambda stack, _child: stack.pids(),
+    VALIDATION: lambda _stack, child: validating(child),
 }
 
 
-def started(stack: Made, moment: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+def started(
+    stack: CheckoutStack, moment: str
+) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
     """`make up` at a moment, and the processes below it."""
     if moment == VALIDATION:
         with cluster_of(stack) as cluster:
@@ -146,7 +148,7 @@ def started(stack: Made, moment: str) -> tuple[subprocess.Popen[str], list[psuti
 
 
 @pytest.mark.parametrize("moment", with_combinations("a broker starts", MOMENTS))
-def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
+def test_ctrl_c_at_any_step_and_then_up_again(stack: CheckoutStack, moment: str) -> None:
     child, below = started(stack, moment)
     os.killpg(child.pid, signal.SIGINT)
     output, _ = child.communicate(timeout=PATIENCE)
@@ -154,7 +156,7 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
     assert "Traceback" not in output
     if moment == VALIDATION:
         assert ValidationKind.interrupted in output
-    until(lambda: not alive(below), "processes of the interrupted run are left")
+    until(lambda: not living_processes(below), "processes of the interrupted run are left")
     old_pids = stack.pids()
     assert "PASS" in stack.run("up")
     assert old_pids <= stack.pids(), "a broker of the interrupted run was not picked up"
@@ -163,13 +165,13 @@ def test_ctrl_c_at_any_step_and_then_up_again(stack: Made, moment: str) -> None:
 @pytest.mark.parametrize(
     "moment", with_combinations("a broker starts", ["a broker starts", VALIDATION])
 )
-def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str) -> None:
+def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: CheckoutStack, moment: str) -> None:
     child, below = started(stack, moment)
     (engine,) = (process for process in below if process.name() == "pulumi")
     engine.kill()
     output, _ = child.communicate(timeout=PATIENCE)
     assert child.returncode != 0, output
-    until(lambda: not alive(below), "processes of the killed engine are left")
+    until(lambda: not living_processes(below), "processes of the killed engine are left")
     old_pids = stack.pids()
     stack.attributes.write_bytes(b"")  # as where the kill comes while they are written
     again = stack.run("up")
@@ -178,7 +180,7 @@ def test_sigkill_of_the_cli_in_the_middle_of_an_update(stack: Made, moment: str)
     assert old_pids <= stack.pids()
 
 
-def test_up_twice_then_every_step_of_a_change_and_down(stack: Made) -> None:
+def test_up_twice_then_every_step_of_a_change_and_down(stack: CheckoutStack) -> None:
     assert "PASS" in stack.run("up")
     old_pids = stack.pids()
     assert len(old_pids) == 1

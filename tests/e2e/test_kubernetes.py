@@ -28,34 +28,40 @@ def judging(request: pytest.FixtureRequest) -> Iterator[Judge]:
     """A judge on a cluster whose kube-proxies are in one mode."""
     if (reason := parts.hindrance()) is not None:
         lacking(reason)
-    with judge(request.param) as made:
-        yield made
+    with judge(request.param) as new_judge:
+        yield new_judge
 
 
-def kept(made: Judge, path: Path, number: int) -> Topology:
+def kept_topology(cluster_judge: Judge, path: Path, number: int) -> Topology:
     """A kept manifest with the addresses of the nodes, in namespaces of its own."""
     text = path.read_text().replace("NEAR", f"near{number}").replace("FAR", f"far{number}")
-    for name, address in zip(("NODE1", "NODE2"), made.nodes, strict=True):
+    for name, address in zip(("NODE1", "NODE2"), cluster_judge.nodes, strict=True):
         text = text.replace(name, address)
     return Topology(number, tuple(yaml.safe_load_all(text)))
 
 
-def differences(made: Judge, drawn: list[Topology]) -> list[str]:
+def differences(cluster_judge: Judge, drawn: list[Topology]) -> list[str]:
     """What the model says otherwise, each with its seed."""
-    with made.running(drawn) as running:
-        outcomes = [(item.topology.seed, compared(item, made.nodes)) for item in running]
+    with cluster_judge.running(drawn) as running:
+        outcomes = [
+            (running_topology.topology.seed, compared(running_topology, cluster_judge.nodes))
+            for running_topology in running
+        ]
     assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
 def test_no_hop_of_random_manifests_is_predicted_wrongly(judging: Judge) -> None:
-    first = random.SystemRandom().randrange(10**6)
-    drawn = [topology(first + i, judging.nodes, i) for i in range(COUNT)]
-    assert differences(judging, drawn) == []
+    first_seed = random.SystemRandom().randrange(10**6)
+    topologies = [topology(first_seed + i, judging.nodes, i) for i in range(COUNT)]
+    assert differences(judging, topologies) == []
 
 
 def test_no_hop_of_kept_manifests_is_predicted_wrongly(judging: Judge) -> None:
-    assert differences(judging, [kept(judging, it, i) for i, it in enumerate(CASES)]) == []
+    assert (
+        differences(judging, [kept_topology(judging, path, i) for i, path in enumerate(CASES)])
+        == []
+    )
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -63,21 +69,23 @@ def test_a_broken_model_is_caught(
     broken: str, judging: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = next(case for case in CASES if case.stem == "broken")
-    with judging.running([kept(judging, path, 900 + BROKEN.index(broken))]) as running:
+    with judging.running([kept_topology(judging, path, 900 + BROKEN.index(broken))]) as running:
         assert compared(running[0], judging.nodes).differences == []
         _break(broken, monkeypatch)
         assert compared(running[0], judging.nodes).differences != []
 
 
-def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take one thing that the model knows away from it."""
-    if what == "selectors":  # a Service selects every pod
+    if knowledge == "selectors":  # a Service selects every pod
         monkeypatch.setattr(PodWays, "selected", lambda self, _: self.all)
-    elif what == "namespaces":  # a short name means a Service of any namespace
+    elif knowledge == "namespaces":  # a short name means a Service of any namespace
         monkeypatch.setattr(
             PodWays,
             "services_named",
-            lambda self, host, _: [it for it in self.services if it.name == host.split(".")[0]],
+            lambda self, host, _: [
+                service for service in self.services if service.name == host.split(".")[0]
+            ],
         )
     else:  # a Service leads to its own port of the pods
         ways_to_pods = PodWays.ways_to_pods

@@ -20,22 +20,22 @@ from tests.e2e.changing import (
     Traffic,
     bootstrap,
     kill_engine,
-    proved,
-    restarted,
-    seen,
+    leaving_by_listener,
+    login_settings,
+    proved_listeners,
+    restarted_ids,
     traffic_of,
-    until_restarted,
-    with_logins,
+    update_with_restarted,
 )
 from tests.e2e.engine import Deployment, deployment, local_cluster
-from tests.e2e.ports import kept_ports
+from tests.e2e.ports import reserved_ports
 from tests.e2e.steady_producer import REPLICAS, SteadyProducer
 from tests.measured import MEASURED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.combination, pytest.mark.timeout(900)]
 
 Recorder = Callable[[str, object], None]
-PORTS = kept_ports(3, 9)
+PORTS = reserved_ports(3, 9)
 QUORUM = PORTS.pop()
 INTERNAL = {"name": "INTERNAL", "port": PORTS[0], "scopes": ["internal"]}
 EXTERNAL = {"name": "EXTERNAL", "port": PORTS[1], "scopes": ["host"]}
@@ -58,25 +58,25 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         controllers={"port": QUORUM},
         validation={"records": 0, "deadline": 120},
     )
-    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
-        made.up()
-        yield made
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as new_stack:
+        new_stack.up()
+        yield new_stack
 
 
 @pytest.fixture(scope="module")
 def traffic(stack: Deployment) -> Iterator[Traffic]:
-    with traffic_of(stack) as made:
-        yield made
+    with traffic_of(stack) as new_traffic:
+        yield new_traffic
 
 
-def split(stack: Deployment) -> None:
+def configure_split(stack: Deployment) -> None:
     """Brokers are to reach each other by SECURE, and WHOLE is to become two."""
-    stack.cluster |= {"listeners": [SECURE, EXTERNAL, *PARTS], **with_logins(stack, "SECURE")}
+    stack.cluster |= {"listeners": [SECURE, EXTERNAL, *PARTS], **login_settings(stack, "SECURE")}
 
 
 def with_engine_killed(stack: Deployment) -> None:
     """An update that is killed, and all of Pulumi's with it, once it has restarted one broker."""
-    with until_restarted(stack, lambda ids: 1 in ids) as child:
+    with update_with_restarted(stack, lambda ids: 1 in ids) as child:
         kill_engine(stack, child)
 
 
@@ -84,23 +84,25 @@ def test_a_step_is_gone_on_with_after_ctrl_c(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
-    split(stack)
-    first = "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
-    assert first in stack.pulumi("preview").stdout
+    configure_split(stack)
+    first_step = (
+        "step 1 of 3: SECURE, OFFICE and PARTNERS added next to INTERNAL and WHOLE; run again"
+    )
+    assert first_step in stack.pulumi("preview").stdout
     assert stack.pids() == old_pids
-    with until_restarted(stack, lambda ids: 1 in ids) as child:
+    with update_with_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
-    assert restarted(old_pids, stack) == [1]
-    assert first in stack.up()
-    assert restarted(old_pids, stack) == [1, 2, 3]
+    assert restarted_ids(old_pids, stack) == [1]
+    assert first_step in stack.up()
+    assert restarted_ids(old_pids, stack) == [1, 2, 3]
     leaving = dict.fromkeys(("INTERNAL", "WHOLE"), True)
-    assert seen(stack) == leaving | dict.fromkeys(
+    assert leaving_by_listener(stack) == leaving | dict.fromkeys(
         ("EXTERNAL", "SECURE", "OFFICE", "PARTNERS"), False
     )
-    assert proved(stack) == seen(stack).keys()
-    record_property(MEASURED, traffic.is_whole(began))
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys()
+    record_property(MEASURED, traffic.assert_whole(began))
 
 
 def test_a_step_whose_engine_was_killed_is_taken_back(
@@ -108,65 +110,69 @@ def test_a_step_whose_engine_was_killed_is_taken_back(
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
     with_engine_killed(stack)
-    assert restarted(old_pids, stack) == [1]
+    assert restarted_ids(old_pids, stack) == [1]
     (begun,) = recall(stack.root.parent).begun
     assert begun.inter_broker == "SECURE"
     half = stack.pids()
     stack.cluster["listeners"] = [INTERNAL, EXTERNAL, WHOLE]
     assert "back to the listeners before the step that was interrupted" in stack.up()
-    assert restarted(half, stack) == [1]
-    assert proved(stack) >= {"INTERNAL", "SECURE", "EXTERNAL", "WHOLE"}
-    record_property(MEASURED, traffic.is_whole(began))
+    assert restarted_ids(half, stack) == [1]
+    assert proved_listeners(stack) >= {"INTERNAL", "SECURE", "EXTERNAL", "WHOLE"}
+    record_property(MEASURED, traffic.assert_whole(began))
 
 
 def test_a_broker_that_was_killed_in_a_step_serves_again_before_another_one_is_stopped(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
-    split(stack)
-    with until_restarted(stack, lambda ids: 2 in ids) as child:
+    configure_split(stack)
+    with update_with_restarted(stack, lambda ids: 2 in ids) as child:
         os.kill(stack.pids()[1], signal.SIGKILL)
         output, _ = child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     assert "node 3 was not stopped: down already: node 1" in output
-    assert restarted(old_pids, stack) == [2]
+    assert restarted_ids(old_pids, stack) == [2]
     assert "step 3 of 4: brokers reach each other through SECURE" in stack.up()
-    assert restarted(old_pids, stack) == [1, 2, 3]
-    assert proved(stack) == seen(stack).keys()
-    record_property(MEASURED, traffic.is_whole(began))
+    assert restarted_ids(old_pids, stack) == [1, 2, 3]
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys()
+    record_property(MEASURED, traffic.assert_whole(began))
 
 
 def test_a_listener_that_clients_use_stays_until_they_have_moved(
     stack: Deployment, traffic: Traffic, record_property: Recorder
 ) -> None:
     began, old_pids = time.monotonic(), stack.pids()
-    own = re.escape(f"127.0.0.1 (pid {os.getpid()},")
-    found = re.compile(
-        rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own}"
+    own_address = re.escape(f"127.0.0.1 (pid {os.getpid()},")
+    refusal = re.compile(
+        rf"WHOLE would be removed, and has \d+ connections of clients: \d+ from {own_address}"
     )
-    with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as stays:
-        wait_for_records(stays)
+    with SteadyProducer(bootstrap(stack, "WHOLE"), "moving", len(REPLICAS)) as old_producer:
+        wait_for_records(old_producer)
         for command in ("preview", "up"):
-            assert found.search(" ".join(stack.refused(command=command).split()))
+            assert refusal.search(" ".join(stack.refusal(command=command).split()))
         assert stack.pids() == old_pids
         stack.cluster["remove"] = "anyway"
         assert stack.pulumi("preview").returncode == 0
         del stack.cluster["remove"]
-    with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as moved:
-        wait_for_records(moved)
+    with SteadyProducer(bootstrap(stack, "OFFICE"), "moving", len(REPLICAS)) as new_producer:
+        wait_for_records(new_producer)
         with_engine_killed(stack)
-        assert restarted(old_pids, stack) == [1]
+        assert restarted_ids(old_pids, stack) == [1]
         assert "step 4 of 4: INTERNAL and WHOLE removed" in stack.up()
-    assert restarted(old_pids, stack) == [1, 2, 3]
-    assert seen(stack) == dict.fromkeys(("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False)
-    assert proved(stack) == seen(stack).keys()
-    record_property(MEASURED, traffic.is_whole(began, stays, moved))
+    assert restarted_ids(old_pids, stack) == [1, 2, 3]
+    assert leaving_by_listener(stack) == dict.fromkeys(
+        ("SECURE", "EXTERNAL", "OFFICE", "PARTNERS"), False
+    )
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys()
+    record_property(MEASURED, traffic.assert_whole(began, old_producer, new_producer))
 
 
 def wait_for_records(producer: SteadyProducer) -> None:
     """Returns once every broker has acknowledged some."""
     end = time.monotonic() + PATIENCE
-    while len({it.partition for it in list(producer.acknowledged)}) < len(REPLICAS):
+    while len({acknowledgement.partition for acknowledgement in list(producer.acknowledged)}) < len(
+        REPLICAS
+    ):
         assert time.monotonic() < end
         time.sleep(0.05)
 
@@ -176,44 +182,61 @@ def test_the_way_back_joins_two_and_moves_a_port_while_clients_know_the_old_one(
 ) -> None:
     began = time.monotonic()
     stack.cluster |= {"listeners": [INTERNAL, MOVED, JOINED], "extra": EXTRA}
-    first = stack.up()
-    assert "step 1 of 3" in first and "EXTERNAL at other addresses" in first
-    known = traffic.producer.known_brokers()
-    assert set(known.values()) == set(bootstrap(stack, "EXTERNAL").split(","))
+    first_output = stack.up()
+    assert "step 1 of 3" in first_output and "EXTERNAL at other addresses" in first_output
+    known_brokers = traffic.producer.known_brokers()
+    assert set(known_brokers.values()) == set(bootstrap(stack, "EXTERNAL").split(","))
     assert "step 2 of 3: brokers reach each other through INTERNAL" in stack.up()
-    third = stack.up()
-    assert "step 3 of 3: SECURE, OFFICE and PARTNERS removed" in third
-    assert "run again" not in third
-    assert seen(stack) == dict.fromkeys(("INTERNAL", "EXTERNAL", "JOINED"), False)
-    assert proved(stack) == seen(stack).keys()
-    record_property(MEASURED, traffic.is_whole(began))
+    third_output = stack.up()
+    assert "step 3 of 3: SECURE, OFFICE and PARTNERS removed" in third_output
+    assert "run again" not in third_output
+    assert leaving_by_listener(stack) == dict.fromkeys(("INTERNAL", "EXTERNAL", "JOINED"), False)
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys()
+    record_property(MEASURED, traffic.assert_whole(began))
     traffic.writing.close()
     committed = traffic.transactional.committed
-    assert traffic.group.has_read_once("transactions", committed) == committed
+    assert traffic.group.await_records_once("transactions", committed) == committed
     new_pids = stack.pids()
     assert stack.pulumi("preview", "--expect-no-changes").returncode == 0
     assert stack.pids() == new_pids
 
 
 def test_what_no_order_can_do_is_refused_with_nothing_touched(stack: Deployment) -> None:
-    kept, old_pids, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
-    own, *others = kept["listeners"]
-    quorum, moved = kept["controllers"], kept["controllers"] | {"port": SECURE["port"]}
+    old_cluster, old_pids, memory = dict(stack.cluster), stack.pids(), recall(stack.root.parent)
+    internal_listener, *other_listeners = old_cluster["listeners"]
+    quorum, moved_quorum = (
+        old_cluster["controllers"],
+        old_cluster["controllers"] | {"port": SECURE["port"]},
+    )
     refusals: list[tuple[str, dict[str, Any], list[str]]] = [
-        ("preview", {"listeners": [own | {"name": "SAME"}, *others]},
-         ["would change from INTERNAL to SAME in one step",
-          "give SAME a port that no listener has"]),
-        ("up", {"listeners": [own | {"protocol": "SSL"}, *others]},
-         ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"]),
-        ("up", {"controllers": moved},
-         ["the controllers would move from", "keep the controllers' addresses"]),
-        ("preview", {"controllers": quorum | {"name": "QUORUM"}},
-         ["would change from CONTROLLER (PLAINTEXT) to QUORUM", "`name: CONTROLLER`"]),
-    ]  # fmt: skip
+        (
+            "preview",
+            {"listeners": [internal_listener | {"name": "SAME"}, *other_listeners]},
+            [
+                "would change from INTERNAL to SAME in one step",
+                "give SAME a port that no listener has",
+            ],
+        ),
+        (
+            "up",
+            {"listeners": [internal_listener | {"protocol": "SSL"}, *other_listeners]},
+            ["would change from PLAINTEXT to SSL", "add a listener of scope internal with SSL"],
+        ),
+        (
+            "up",
+            {"controllers": moved_quorum},
+            ["the controllers would move from", "keep the controllers' addresses"],
+        ),
+        (
+            "preview",
+            {"controllers": quorum | {"name": "QUORUM"}},
+            ["would change from CONTROLLER (PLAINTEXT) to QUORUM", "`name: CONTROLLER`"],
+        ),
+    ]
     for command, change, words in refusals:
-        stack.cluster = kept | change
-        output = " ".join(stack.refused(command=command).split())
+        stack.cluster = old_cluster | change
+        output = " ".join(stack.refusal(command=command).split())
         for word in ("nothing was touched", *words):
             assert word in output, output
-    stack.cluster = kept
+    stack.cluster = old_cluster
     assert stack.pids() == old_pids and recall(stack.root.parent) == memory

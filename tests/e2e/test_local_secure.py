@@ -37,16 +37,23 @@ from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.certificates.handed_over import FILES, PASSWORD, hand_over
 from tests.certificates.private_root import new_private_ca
-from tests.e2e.attack import attacked
+from tests.e2e.attack import attack_within
 from tests.e2e.certificates_in_aws import aws_of, hand_over_there
 from tests.e2e.engine import Deployment, deployment, local_cluster
-from tests.e2e.open_sockets import listed
+from tests.e2e.open_sockets import documented_addresses
 from tests.e2e.ports import consecutive_ports
-from tests.e2e.secured import Secured, accepted_by_each, denied, holders, refused, watched
+from tests.e2e.secured import (
+    Secured,
+    accepted_by_each,
+    client_error,
+    denial,
+    holders,
+    watched_processes,
+)
 from tests.e2e.spark_history import planted, web_pages
 from tests.e2e.steady_producer import PER_SECOND
 from tests.e2e.stranger import Stranger
-from tests.e2e.tls_offer import offered
+from tests.e2e.tls_offer import accepted_ciphers
 from tests.rest import with_combinations
 from toolchain.paths import ROOT
 
@@ -62,17 +69,19 @@ TOKENS = (
 
 def secure_cluster() -> dict[str, Any]:
     """The template's cluster, on free ports."""
-    wanted = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
-    free = local_cluster()
-    for item, other in zip(wanted["listeners"], free["listeners"], strict=True):
-        item["port"] = other["port"]
-    wanted["controllers"]["port"] = free["controllers"]["port"]
+    cluster_settings = yaml.safe_load(TEMPLATE.read_text())["config"]["earshot:cluster"]
+    free_cluster = local_cluster()
+    for listener, free_listener in zip(
+        cluster_settings["listeners"], free_cluster["listeners"], strict=True
+    ):
+        listener["port"] = free_listener["port"]
+    cluster_settings["controllers"]["port"] = free_cluster["controllers"]["port"]
     extra = {
-        **free["extra"],
+        **free_cluster["extra"],
         # Kafka's own module takes tokens that nobody has signed: it is for tests
         "listener.name.external.oauthbearer.sasl.jaas.config": TOKENS,
     }
-    return {**wanted, "extra": extra, "validation": free["validation"]}
+    return {**cluster_settings, "extra": extra, "validation": free_cluster["validation"]}
 
 
 @dataclass
@@ -83,7 +92,7 @@ class LocalSecured(Secured[Deployment]):
         text = (self.deployment.root / f"node-{node}" / "server.properties").read_text()
         return read_properties(text).values
 
-    def examined(self, contract: str, client: str) -> Report:
+    def examine(self, contract: str, client: str) -> Report:
         """What the doctor says of ``contract`` with the properties in ``client``."""
         command = [sys.executable, "-m", "earshot", "doctor", "--contract", contract]
         process = subprocess.run(
@@ -98,23 +107,23 @@ class LocalSecured(Secured[Deployment]):
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSecured]:
     """Three brokers, up and proved by Spark once; each test leaves them up."""
-    with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as made:
-        secured = LocalSecured(made)
-        reported = made.folder / "spark" / "events"
-        reported.mkdir(parents=True)
-        (reported.parent / "spark-defaults.conf").write_text(
-            f"spark.eventLog.enabled true\nspark.eventLog.dir {reported.as_uri()}\n"
+    with deployment(tmp_path_factory.mktemp("secure") / "p", secure_cluster()) as new_stack:
+        secured = LocalSecured(new_stack)
+        event_logs = new_stack.folder / "spark" / "events"
+        event_logs.mkdir(parents=True)
+        (event_logs.parent / "spark-defaults.conf").write_text(
+            f"spark.eventLog.enabled true\nspark.eventLog.dir {event_logs.as_uri()}\n"
             "spark.eventLog.compress false\nspark.eventLog.rolling.enabled false\n"
         )
-        made.environment["SPARK_CONF_DIR"] = str(reported.parent)
+        new_stack.environment["SPARK_CONF_DIR"] = str(event_logs.parent)
         with (
-            watched(secured.process_texts),
-            attacked(
-                made.folder, secured.secrets_by_now, lambda: made.pids().values()
+            watched_processes(secured.process_texts),
+            attack_within(
+                new_stack.folder, secured.current_secrets, lambda: new_stack.pids().values()
             ) as secured.attack,
         ):
-            made.up()
-        made.cluster["validation"]["records"] = 0  # the next update has the doctor alone
+            new_stack.up()
+        new_stack.cluster["validation"]["records"] = 0  # the next update has the doctor alone
         yield secured
 
 
@@ -156,15 +165,15 @@ def test_the_outputs_say_how_a_user_comes_in_by_each_listener(stack: LocalSecure
 def test_listeners_offer_sound_versions_and_ciphers_alone(stack: LocalSecured) -> None:
     places = {}
     for node in stack.deployment.pids():
-        for entry in stack.settings(node)["advertised.listeners"].split(","):
-            name, _, address = entry.partition("://")
+        for advertised_listener in stack.settings(node)["advertised.listeners"].split(","):
+            name, _, address = advertised_listener.partition("://")
             host, _, port = address.rpartition(":")
             places[host, int(port)] = f"node {node} {name}"
     assert len(places) == 9  # three nodes, the quorum's listener too
-    for (host, number), who in places.items():
-        found = offered(host, number, stack.store.key_store("validator"))
-        print(f"{who} at {host}:{number}: {found}")
-        assert found == {
+    for (host, port_number), listener_name in places.items():
+        ciphers = accepted_ciphers(host, port_number, stack.store.key_store("validator"))
+        print(f"{listener_name} at {host}:{port_number}: {ciphers}")
+        assert ciphers == {
             "TLSv1.2": [
                 "ECDHE-ECDSA-CHACHA20-POLY1305",
                 "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -186,43 +195,47 @@ def test_a_second_update_changes_nothing(stack: LocalSecured) -> None:
 def test_no_secret_is_anywhere_but_in_its_own_file(stack: LocalSecured) -> None:
     folder, secrets = stack.deployment.folder, stack.secrets
     assert len(secrets) == 8  # the authority's, three nodes', two users' with their passwords
-    exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
+    state = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
     preview = stack.deployment.pulumi("preview", "--diff", "--show-secrets").stdout
-    shown = [exported, preview, *stack.process_texts]
-    assert not [name for name, secret in secrets.items() if any(secret in text for text in shown)]
+    public_texts = [state, preview, *stack.process_texts]
+    assert not [
+        name for name, secret in secrets.items() if any(secret in text for text in public_texts)
+    ]
     events = "".join(path.read_text() for path in (folder / "spark" / "events").iterdir())
     assert "KafkaRelation" in events and "SaveIntoDataSourceCommand" in events
-    own = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
-    own.add(".earshot/stacks/test/kafka/security/validator.properties")
+    secret_files = {f".earshot/stacks/test/kafka/security/{name}" for name in secrets}
+    secret_files.add(".earshot/stacks/test/kafka/security/validator.properties")
     for id in (1, 2, 3):  # what it runs with
         copy = Path(stack.settings(id)["ssl.keystore.location"])
-        own.add(str(copy.relative_to(folder)))
-    assert holders(folder, secrets) == own and len(own) == len(secrets) + 4
-    for name in own:
+        secret_files.add(str(copy.relative_to(folder)))
+    assert holders(folder, secrets) == secret_files and len(secret_files) == len(secrets) + 4
+    for name in secret_files:
         assert (folder / name).stat().st_mode & 0o777 == 0o600, name
-    planted = folder / ".earshot" / "planted.log"
-    planted.write_text(f"password={stack.store.password('app')}")
+    planted_file = folder / ".earshot" / "planted.log"
+    planted_file.write_text(f"password={stack.store.password('app')}")
     try:
-        assert holders(folder, secrets) == {*own, ".earshot/planted.log"}
+        assert holders(folder, secrets) == {*secret_files, ".earshot/planted.log"}
     finally:
-        planted.unlink()
+        planted_file.unlink()
 
 
 def test_another_user_gets_no_secret_from_any_port_or_file(stack: LocalSecured) -> None:
     """Beside the update that makes the cluster, and the job of Spark that proves it."""
     attack = stack.attack
-    asked = {socket.process for socket in attack.sockets.values()}
-    assert asked >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
-    assert attack.answers and attack.has(stack.secrets) == []
-    table = listed()
-    assert [socket for socket in attack.sockets.values() if socket.process not in table] == []
+    processes = {socket.process for socket in attack.sockets.values()}
+    assert processes >= {"Kafka node", "Spark driver", "Pulumi engine", "earshot's plugin, gate"}
+    assert attack.answers and attack.exposed(stack.secrets) == []
+    documented_processes = documented_addresses()
+    assert [
+        socket for socket in attack.sockets.values() if socket.process not in documented_processes
+    ] == []
     if os.geteuid() == 0:
         assert attack.readable and attack.holders == set()
-        planted = stack.deployment.folder / "planted.txt"
-        planted.write_text(stack.store.password("app"))
+        planted_file = stack.deployment.folder / "planted.txt"
+        planted_file.write_text(stack.store.password("app"))
         with Stranger() as stranger:
             _, holders = stranger.readable(stack.deployment.folder, stack.secrets.values())
-        planted.unlink()
+        planted_file.unlink()
         assert holders == ["planted.txt"]
 
 
@@ -234,13 +247,13 @@ def test_no_secret_is_on_a_page_of_sparks(stack: LocalSecured, tmp_path: Path) -
     copy = planted(events, stack.store.password("app"))
     pages = web_pages(events, tmp_path)
     assert any("kafka" in text and "SQL/execution" in path for path, text in pages.items())
-    found = {
+    pages_with_secrets = {
         path
         for path, text in pages.items()
         if any(secret in text for secret in stack.secrets.values())
     }
-    assert any("/environment" in path for path in found), "what was planted is found"
-    assert all(copy.name in path for path in found)
+    assert any("/environment" in path for path in pages_with_secrets), "what was planted is found"
+    assert all(copy.name in path for path in pages_with_secrets)
 
 
 def test_the_doctor_of_the_stack_needs_no_word_of_credentials(stack: LocalSecured) -> None:
@@ -252,8 +265,8 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
     client = stack.client()
     admin = AdminClient(client)
     admin.create_topics([NewTopic("app-orders", 3, 3)])["app-orders"].result(20)
-    other = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-    assert denied(other) == "authorization"
+    denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
+    assert denial(denied_topic) == "authorization"
     errors: list[object] = []
     producer = Producer({**client, "acks": "all"})
     producer.produce("app-orders", b"one", on_delivery=lambda error, _: errors.append(error))
@@ -274,7 +287,7 @@ def test_a_user_may_do_what_its_prefixes_say_and_nothing_else(stack: LocalSecure
 
 @pytest.mark.combination
 def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
-    own = {
+    settings_without_login = {
         key: value
         for key, value in stack.client(listener="EXTERNAL").items()
         if not key.startswith("sasl.")
@@ -282,19 +295,24 @@ def test_tokens_are_taken_beside_passwords(stack: LocalSecured) -> None:
     token = {"sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True}
 
     def outcome(name: str) -> str:
-        came: list[Any] = []
-        named = {"sasl.oauthbearer.config": f"principal={name}", "message.timeout.ms": 20_000}
-        producer = Producer(own | token | named)
-        producer.produce("app-tokens", b"1", on_delivery=lambda error, _: came.append(error))
+        delivery_errors: list[Any] = []
+        token_settings = {
+            "sasl.oauthbearer.config": f"principal={name}",
+            "message.timeout.ms": 20_000,
+        }
+        producer = Producer(settings_without_login | token | token_settings)
+        producer.produce(
+            "app-tokens", b"1", on_delivery=lambda error, _: delivery_errors.append(error)
+        )
         producer.flush(25)
-        (error,) = came
+        (error,) = delivery_errors
         return "" if error is None else str(error.name())
 
     assert outcome("app") == ""
     assert outcome("other") == "TOPIC_AUTHORIZATION_FAILED"
 
 
-def without(settings: str, word: str) -> str:
+def without_lines(settings: str, word: str) -> str:
     return "".join(line for line in settings.splitlines(True) if word not in line)
 
 
@@ -313,53 +331,55 @@ DIAGNOSES: dict[str, dict[str, tuple[str, str]]] = {
 """By what is wrong, cause and words at each listener."""
 
 
-@pytest.mark.parametrize("wrong", with_combinations("wrong password, no certificate", DIAGNOSES))
-def test_the_doctor_names_what_is_wrong(stack: LocalSecured, wrong: str) -> None:
+@pytest.mark.parametrize("mistake", with_combinations("wrong password, no certificate", DIAGNOSES))
+def test_the_doctor_names_what_is_wrong(stack: LocalSecured, mistake: str) -> None:
     """A client or a contract with mistakes, against the real brokers."""
     folder = stack.deployment.folder
     client = (stack.store.folder / "validator.properties").read_text()
     contract = json.loads((stack.deployment.root.parent / "contract.json").read_text())
-    described = {item["name"]: item for item in contract["listeners"]}
-    if wrong == "wrong password, no certificate":
+    listener_by_name = {listener["name"]: listener for listener in contract["listeners"]}
+    if mistake == "wrong password, no certificate":
         client = client.replace(stack.store.password("validator"), "wrong")
-        client = without(client, "keystore")
-    elif wrong == "another mechanism, a login for a certificate":
+        client = without_lines(client, "keystore")
+    elif mistake == "another mechanism, a login for a certificate":
         client = client.replace("SCRAM-SHA-512", "SCRAM-SHA-256")
-        client = without(client, "keystore")
-        described["INTERNAL"]["protocol"] = "SASL_SSL"
-    elif wrong == "another authority":
-        client = without(client, "truststore")
-    elif wrong == "no TLS":
-        described["EXTERNAL"]["protocol"] = "SASL_PLAINTEXT"
-    elif wrong == "no login":
-        described["EXTERNAL"]["protocol"] = "SSL"
+        client = without_lines(client, "keystore")
+        listener_by_name["INTERNAL"]["protocol"] = "SASL_SSL"
+    elif mistake == "another authority":
+        client = without_lines(client, "truststore")
+    elif mistake == "no TLS":
+        listener_by_name["EXTERNAL"]["protocol"] = "SASL_PLAINTEXT"
+    elif mistake == "no login":
+        listener_by_name["EXTERNAL"]["protocol"] = "SSL"
     else:
         advertised = [broker["advertised"]["EXTERNAL"] for broker in contract["brokers"]]
         for address in advertised:
             address["host"] = "127.0.0.1"
         addresses = [f"127.0.0.1:{address['port']}" for address in advertised]
-        described["EXTERNAL"]["bootstrap"] = ",".join(addresses)
+        listener_by_name["EXTERNAL"]["bootstrap"] = ",".join(addresses)
     files = {"c.properties": client, "c.json": json.dumps(contract)}
     for name, text in files.items():
         (folder / name).write_text(text)
     try:
-        report = stack.examined("c.json", "c.properties")
+        report = stack.examine("c.json", "c.properties")
     finally:
         for name in files:
             (folder / name).unlink()
-    for listener, (kind, reported) in DIAGNOSES[wrong].items():
+    for listener, (kind, observed_text) in DIAGNOSES[mistake].items():
         cells = [cell for cell in report.cells if cell.listener == listener]
         assert len(cells) == 3
         for cell in cells:
             assert cell.cause is not None and cell.failed_stage is Stage.SECURITY
-            assert (cell.cause.kind, reported in cell.cause.observed) == (kind, True), cell.cause
+            assert (cell.cause.kind, observed_text in cell.cause.observed) == (kind, True), (
+                cell.cause
+            )
 
 
 def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) -> None:
     folder = stack.deployment.folder
     stack.earshot("client", "--user", "app", "--listener", "EXTERNAL", "-o", "c.properties")
     contract = stack.deployment.root.parent / "contract.json"
-    report = stack.examined(str(contract), "c.properties")
+    report = stack.examine(str(contract), "c.properties")
     (folder / "c.properties").unlink()
     kinds = {cell.cause.kind for cell in report.cells if cell.cause and cell.listener == "EXTERNAL"}
     assert kinds == {"topic-authorization"}
@@ -368,8 +388,8 @@ def test_a_user_without_permission_is_told_what_it_lacks(stack: LocalSecured) ->
 def test_who_says_nothing_of_itself_gets_not_even_names(stack: LocalSecured) -> None:
     client = stack.client()
     bare = {"bootstrap.servers": client["bootstrap.servers"]}
-    assert refused(bare) in ("protocol", "disconnected", "timeout", "unreachable")
-    assert refused({**client, "sasl.password": "wrong"}) == "authentication"
+    assert client_error(bare) in ("protocol", "disconnected", "timeout", "unreachable")
+    assert client_error({**client, "sasl.password": "wrong"}) == "authentication"
 
 
 @pytest.mark.combination
@@ -377,9 +397,9 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
     stack: LocalSecured,
 ) -> None:
     deployment, old_client, pids = stack.deployment, stack.client(), stack.deployment.pids()
-    given = {"app": "Given,by=app's-hand", "validator": "Given-to:validator!"}
+    passwords = {"app": "Given,by=app's-hand", "validator": "Given-to:validator!"}
     set_by = ["pulumi", "config", "set", "--secret", "--path", "--stack", deployment.stack]
-    for user, password in given.items():
+    for user, password in passwords.items():
         subprocess.run(
             [*set_by, f"{PASSWORDS}.{user}"],
             input=password,
@@ -389,29 +409,35 @@ def test_a_password_from_configuration_logs_in_and_is_nowhere_to_be_seen(
             check=True,
         )
     output = deployment.pulumi("preview", "--diff").stdout
-    said: set[str] = set()
-    with watched(said):
+    process_texts: set[str] = set()
+    with watched_processes(process_texts):
         output += deployment.up("--diff")
     assert deployment.pids() == pids
     new_client = stack.client()
-    assert new_client["sasl.password"] == given["app"]
+    assert new_client["sasl.password"] == passwords["app"]
     assert len(AdminClient(new_client).list_topics(timeout=10).brokers) == 3
-    assert refused(old_client) == "authentication"
+    assert client_error(old_client) == "authentication"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     output += deployment.pulumi("stack", "export").stdout + stack.earshot("plan").stdout
-    assert not [it for it in given.values() if it in output]
+    assert not [password for password in passwords.values() if password in output]
     decrypted = json.loads(deployment.pulumi("stack", "export", "--show-secrets").stdout)
     resources = decrypted["deployment"]["resources"]
-    holding = {resource["type"] for resource in resources if given["app"] in json.dumps(resource)}
-    assert holding == {"pulumi:providers:earshot"}  # as its configuration, encrypted
-    reported = [text for text in said if any(it in text for it in given.values())]
+    types_with_passwords = {
+        resource["type"] for resource in resources if passwords["app"] in json.dumps(resource)
+    }
+    assert types_with_passwords == {"pulumi:providers:earshot"}  # as its configuration, encrypted
+    texts_with_passwords = [
+        text for text in process_texts if any(password in text for password in passwords.values())
+    ]
     # Pulumi's own way to the program, the pack and the plugin, whose environments no other user can
     # read; a plugin is given its settings without their namespace
     key = PASSWORDS.partition(":")[2] + '"'
-    assert {text for text in reported if not text.startswith("{") or key not in text} == set()
-    own = {f".earshot/stacks/test/kafka/security/{user}.password" for user in given}
-    own.add(".earshot/stacks/test/kafka/security/validator.properties")
-    assert holders(deployment.folder, given) == own
+    assert {
+        text for text in texts_with_passwords if not text.startswith("{") or key not in text
+    } == set()
+    secret_files = {f".earshot/stacks/test/kafka/security/{user}.password" for user in passwords}
+    secret_files.add(".earshot/stacks/test/kafka/security/validator.properties")
+    assert holders(deployment.folder, passwords) == secret_files
     subprocess.run(
         ["pulumi", "config", "rm", "--stack", deployment.stack, PASSWORDS],
         cwd=deployment.folder,
@@ -428,12 +454,12 @@ def test_users_outlast_restarts(stack: LocalSecured) -> None:
     (user,) = users = deployment.cluster["security"]["users"]
     deployment.cluster["security"]["users"] = [{**user, "name": "app3"}]
     assert "no broker was restarted since" in deployment.up()
-    assert refused(former_client) == "authentication"
+    assert client_error(former_client) == "authentication"
     client = stack.client("app3")
     psutil.Process(deployment.pids()[1]).kill()
     deployment.cluster["security"]["users"] = users
     assert LOST not in deployment.up()
-    assert refused(client) == "authentication"
+    assert client_error(client) == "authentication"
     assert accepted_by_each(stack.client())
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
@@ -484,8 +510,11 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
         assert {id for id in new_pids if new_pids[id] != pids[id]} == {2}
         pem = (stack.store.folder / "node-2.pem").read_text()
         assert read_certificate(pem).names.addresses == ("127.0.0.1",)
-        one = {**client, "bootstrap.servers": client["bootstrap.servers"].split(",")[0]}
-        assert refused(one) == "authentication"
+        one_broker_client = {
+            **client,
+            "bootstrap.servers": client["bootstrap.servers"].split(",")[0],
+        }
+        assert client_error(one_broker_client) == "authentication"
         assert not (stack.store.folder / "app.password").exists()
     finally:
         del stack.deployment.cluster["listeners"][1]["advertised"]
@@ -495,7 +524,7 @@ def test_a_name_changes_and_a_user_goes_and_both_come_back_with_another_mechanis
     new_client = stack.client()
     assert new_client["sasl.mechanism"] == "SCRAM-SHA-256"
     AdminClient(new_client).list_topics(timeout=10)
-    assert refused(client) == "mechanism"
+    assert client_error(client) == "mechanism"
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
 
 
@@ -522,11 +551,11 @@ class Traffic:
 
     def __post_init__(self) -> None:
         self.producer = Producer({**self.settings, "acks": "all"})
-        given = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
-        self.consumer = Consumer({**self.settings, **given})
+        consumer_settings = {"group.id": "app-traffic", "auto.offset.reset": "earliest"}
+        self.consumer = Consumer({**self.settings, **consumer_settings})
 
     def produce(self) -> None:
-        number, login, turn = 0, None, time.monotonic()
+        number, login, next_turn = 0, None, time.monotonic()
         while not self.over.is_set():
             login = self._logged_in(self.producer, login)
             value, partition = b"%d" % number, number % PARTITIONS
@@ -534,9 +563,9 @@ class Traffic:
                 self.topic, value, partition=partition, on_delivery=self._delivered
             )
             number += 1
-            turn = max(turn + 1 / PER_SECOND, time.monotonic())
-            while (left := turn - time.monotonic()) > 0:
-                self.producer.poll(left)
+            next_turn = max(next_turn + 1 / PER_SECOND, time.monotonic())
+            while (remaining_seconds := next_turn - time.monotonic()) > 0:
+                self.producer.poll(remaining_seconds)
         assert self.producer.flush(60) == 0
 
     def _delivered(self, error: Any, message: Any) -> None:
@@ -559,9 +588,9 @@ class Traffic:
 
     def await_more(self) -> None:
         """Returns once records have gone both ways through every partition, and so broker."""
-        for them in (self.acknowledged, self.read):
-            before = len(them)
-            while len(them) < before + 5 * PARTITIONS:
+        for records in (self.acknowledged, self.read):
+            old_count = len(records)
+            while len(records) < old_count + 5 * PARTITIONS:
                 assert not self.failed
                 time.sleep(0.05)
 
@@ -577,99 +606,101 @@ def traffic(settings: Mapping[str, Any], topic: str) -> Iterator[Traffic]:
     """Within, records are written and read; in the end, none that was acknowledged is lost."""
     admin = AdminClient(dict(settings))
     admin.create_topics([NewTopic(topic, PARTITIONS, 3)])[topic].result(20)
-    found = Traffic(settings, topic)
-    threads = [threading.Thread(target=it) for it in (found.produce, found.consume)]
+    new_traffic = Traffic(settings, topic)
+    threads = [
+        threading.Thread(target=target) for target in (new_traffic.produce, new_traffic.consume)
+    ]
     for thread in threads:
         thread.start()
     try:
-        yield found
+        yield new_traffic
     finally:
-        found.over.set()
+        new_traffic.over.set()
         for thread in threads:
             thread.join()
-        del found.producer, found.consumer  # their connections end with them
-    assert found.failed == [] and len(found.acknowledged) > 100
-    assert found.acknowledged - found.read == set()
-    print(f"{topic}: {len(found.acknowledged)} records, none lost")
+        del new_traffic.producer, new_traffic.consumer  # their connections end with them
+    assert new_traffic.failed == [] and len(new_traffic.acknowledged) > 100
+    assert new_traffic.acknowledged - new_traffic.read == set()
+    print(f"{topic}: {len(new_traffic.acknowledged)} records, none lost")
 
 
 @pytest.mark.combination
 def test_a_new_authority_new_passwords_and_renewal_under_traffic_lose_no_record(
     stack: LocalSecured,
 ) -> None:
-    security, first = stack.deployment.cluster["security"], stack.client()
+    security, first_client = stack.deployment.cluster["security"], stack.client()
     old_certificates = certificates(stack)
-    with traffic(first, "app-first"):
+    with traffic(first_client, "app-first"):
         security["tls"] = {"authorities": [1, 2]}
-        restarted(stack)
+        restart_all(stack)
     assert certificates(stack) == old_certificates
     old_client = stack.client()
-    with traffic(old_client, "app-second") as going:
+    with traffic(old_client, "app-second") as running_traffic:
         security["tls"] = {"authorities": [2, 1]}
-        restarted(stack)
+        restart_all(stack)
         security["password_numbers"] = {"app": 2, "validator": 2}
         pids = stack.deployment.pids()
         stack.deployment.up()
         assert stack.deployment.pids() == pids
-        assert refused(old_client) == "authentication"
-        going.await_more()  # connections that are open outlive the password
-        going.login = ("app", stack.store.password("app"))
-        going.await_more()
-        second = certificates(stack)
+        assert client_error(old_client) == "authentication"
+        running_traffic.await_more()  # connections that are open outlive the password
+        running_traffic.login = ("app", stack.store.password("app"))
+        running_traffic.await_more()
+        second_certificates = certificates(stack)
         security["tls"] = {"authorities": [2], "days": 399, "renew_days": 398}
-        restarted(stack)
+        restart_all(stack)
     new_certificates = certificates(stack)
     security["tls"] = {"authorities": [2]}
     assert (
-        not old_certificates.items() & second.items()
-        and not second.items() & new_certificates.items()
+        not old_certificates.items() & second_certificates.items()
+        and not second_certificates.items() & new_certificates.items()
     )
     password = {"sasl.password": stack.store.password("app")}
-    assert refused({**first, **password}) == "tls"
+    assert client_error({**first_client, **password}) == "tls"
     assert "app-second" in AdminClient({**old_client, **password}).list_topics(timeout=10).topics
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert not (stack.store.folder / "ca.key").exists()
 
 
-def restarted(stack: LocalSecured) -> None:
+def restart_all(stack: LocalSecured) -> None:
     """An update that restarts every node."""
     pids = stack.deployment.pids()
     stack.deployment.up()
-    assert {it for it, pid in stack.deployment.pids().items() if pids[it] != pid} == {1, 2, 3}
+    assert {id for id, pid in stack.deployment.pids().items() if pids[id] != pid} == {1, 2, 3}
 
 
-def fails_and_stays_as_it_was(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
+def check_refused_certificates(stack: LocalSecured, hand: Callable[[bool], None]) -> None:
     """Certificates that no broker takes reach node 1; every node can still start as it was."""
     deployment = stack.deployment
-    old_pids, hosts = deployment.pids(), {it: stack.settings(it) for it in (1, 2)}
+    old_pids, hosts = deployment.pids(), {id: stack.settings(id) for id in (1, 2)}
     hand(False)
-    output = deployment.refused()
+    output = deployment.refusal()
     assert "KL010" in output and "key usage of its certificate lacks digitalSig" in output
     assert deployment.pids() == old_pids
     deployment.cluster["gate"] = "off"
-    output = deployment.refused()
+    output = deployment.refusal()
     del deployment.cluster["gate"]
     assert "it was started again with its former settings and serves" in output, output
-    assert {it for it, pid in deployment.pids().items() if old_pids[it] != pid} == {1}
-    assert {it: stack.settings(it) for it in (1, 2)} == hosts, "each by the names of its own files"
-    again = psutil.Process(old_pids[2])
-    command, folder = again.cmdline(), again.cwd()
-    again.kill()
-    psutil.wait_procs([again], 10)
+    assert {id for id, pid in deployment.pids().items() if old_pids[id] != pid} == {1}
+    assert {id: stack.settings(id) for id in (1, 2)} == hosts, "each by the names of its own files"
+    second_process = psutil.Process(old_pids[2])
+    command, folder = second_process.cmdline(), second_process.cwd()
+    second_process.kill()
+    psutil.wait_procs([second_process], 10)
     subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ).returncode = 0  # it outlives this handle
     end = time.monotonic() + 90
-    while (found := stack.earshot("doctor")).returncode:
-        assert time.monotonic() < end, found.stdout
+    while (examination := stack.earshot("doctor")).returncode:
+        assert time.monotonic() < end, examination.stdout
     hand(True)
     deployment.up()
     assert {path.name for path in deployment.root.glob("node-*/files/*")} == {
-        Path(value).name for id in old_pids for value in located(stack.settings(id))
+        Path(value).name for id in old_pids for value in file_locations(stack.settings(id))
     }, "nothing is kept that no node runs with"
 
 
-def located(settings: Mapping[str, str]) -> list[str]:
+def file_locations(settings: Mapping[str, str]) -> list[str]:
     return [value for key, value in settings.items() if key.endswith(".location")]
 
 
@@ -683,17 +714,22 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     """It brings the cluster up anew, with a listener that asks for certificates and passwords."""
     hosts: dict[int, list[str]] = {}
     for node in stack.deployment.pids():
-        entries = stack.settings(node)["advertised.listeners"].split(",")
-        hosts[node] = sorted({entry.partition("://")[2].rpartition(":")[0] for entry in entries})
+        advertised_listeners = stack.settings(node)["advertised.listeners"].split(",")
+        hosts[node] = sorted(
+            {
+                advertised_listener.partition("://")[2].rpartition(":")[0]
+                for advertised_listener in advertised_listeners
+            }
+        )
     files, certs = dict(FILES), stack.deployment.folder / "certs"
     stack.deployment.cluster["security"]["tls"] = {"from": files}
-    assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refused()
+    assert "certs/ca.pem: cannot be read (No such file or directory)" in stack.deployment.refusal()
     hand_over(certs, {**hosts, 2: ["elsewhere.example.com"]}, SUBJECT)
     pids = stack.deployment.pids()
-    assert "certificates from another source while brokers run" in stack.deployment.refused()
+    assert "certificates from another source while brokers run" in stack.deployment.refusal()
     assert stack.deployment.pids() == pids
     stack.deployment.destroy()
-    output = stack.deployment.refused()
+    output = stack.deployment.refusal()
     assert "KL010" in output and "its certificate is for elsewhere.example.com" in output
     assert stack.deployment.pids() == {}
     hand_over(certs, hosts, SUBJECT)
@@ -704,19 +740,23 @@ def test_certificates_of_others_serve_as_well_and_wrong_ones_touch_nothing(
     with aws_of(stack.deployment, tmp_path) as aws:
         files |= hand_over_there(certs, aws)
         stack.deployment.up()
-        fails_and_stays_as_it_was(stack, lambda it: hand_over(certs, hosts, SUBJECT, signs=it))
+        check_refused_certificates(
+            stack, lambda signs: hand_over(certs, hosts, SUBJECT, signs=signs)
+        )
     assert {cell.verdict for cell in stack.report().cells} == {Verdict.PASS}
     assert {replication.verdict for replication in stack.report().replication} == {Verdict.PASS}
-    held = read_certificate((stack.store.folder / "node-2.pem").read_text())
-    assert held.names.dns + held.names.addresses == tuple(hosts[2])
-    exported = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
-    assert not [secret for name, secret in stack.secrets.items() if secret in exported]
-    assert PASSWORD not in exported
+    certificate = read_certificate((stack.store.folder / "node-2.pem").read_text())
+    assert certificate.names.dns + certificate.names.addresses == tuple(hosts[2])
+    state = stack.deployment.pulumi("stack", "export", "--show-secrets").stdout
+    assert not [secret for name, secret in stack.secrets.items() if secret in state]
+    assert PASSWORD not in state
     client = stack.client()
     assert client["sasl.mechanism"] == external["mechanism"]
     AdminClient(client).list_topics(timeout=10)
-    bare = {key: it for key, it in client.items() if not key.startswith(("ssl.key", "ssl.cert"))}
-    assert refused(bare) == "client-certificate"
+    client_without_certificate = {
+        key: signs for key, signs in client.items() if not key.startswith(("ssl.key", "ssl.cert"))
+    }
+    assert client_error(client_without_certificate) == "client-certificate"
     del external["client_auth"], external["mechanism"]
 
 
@@ -728,53 +768,55 @@ def test_tls_comes_to_brokers_in_plain_text_by_steps_and_no_record_is_lost(
     is stopped; then certificates come from a private CA, too."""
     stack.deployment.stop_all()
     ports = consecutive_ports(3, 5)
-    old = [
+    plain_listeners = [
         {"name": "BETWEEN", "port": ports[3], "scopes": ["internal"]},
         {"name": "PUBLIC", "port": ports[4], "scopes": ["host"]},
     ]
     cluster = secure_cluster()
     cluster["controllers"]["protocol"] = "PLAINTEXT"
-    for item, port in zip((*cluster["listeners"], cluster["controllers"]), ports, strict=False):
-        item["port"] = port
-    plain = {key: it for key, it in cluster.items() if key != "security"} | {"listeners": old}
-    with deployment(tmp_path / "p", plain) as made:
-        made.cluster["validation"]["records"] = 0
-        made.up()
-        secured = LocalSecured(made)
-        clients = {"bootstrap.servers": str(made.outputs()["bootstrap_PUBLIC"])}
+    for endpoint, port in zip((*cluster["listeners"], cluster["controllers"]), ports, strict=False):
+        endpoint["port"] = port
+    plain_cluster = {key: setting for key, setting in cluster.items() if key != "security"} | {
+        "listeners": plain_listeners
+    }
+    with deployment(tmp_path / "p", plain_cluster) as new_stack:
+        new_stack.cluster["validation"]["records"] = 0
+        new_stack.up()
+        secured = LocalSecured(new_stack)
+        clients = {"bootstrap.servers": str(new_stack.outputs()["bootstrap_PUBLIC"])}
         with traffic(clients, "app-plain"):
-            made.cluster = cluster
-            assert TO_TLS[0] in made.up()
+            new_stack.cluster = cluster
+            assert TO_TLS[0] in new_stack.up()
             login = secured.client()
             with traffic(login, "app-secured"):
-                assert TO_TLS[1] in made.up()
+                assert TO_TLS[1] in new_stack.up()
         with traffic(login, "app-after"):
-            assert TO_TLS[2] in made.up()
+            assert TO_TLS[2] in new_stack.up()
         report = secured.report()
         assert {cell.listener for cell in report.cells} == {"INTERNAL", "EXTERNAL"}
         assert {cell.verdict for cell in report.cells} == {Verdict.PASS}
-        assert "unchanged" in made.up()
-        assert refused({**login, "sasl.password": "wrong"}) == "authentication"
+        assert "unchanged" in new_stack.up()
+        assert client_error({**login, "sasl.password": "wrong"}) == "authentication"
         admin = AdminClient(login)
-        allowed = admin.list_topics(timeout=10).topics
-        assert {"app-plain", "app-secured", "app-after"} <= set(allowed)
-        other = admin.create_topics([NewTopic("other", 3, 3)])["other"]
-        assert denied(other) == "authorization"
+        visible_topics = admin.list_topics(timeout=10).topics
+        assert {"app-plain", "app-secured", "app-after"} <= set(visible_topics)
+        denied_topic = admin.create_topics([NewTopic("other", 3, 3)])["other"]
+        assert denial(denied_topic) == "authorization"
         assert "User:ANONYMOUS" in secured.settings(1)["super.users"].split(";")
-        made.stop_all()
-        output = made.refused()
+        new_stack.stop_all()
+        output = new_stack.refusal()
         assert "found PLAINTEXT with `security` and no running node" in " ".join(output.split())
-        assert made.pids() == {}
+        assert new_stack.pids() == {}
         del cluster["controllers"]["protocol"]
-        with aws_of(made, tmp_path) as aws:
+        with aws_of(new_stack, tmp_path) as aws:
             arn = new_private_ca(aws("acm-pca"))
             cluster["security"]["tls"] = {"from": {"private_ca": arn}}
-            made.up()
+            new_stack.up()
         assert {cell.verdict for cell in secured.report().cells} == {Verdict.PASS}
-        unit = f"nodes by {arn.rpartition('/')[2][:8]} of {made.stack}"
+        unit = f"nodes by {arn.rpartition('/')[2][:8]} of {new_stack.stack}"
         assert secured.settings(1)["super.users"] == f"User:CN=node,OU={unit}"
         assert "app-plain" in AdminClient(secured.client()).list_topics(timeout=10).topics
-        assert "PRIVATE KEY" not in made.pulumi("stack", "export", "--show-secrets").stdout
+        assert "PRIVATE KEY" not in new_stack.pulumi("stack", "export", "--show-secrets").stdout
 
 
 TO_TLS = (

@@ -27,12 +27,12 @@ from tests.e2e.changing import (
     EXTRA,
     PATIENCE,
     bootstrap,
-    proved,
-    restarted,
-    seen,
-    until_restarted,
+    leaving_by_listener,
+    proved_listeners,
+    restarted_ids,
+    update_with_restarted,
 )
-from tests.e2e.engine import Deployment, alive, deployment, local_cluster
+from tests.e2e.engine import Deployment, deployment, living_processes, local_cluster
 from tests.e2e.ports import consecutive_ports
 from tests.e2e.steady_producer import REPLICAS, SteadyProducer, led_by_every_broker
 from toolchain.paths import ROOT
@@ -50,12 +50,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     Spark proves them once; after each change the doctor does, which says the same sooner.
     """
     cluster = local_cluster(extra=EXTRA)
-    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as made:
-        made.up()
-        assert {delivery.verdict for delivery in report_of(made).delivery} == {Verdict.PASS}
-        made.cluster["validation"]["records"] = 0
-        made.up()
-        yield made
+    with deployment(tmp_path_factory.mktemp("stack") / "p", cluster) as new_stack:
+        new_stack.up()
+        assert {delivery.verdict for delivery in report_of(new_stack).delivery} == {Verdict.PASS}
+        new_stack.cluster["validation"]["records"] = 0
+        new_stack.up()
+        yield new_stack
 
 
 def report_of(stack: Deployment) -> Report:
@@ -99,12 +99,12 @@ def read(stack: Deployment, topic: str) -> list[str]:
         partitions = [TopicPartition(topic, number, 0) for number in range(3)]
         total = sum(consumer.get_watermark_offsets(partition, 10)[1] for partition in partitions)
         consumer.assign(partitions)
-        found: list[str] = []
-        while len(found) < total:
+        record_texts: list[str] = []
+        while len(record_texts) < total:
             message = consumer.poll(10)
-            assert message is not None, f"{len(found)} of {total} records came back"
-            found.append(text(message))
-        return found
+            assert message is not None, f"{len(record_texts)} of {total} records came back"
+            record_texts.append(text(message))
+        return record_texts
     finally:
         consumer.close()
 
@@ -153,9 +153,9 @@ def test_a_bad_name_is_stopped_before_anything_is_touched(
     stack.cluster["listeners"][1]["advertised"] = {2: address, 1: "localhost"}
     try:
         outputs = [
-            stack.refused(command="preview"),
-            stack.refused(),
-            stack.refused("--skip-preview"),
+            stack.refusal(command="preview"),
+            stack.refusal(),
+            stack.refusal("--skip-preview"),
         ]
     finally:
         del stack.cluster["listeners"][1]["advertised"]
@@ -176,8 +176,8 @@ def test_a_change_of_one_broker_alone_is_checked_too(stack: Deployment) -> None:
     stack.cluster["heap"] = "200m"
     try:
         stack.cluster["listeners"][1]["advertised"] = {1: "nope.invalid"}
-        preview = stack.refused("--target", node, command="preview")
-        update = stack.refused("--skip-preview", "--target", node)
+        preview = stack.refusal("--target", node, command="preview")
+        update = stack.refusal("--skip-preview", "--target", node)
         assert "[KL011]" in preview and "[KL011]" in update and stack.pids() == old_pids
         del stack.cluster["listeners"][1]["advertised"]
         stack.up("--target", node)
@@ -198,7 +198,7 @@ def test_the_pack_in_ci_judges_the_same_gate(stack: Deployment) -> None:
     stack.cluster["gate"] = "off"
     stack.cluster["listeners"][1]["advertised"] = {2: "nope.invalid"}
     try:
-        output = stack.refused(*pack, command="preview")
+        output = stack.refusal(*pack, command="preview")
     finally:
         del stack.cluster["gate"], stack.cluster["listeners"][1]["advertised"]
     assert "gate: off: the advertised listeners were not checked" in output
@@ -212,15 +212,15 @@ def test_settings_are_kept_as_secrets_and_for_their_owner_alone(stack: Deploymen
         for resource in stack.resources()
         if resource["urn"].endswith("LocalNode::broker-1")
     ]
-    for kept in (nodes[0]["inputs"], nodes[0]["outputs"]):
-        assert "ciphertext" in kept["properties"]
+    for stored_values in (nodes[0]["inputs"], nodes[0]["outputs"]):
+        assert "ciphertext" in stored_values["properties"]
     (gate,) = (
         resource
         for resource in stack.resources()
         if resource["type"] == GATE and "plan" in resource["inputs"]
     )
-    for kept in (gate["inputs"], gate["outputs"]):
-        text = json.dumps(kept)
+    for stored_values in (gate["inputs"], gate["outputs"]):
+        text = json.dumps(stored_values)
         assert "ciphertext" in text and "offsets.topic.num.partitions" not in text
     settings = node_directory(stack.root, 1) / "server.properties"
     assert settings.stat().st_mode & 0o777 == 0o600
@@ -240,7 +240,7 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
         stack.policy = {"KL011": "advisory"}
         warned = stack.pulumi("preview")
         stack.policy = {"KL999": "advisory"}
-        unknown = stack.refused(command="preview")
+        unknown = stack.refusal(command="preview")
     finally:
         stack.policy = {}
         del stack.cluster["listeners"][1]["advertised"]
@@ -250,21 +250,21 @@ def test_levels_of_the_configuration_count_at_the_gate(stack: Deployment) -> Non
 
 
 def test_a_killed_broker_comes_back_with_its_data(stack: Deployment) -> None:
-    written = write(stack, "kept")
+    records = write(stack, "kept")
     old_pids = stack.pids()
     os.kill(old_pids[2], signal.SIGKILL)
     stack.up("--refresh")
     new_pids = stack.pids()
     assert new_pids[2] != old_pids[2]
     assert (new_pids[1], new_pids[3]) == (old_pids[1], old_pids[3])
-    assert sorted(read(stack, "kept")) == sorted(written)
+    assert sorted(read(stack, "kept")) == sorted(records)
 
 
 @pytest.mark.combination
 @pytest.mark.parametrize("change", ["heap and port", "version"])
 def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> None:
     topic = f"rolled-{change}".replace(" ", "-")
-    written = write(stack, topic)
+    records = write(stack, topic)
     old_pids = stack.pids()
     if change == "heap and port":
         stack.cluster["heap"] = "264m"
@@ -282,12 +282,12 @@ def test_a_change_rolls_one_broker_at_a_time(stack: Deployment, change: str) -> 
     assert order == [f"broker-{id}{suffix}" for id in (1, 2, 3) for suffix in ("", " ready")], (
         output
     )
-    assert sorted(read(stack, topic)) == sorted(written)
+    assert sorted(read(stack, topic)) == sorted(records)
     if change == "version":
         memory = recall(stack.root)
         assert memory is not None and memory.kafka_version == "4.3.1"
-        data = [node_directory(stack.root, id) / "log" for id in (1, 2, 3)]
-        assert feature_level(data) == 27, "of 4.1, as it was formatted"
+        data_folders = [node_directory(stack.root, id) / "log" for id in (1, 2, 3)]
+        assert feature_level(data_folders) == 27, "of 4.1, as it was formatted"
 
 
 @pytest.mark.combination
@@ -305,7 +305,7 @@ def test_growing_to_four_leaves_the_voters_alone_and_shrinking_needs_an_empty_br
     topic = NewTopic("on-four", 1, replica_assignment=[[4]], config={"min.insync.replicas": "1"})
     admin.create_topics([topic])["on-four"].result(20)
     stack.cluster["brokers"] = 3
-    output = stack.refused()
+    output = stack.refusal()
     assert "broker 4 would be removed and still holds" in output and "on-four-0" in output
     assert stack.pids() == new_pids
 
@@ -324,15 +324,15 @@ def test_a_second_checkout_on_the_same_ports_is_refused_before_anything_is_touch
     stack: Deployment, tmp_path: Path
 ) -> None:
     old_pids = stack.pids()
-    with deployment(tmp_path / "p", stack.cluster) as other:
+    with deployment(tmp_path / "p", stack.cluster) as other_checkout:
         for command in ("preview", "up"):
-            output = other.refused(command=command)
+            output = other_checkout.refusal(command=command)
             for id, pid in old_pids.items():
                 properties = node_directory(stack.root, id) / "server.properties"
-                reported = f"is in use by pid {pid} (java) (Kafka with {properties})"
+                port_holder = f"is in use by pid {pid} (java) (Kafka with {properties})"
                 assert output.count(f"listener INTERNAL of node {id}: port ") == 1
-                assert reported in output
-        assert not other.root.exists()
+                assert port_holder in output
+        assert not other_checkout.root.exists()
     assert stack.pids() == old_pids
 
 
@@ -341,7 +341,7 @@ def test_other_voters_are_refused_before_anything_is_touched(stack: Deployment) 
     old_pids = stack.pids()
     stack.cluster["controllers"]["count"] = 1
     try:
-        output = stack.refused()
+        output = stack.refusal()
     finally:
         del stack.cluster["controllers"]["count"]
     assert "has the voters 1, 2, 3 and would get 1" in output
@@ -355,7 +355,7 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
     def refusal(command: str, **change: Any) -> str:
         stack.cluster = cluster | change
         flags = ("--skip-preview",) if command == "up" else ()
-        output = stack.refused(*flags, command=command)
+        output = stack.refusal(*flags, command=command)
         assert stack.pids() == old_pids
         assert recall(stack.root) == memory
         return output
@@ -384,14 +384,14 @@ def test_a_change_that_cannot_work_stops_no_broker_and_is_taken_back(stack: Depl
 
 
 def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment) -> None:
-    written = write(stack, "put-back")
+    records = write(stack, "put-back")
     old_pids = stack.pids()
     stack.cluster["extra"] = EXTRA | {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
         "super.users": "bob",  # of no type: the authorizer says so when it starts
     }
-    output = stack.refused("--skip-preview")
+    output = stack.refusal("--skip-preview")
     stack.cluster["extra"] = EXTRA
     assert "node 1 did not come up: IllegalArgumentException: " in output, output
     assert "but got bob" in output, output
@@ -401,7 +401,7 @@ def test_a_broker_that_does_not_come_up_is_put_back_as_it_was(stack: Deployment)
     assert (new_pids[2], new_pids[3]) == (old_pids[2], old_pids[3])
     stack.up()
     assert stack.pids() == new_pids
-    assert sorted(read(stack, "put-back")) == sorted(written)
+    assert sorted(read(stack, "put-back")) == sorted(records)
 
 
 @pytest.mark.combination
@@ -424,11 +424,11 @@ def producer(stack: Deployment) -> Iterator[SteadyProducer]:
     """A client that writes to every broker through EXTERNAL during the test."""
     servers, topic = bootstrap(stack, "EXTERNAL"), f"steady-{secrets.token_hex(3)}"
     led_by_every_broker(servers, topic)
-    with SteadyProducer(servers, topic, len(REPLICAS)) as made:
-        yield made
+    with SteadyProducer(servers, topic, len(REPLICAS)) as new_producer:
+        yield new_producer
 
 
-def renamed(stack: Deployment) -> list[dict[str, Any]]:
+def renamed_folder(stack: Deployment) -> list[dict[str, Any]]:
     """The listeners, INTERNAL with another name and port."""
     internal, external = stack.cluster["listeners"]
     (port,) = consecutive_ports(3, 1)
@@ -437,7 +437,7 @@ def renamed(stack: Deployment) -> list[dict[str, Any]]:
 
 def interrupted(stack: Deployment) -> None:
     """An update that Ctrl-C ends once it has restarted broker 1."""
-    with until_restarted(stack, lambda ids: 1 in ids) as child:
+    with update_with_restarted(stack, lambda ids: 1 in ids) as child:
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
@@ -447,14 +447,14 @@ def test_the_old_name_in_the_file_again_returns_after_an_interrupt(
     stack: Deployment, producer: SteadyProducer
 ) -> None:
     pids, listeners = stack.pids(), stack.cluster["listeners"]
-    stack.cluster["listeners"] = renamed(stack)
+    stack.cluster["listeners"] = renamed_folder(stack)
     interrupted(stack)
     interrupted_pids = stack.pids()
-    assert restarted(pids, stack) == [1]
+    assert restarted_ids(pids, stack) == [1]
     stack.cluster["listeners"] = listeners
     stack.up()
-    assert restarted(interrupted_pids, stack) == [1]
-    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "EXTERNAL"}
+    assert restarted_ids(interrupted_pids, stack) == [1]
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys() == {"INTERNAL", "EXTERNAL"}
     assert producer.failed == []
 
 
@@ -462,31 +462,35 @@ def test_three_steps_each_proved_with_all_brokers_serving(
     stack: Deployment, producer: SteadyProducer
 ) -> None:
     pids = stack.pids()
-    stack.cluster["listeners"] = renamed(stack)
+    stack.cluster["listeners"] = renamed_folder(stack)
     interrupted(stack)
     assert "step 1 of 3: REPL added next to INTERNAL" in stack.up()
-    assert restarted(pids, stack) == [1, 2, 3]
-    assert proved(stack) == seen(stack).keys() == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert restarted_ids(pids, stack) == [1, 2, 3]
+    assert (
+        proved_listeners(stack)
+        == leaving_by_listener(stack).keys()
+        == {"INTERNAL", "REPL", "EXTERNAL"}
+    )
     assert bootstrap(stack, "INTERNAL") and bootstrap(stack, "REPL")
     assert "step 2 of 3: brokers reach each other through REPL" in stack.up()
-    assert proved(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
+    assert proved_listeners(stack) == {"INTERNAL", "REPL", "EXTERNAL"}
     assert "step 3 of 3: INTERNAL removed" in stack.up()
-    assert proved(stack) == seen(stack).keys() == {"REPL", "EXTERNAL"}
+    assert proved_listeners(stack) == leaving_by_listener(stack).keys() == {"REPL", "EXTERNAL"}
     assert producer.failed == [] and len(producer.acknowledged) > 0
 
 
 def test_destroy_stops_the_brokers_and_keeps_the_data(stack: Deployment) -> None:
-    written = write(stack, "survives")
+    records = write(stack, "survives")
     processes = [psutil.Process(pid) for pid in stack.pids().values()]
     stack.destroy()
-    assert alive(processes) == []
+    assert living_processes(processes) == []
     assert stack.pids() == {}
     assert all((node_directory(stack.root, id) / "log").is_dir() for id in (1, 2, 3))
     # what no cluster that runs can be given
     stack.cluster["listeners"][0]["name"] = "BROKERS"
     stack.cluster["controllers"]["name"] = "QUORUM"
     stack.up()
-    assert sorted(read(stack, "survives")) == sorted(written)
+    assert sorted(read(stack, "survives")) == sorted(records)
 
 
 @pytest.mark.combination
@@ -498,7 +502,7 @@ def test_a_port_in_use_is_named_before_anything_starts(tmp_path: Path) -> None:
     with socket.socket() as listening, deployment(tmp_path / "p", cluster) as stack:
         listening.bind(("0.0.0.0", port))
         listening.listen()
-        output = stack.refused()
+        output = stack.refusal()
         assert f"listener EXTERNAL of node 1: port {port} is in use by pid {os.getpid()}" in output
         assert stack.pids() == {}
 
@@ -511,24 +515,24 @@ def test_a_gate_that_is_off_is_said_to_be_and_destroy_can_delete_the_data(tmp_pa
         output = stack.up()
         assert "gate: off: the advertised listeners were not checked" in output
         assert list(stack.pids()) == [1]
-        copied(stack, tmp_path / "copy").destroy()
+        copied_deployment(stack, tmp_path / "copy").destroy()
         assert list(stack.pids()) == [1], "its state named the brokers and data of the original"
         assert stack.root.exists()
         stack.destroy()
         assert not stack.root.exists()
 
 
-def copied(stack: Deployment, folder: Path) -> Deployment:
+def copied_deployment(stack: Deployment, folder: Path) -> Deployment:
     """The same project with its state and data, as `cp -r` makes it."""
     shutil.copytree(stack.folder, folder, symlinks=True)
-    changed = {
+    new_variables = {
         "PULUMI_HOME": str(folder / "home"),
         "PULUMI_BACKEND_URL": (folder / "state").as_uri(),
     }
-    made = replace(stack, folder=folder, environment=stack.environment | changed)
-    done = made.pulumi("stack", "select", stack.stack)
-    assert done.returncode == 0, done.stdout
-    return made
+    copy = replace(stack, folder=folder, environment=stack.environment | new_variables)
+    completed = copy.pulumi("stack", "select", stack.stack)
+    assert completed.returncode == 0, completed.stdout
+    return copy
 
 
 @pytest.mark.combination
@@ -541,6 +545,6 @@ def copied(stack: Deployment, folder: Path) -> Deployment:
 ])  # fmt: skip
 def test_a_first_start_that_fails(tmp_path: Path, extra: dict[str, str], words: list[str]) -> None:
     with deployment(tmp_path / "p", local_cluster(1, extra=extra)) as stack:
-        output = stack.refused("--skip-preview")
+        output = stack.refusal("--skip-preview")
         assert all(word in output for word in words) and "\tat " not in output, output
         assert stack.pids() == {}

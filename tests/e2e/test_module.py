@@ -27,77 +27,81 @@ def project(
     request: pytest.FixtureRequest, docker_engine: Engine, kafka_image: str, tmp_path: Path
 ) -> Iterator[Project]:
     """The example as a user's project; whatever becomes of the test, its resources go."""
-    made = docker_project(tmp_path / "p", docker_engine)
-    about = made.folder / "Pulumi.yaml"
-    described = yaml.safe_load(about.read_text())
+    new_project = docker_project(tmp_path / "p", docker_engine)
+    project_file = new_project.folder / "Pulumi.yaml"
+    project_document = yaml.safe_load(project_file.read_text())
     if request.param == "own-brokers-yaml":
-        described = yaml.safe_load((EXAMPLES / request.param / "Pulumi.yaml").read_text())
-        described["name"] = "project"
-        made.environment["PATH"] = f"{ensure_yaml_host()}:{made.environment['PATH']}"
+        project_document = yaml.safe_load((EXAMPLES / request.param / "Pulumi.yaml").read_text())
+        project_document["name"] = "project"
+        new_project.environment["PATH"] = f"{ensure_yaml_host()}:{new_project.environment['PATH']}"
     else:
-        shutil.copy(EXAMPLES / request.param / "__main__.py", made.folder)
-    described["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
-    about.write_text(yaml.safe_dump(described))
+        shutil.copy(EXAMPLES / request.param / "__main__.py", new_project.folder)
+    project_document["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    project_file.write_text(yaml.safe_dump(project_document))
     (port,) = free_ports(1)
     image = "kafkaImage" if request.param == "own-brokers-yaml" else "image"
     for key, value in {image: kafka_image, "port": port}.items():
-        made.runs("config", "set", key, str(value))
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+        new_project.run("config", "set", key, str(value))
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 @pytest.mark.parametrize(
     "project", with_combinations("own-brokers", ["own-brokers", "own-brokers-yaml"]), indirect=True
 )
 def test_own_brokers_are_checked_and_proved_without_a_pack(project: Project) -> None:
-    assert "not-known-yet" not in project.runs("preview", "--diff")
+    assert "not-known-yet" not in project.run("preview", "--diff")
     project.up()
-    first = project.outputs()
-    assert first["verdict"] == "pass" and first["unproved"] == ["INTERNAL"]
+    first_outputs = project.outputs()
+    assert first_outputs["verdict"] == "pass" and first_outputs["unproved"] == ["INTERNAL"]
     # client properties may hold a password: they are encrypted in the state
-    assert "proof-of-kafka" not in project.runs("stack", "export")
-    assert "validation: PASS, 1 of 1 cell passed" in first["report"]
+    assert "proof-of-kafka" not in project.run("stack", "export")
+    assert "validation: PASS, 1 of 1 cell passed" in first_outputs["report"]
     assert "unchanged" in project.up("--expect-no-changes")
 
     # the pack beside it evaluates the same gate, and knows that the broker is behind it
     project.environment["PULUMI_OPTION_POLICY_PACK"] = str(POLICIES)
-    judged = project.runs("preview")
-    assert "earshot@" in judged and "no-gate" not in judged and "[mandatory]" not in judged
+    preview_with_pack = project.run("preview")
+    assert (
+        "earshot@" in preview_with_pack
+        and "no-gate" not in preview_with_pack
+        and "[mandatory]" not in preview_with_pack
+    )
     del project.environment["PULUMI_OPTION_POLICY_PACK"]
 
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
-    refused = "kafka.nobody.invalid does not resolve"
-    assert refused in project.fails(command="preview")
-    assert refused in project.fails()
+    project.run("config", "set", "host", "kafka.nobody.invalid")
+    refusal = "kafka.nobody.invalid does not resolve"
+    assert refusal in project.failed_output(command="preview")
+    assert refusal in project.failed_output()
     (broker,) = (
         resource["urn"]
         for resource in resources(project)
         if "container:Container" in resource["urn"]
     )
-    assert refused in project.fails("--target", broker)
-    running = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
-    assert first["broker"] in running.split()
+    assert refusal in project.failed_output("--target", broker)
+    running_ids = project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}")
+    assert first_outputs["broker"] in running_ids.split()
 
-    project.runs("config", "rm", "host")
+    project.run("config", "rm", "host")
     project.up()
-    assert project.outputs()["broker"] == first["broker"]
+    assert project.outputs()["broker"] == first_outputs["broker"]
 
 
 @pytest.mark.combination
 @pytest.mark.parametrize("project", ["own-brokers"], indirect=True)
 def test_the_automation_api_deploys_and_says_why_not(project: Project) -> None:
-    refused = automated(project, "host=kafka.nobody.invalid")
-    assert refused.returncode == 1
-    assert "kafka.nobody.invalid does not resolve" in refused.stderr
-    assert "Traceback" not in refused.stderr
-    done = automated(project, "host=localhost")
-    assert done.returncode == 0, done.stderr
-    assert "validation: PASS, 1 of 1 cell passed" in done.stdout
-    assert automated(project, "--destroy").returncode == 0
-    assert "broker-1" not in project.runs("stack", "export")
+    refused_run = run_automation(project, "host=kafka.nobody.invalid")
+    assert refused_run.returncode == 1
+    assert "kafka.nobody.invalid does not resolve" in refused_run.stderr
+    assert "Traceback" not in refused_run.stderr
+    completed = run_automation(project, "host=localhost")
+    assert completed.returncode == 0, completed.stderr
+    assert "validation: PASS, 1 of 1 cell passed" in completed.stdout
+    assert run_automation(project, "--destroy").returncode == 0
+    assert "broker-1" not in project.run("stack", "export")
 
 
-def automated(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+def run_automation(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     script = EXAMPLES / "automation" / "deploy.py"
     return subprocess.run(
         [sys.executable, str(script), str(project.folder), *words],
@@ -110,5 +114,5 @@ def automated(project: Project, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def resources(project: Project) -> list[dict[str, str]]:
-    exported = json.loads(project.runs("stack", "export"))
+    exported = json.loads(project.run("stack", "export"))
     return list(exported["deployment"]["resources"])

@@ -60,10 +60,10 @@ def test_own_brokers_in_another_language(
     shutil.copytree(
         ROOT / "examples" / f"own-brokers-{language}", project.folder, dirs_exist_ok=True
     )
-    about = yaml.safe_load((project.folder / "Pulumi.yaml").read_text())
-    about["name"] = "project"
-    about["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
-    (project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
+    project_document = yaml.safe_load((project.folder / "Pulumi.yaml").read_text())
+    project_document["name"] = "project"
+    project_document["plugins"] = {"providers": [{"name": "earshot", "path": str(PLUGIN)}]}
+    (project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
     hosts = install_language_hosts(tmp_path / "hosts")
     project.environment["PATH"] = f"{hosts}:{project.environment['PATH']}"
     plugins = project.folder / "home" / "plugins"
@@ -72,12 +72,14 @@ def test_own_brokers_in_another_language(
     )
     (port,) = free_ports(1)
     for key, value in {"image": kafka_image, "port": port}.items():
-        project.runs("config", "set", key, str(value))
+        project.run("config", "set", key, str(value))
 
     # nothing but the executable of the installed package is needed
-    added = project.pulumi("package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600)
-    assert added.returncode == 0, added.stdout
-    checked = subprocess.run(
+    added_package = project.pulumi(
+        "package", "add", str(PLUGIN / "pulumi-resource-earshot"), timeout=600
+    )
+    assert added_package.returncode == 0, added_package.stdout
+    check_result = subprocess.run(
         check,
         cwd=project.folder,
         env=project.environment,
@@ -85,16 +87,16 @@ def test_own_brokers_in_another_language(
         text=True,
         timeout=600,
     )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert check_result.returncode == 0, check_result.stdout + check_result.stderr
     try:
         project.up()
         outputs = project.outputs()
         assert outputs["verdict"] == "pass" and outputs["unproved"] == ["INTERNAL"]
         assert outputs["bootstrap"]["HOST"] == f"localhost:{port}"
-        assert "proof-of-kafka" not in project.runs("stack", "export")
+        assert "proof-of-kafka" not in project.run("stack", "export")
         assert "unchanged" in project.up("--expect-no-changes")
-        project.runs("config", "set", "host", "kafka.nobody.invalid")
-        assert "kafka.nobody.invalid does not resolve" in project.fails(command="preview")
+        project.run("config", "set", "host", "kafka.nobody.invalid")
+        assert "kafka.nobody.invalid does not resolve" in project.failed_output(command="preview")
     finally:
         project.destroy()
 
@@ -103,15 +105,17 @@ def test_own_brokers_in_another_language(
 def program(tmp_path: Path) -> project.Project:
     """A Python program of its own environment, in which earshot is not installed."""
     folder = tmp_path / "p"
-    environment = project.prepared(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
+    environment = project.prepare_home(folder, {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"})
     bare_environment(folder / "venv")
     runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": "venv"}}
-    about = {"name": "project", "runtime": runtime}
-    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
-    made = project.Project(folder, "import pulumi\nimport pulumi_earshot as earshot", environment)
-    made.write(PROGRAM)
-    made.runs("stack", "init", project.STACK)
-    return made
+    project_document = {"name": "project", "runtime": runtime}
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
+    new_program = project.Project(
+        folder, "import pulumi\nimport pulumi_earshot as earshot", environment
+    )
+    new_program.write(PROGRAM)
+    new_program.run("stack", "init", project.STACK)
+    return new_program
 
 
 def test_a_python_program_adds_the_package_from_a_folder(
@@ -125,7 +129,7 @@ def test_a_python_program_adds_the_package_from_a_folder(
     # that environment has the SDKs of both clouds, whose plugins the CLI wants, too
     for install in (install_docker_double, install_aws_double):
         install(program.folder / "home")
-    program.runs("package", "add", str(checkout / PACKAGE))
+    program.run("package", "add", str(checkout / PACKAGE))
     works_with_the_sdk(program, "earshot")
 
 
@@ -141,20 +145,20 @@ def test_a_python_program_adds_the_package_from_a_git_tag(
     with git_server.serving(tmp_path / "git") as authority:
         program.environment["SSL_CERT_FILE"] = str(authority)
         source = f"https://localhost/org/earshot.git/{PACKAGE}@0.1.0"
-        added = program.pulumi("package", "add", source, timeout=600)
-        assert added.returncode == 0, added.stdout
-    about = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
-    assert about["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
+        added_package = program.pulumi("package", "add", source, timeout=600)
+        assert added_package.returncode == 0, added_package.stdout
+    project_document = yaml.safe_load((program.folder / "Pulumi.yaml").read_text())
+    assert project_document["packages"]["earshot"] == f"localhost/org/earshot.git/{PACKAGE}@0.1.0"
     works_with_the_sdk(program, "org-earshot")
 
 
 def works_with_the_sdk(program: project.Project, sdk: str) -> None:
     assert (program.folder / "requirements.txt").read_text().splitlines() == [f"./sdks/{sdk}"]
-    program.runs("config", "set", "host", "kafka.nobody.invalid")
+    program.run("config", "set", "host", "kafka.nobody.invalid")
     # Pulumi's SDK adds a stack trace where a remote component's resource is refused
-    refused = program.pulumi("preview")
-    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
-    program.runs("config", "set", "host", "localhost")
+    preview = program.pulumi("preview")
+    assert preview.returncode != 0 and "kafka.nobody.invalid does not resolve" in preview.stdout
+    program.run("config", "set", "host", "localhost")
     program.up()
     assert program.outputs()["bootstrap"] == {
         "HOST": "localhost:9092", "INTERNAL": "kafka-1:19092"

@@ -26,35 +26,35 @@ EXAMPLE = ROOT / "examples" / "policy-ci"
 @pytest.fixture
 def project(docker_engine: Engine, kafka_image: str, tmp_path: Path) -> Iterator[Project]:
     """The example as a checkout on a runner, where the installing steps are done."""
-    made = docker_project(tmp_path / "p", docker_engine)
-    shutil.copytree(EXAMPLE, made.folder, dirs_exist_ok=True)
-    about = yaml.safe_load((made.folder / "Pulumi.yaml").read_text())
-    about["name"] = "project"
-    (made.folder / "Pulumi.yaml").write_text(yaml.safe_dump(about))
-    bare_environment(made.folder / "venv")
+    new_project = docker_project(tmp_path / "p", docker_engine)
+    shutil.copytree(EXAMPLE, new_project.folder, dirs_exist_ok=True)
+    project_document = yaml.safe_load((new_project.folder / "Pulumi.yaml").read_text())
+    project_document["name"] = "project"
+    (new_project.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project_document))
+    bare_environment(new_project.folder / "venv")
     wheel_environment(tmp_path / "runner" / "earshot")
-    made.environment.update(STACK=STACK, RUNNER_TEMP=str(tmp_path / "runner"))
+    new_project.environment.update(STACK=STACK, RUNNER_TEMP=str(tmp_path / "runner"))
     (port,) = free_ports(1)
     for key, value in {"image": kafka_image, "port": port}.items():
-        made.runs("config", "set", key, str(value))
-    yield made
-    made.pulumi("destroy", "--yes", "--skip-preview")
+        new_project.run("config", "set", key, str(value))
+    yield new_project
+    new_project.pulumi("destroy", "--yes", "--skip-preview")
 
 
 def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
     """A step of the workflow, as it is written, with the variables of its own."""
     workflow = yaml.safe_load((EXAMPLE / ".github" / "workflows" / "kafka.yaml").read_text())
     steps: list[dict[str, Any]] = workflow["jobs"]["listeners"]["steps"]
-    (found,) = [item for item in steps if item.get("name") == name]
+    (workflow_step,) = [job_step for job_step in steps if job_step.get("name") == name]
     temporary = project.environment["RUNNER_TEMP"]
-    own = {
+    step_variables = {
         key: value.replace("${{ runner.temp }}", temporary)
-        for key, value in found.get("env", {}).items()
+        for key, value in workflow_step.get("env", {}).items()
     }
     return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", workflow_step["run"]],
         cwd=project.folder,
-        env=project.environment | own,
+        env=project.environment | step_variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -65,21 +65,27 @@ def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_foreign_program_is_deployed_through_the_pack(project: Project) -> None:
     assert "earshot" not in (project.folder / "__main__.py").read_text().partition("import")[2]
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
-    refused = step(project, "Preview")
-    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
-    annotated = step(project, "Annotate")
-    assert annotated.returncode == 0 and annotated.stdout.startswith("::error")
-    assert "kafka.nobody.invalid" in annotated.stdout
-    refused = step(project, "Deploy")
-    assert refused.returncode != 0 and "kafka.nobody.invalid does not resolve" in refused.stdout
+    project.run("config", "set", "host", "kafka.nobody.invalid")
+    refused_step = step(project, "Preview")
+    assert (
+        refused_step.returncode != 0
+        and "kafka.nobody.invalid does not resolve" in refused_step.stdout
+    )
+    annotations = step(project, "Annotate")
+    assert annotations.returncode == 0 and annotations.stdout.startswith("::error")
+    assert "kafka.nobody.invalid" in annotations.stdout
+    refused_step = step(project, "Deploy")
+    assert (
+        refused_step.returncode != 0
+        and "kafka.nobody.invalid does not resolve" in refused_step.stdout
+    )
     assert project.engine.run("ps", "--all", "--quiet", "--filter", "name=broker-") == ""
 
-    project.runs("config", "rm", "host")
-    done = step(project, "Deploy")
-    assert done.returncode == 0 and "Policies:" in done.stdout, done.stdout
-    assert "Traceback" not in done.stdout
+    project.run("config", "rm", "host")
+    completed = step(project, "Deploy")
+    assert completed.returncode == 0 and "Policies:" in completed.stdout, completed.stdout
+    assert "Traceback" not in completed.stdout
     broker = project.outputs()["broker"]
-    project.runs("config", "set", "host", "kafka.nobody.invalid")
+    project.run("config", "set", "host", "kafka.nobody.invalid")
     assert step(project, "Deploy").returncode != 0
     assert broker in project.engine.run("ps", "--no-trunc", "--format", "{{.ID}}").split()

@@ -19,25 +19,25 @@ pulumi.export("verdict", Proof("proof", args).verdict)
 
 @pytest.mark.combination
 def test_a_return_to_former_inputs_proves_again_after_a_failure(tmp_path: Path) -> None:
-    made = project.Project(tmp_path, HEADER, project.prepared(tmp_path, {}))
-    made.runs("stack", "init", project.STACK)
+    new_project = project.Project(tmp_path, HEADER, project.prepare_home(tmp_path, {}))
+    new_project.run("stack", "init", project.STACK)
     with running_cluster(local_plan(1)[1]) as cluster:
         contract = cluster.contract.model_dump(mode="json")
 
-        def write(*after: str) -> None:
-            args: dict[str, Any] = {"contract": contract, "after": after, "ready_seconds": 1}
-            made.write(PROGRAM.format(json.dumps(args)))
+        def write(*conditions: str) -> None:
+            args: dict[str, Any] = {"contract": contract, "after": conditions, "ready_seconds": 1}
+            new_project.write(PROGRAM.format(json.dumps(args)))
 
         write("1")
-        made.up()
+        new_project.up()
         cluster.kill(1)
         write("2")
-        assert "FAIL, 0 of 2 cells passed" in made.fails()
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
         write("1")
-        assert "FAIL, 0 of 2 cells passed" in made.fails()
-        made.runs("refresh", "--yes", "--skip-preview")
-        assert "FAIL, 0 of 2 cells passed" in made.fails()
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
+        new_project.run("refresh", "--yes", "--skip-preview")
+        assert "FAIL, 0 of 2 cells passed" in new_project.failed_output()
         cluster.start(1)
-        made.up()
-        assert made.outputs()["verdict"] == "pass"
-        assert "unchanged" in made.up("--expect-no-changes")
+        new_project.up()
+        assert new_project.outputs()["verdict"] == "pass"
+        assert "unchanged" in new_project.up("--expect-no-changes")

@@ -21,7 +21,7 @@ def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:
         state = project.state_dir(stack.stack)
         stack.up()
         assert stack.pulumi("stack", "export", "--file", str(copy)).returncode == 0
-        before = memory.recall(state)
+        old_memory = memory.recall(state)
         (port,) = consecutive_ports(1, 1)
         listeners = stack.cluster["listeners"]
         stack.cluster["listeners"] = [
@@ -29,22 +29,24 @@ def test_the_memory_beside_the_brokers_follows_them(tmp_path: Path) -> None:
             {"name": "MORE", "port": port, "scopes": ["host"]},
         ]
         stack.up()
-        assert memory.recall(state).complete != before.complete
+        assert memory.recall(state).complete != old_memory.complete
         assert stack.pulumi("stack", "import", "--file", str(copy)).returncode == 0
         stack.cluster["listeners"] = listeners
         stack.up()
-        assert memory.recall(state) == before, "and not what no broker runs any more"
-        runs = before.complete
-        assert runs is not None
+        assert memory.recall(state) == old_memory, "and not what no broker runs any more"
+        running_plan = old_memory.complete
+        assert running_plan is not None
         plan = plan_stack(project.read_cluster(stack.stack), stack.stack, state).plan
         assert Change.of(state, plan).steps == ()
         # a memory that is from elsewhere altogether
-        listener = runs.nodes[0].listeners[1].model_copy(update={"port": port})
-        node = runs.nodes[0]
-        others = (node.listeners[0], listener, *node.listeners[2:])
-        wrong = runs.model_copy(update={"nodes": (node.model_copy(update={"listeners": others}),)})
-        memory.complete(state, wrong, 0)
+        listener = running_plan.nodes[0].listeners[1].model_copy(update={"port": port})
+        node = running_plan.nodes[0]
+        changed_listeners = (node.listeners[0], listener, *node.listeners[2:])
+        wrong_plan = running_plan.model_copy(
+            update={"nodes": (node.model_copy(update={"listeners": changed_listeners}),)}
+        )
+        memory.complete(state, wrong_plan, 0)
         pids = stack.pids()
         output = stack.up()
         assert "node 1 runs other listeners than those that are remembered" in output
-        assert stack.pids() == pids and memory.recall(state) == before
+        assert stack.pids() == pids and memory.recall(state) == old_memory

@@ -60,8 +60,8 @@ class Running:
     def _network(self) -> dict[str, Any]:
         (id,) = self.stack.names
         networks = self.stack.inspect(id)["NetworkSettings"]["Networks"]
-        found: dict[str, Any] = networks[network_name(self.stack.stack)]
-        return found
+        network: dict[str, Any] = networks[network_name(self.stack.stack)]
+        return network
 
 
 Deploy = Callable[..., contextlib.AbstractContextManager[Running]]
@@ -81,7 +81,9 @@ def deploy(
     base, validator = validator_images(docker_engine)
 
     @contextlib.contextmanager
-    def deployed(cluster: dict[str, Any], known: Outside | None = None) -> Iterator[Running]:
+    def deployed(
+        cluster: dict[str, Any], dns_of_broker: Outside | None = None
+    ) -> Iterator[Running]:
         ports = [
             port
             for listener in cluster["listeners"]
@@ -89,18 +91,18 @@ def deploy(
         ]
         names = cluster["names"].values()
         _must_be_free(docker_engine, list(names), ports)
-        settled = cluster | {
+        small_cluster = cluster | {
             "image": kafka_image,
             "heap": "256m",
             "validator": {"base": base},
-            "validation": {"records": 100 if known else 0, "deadline": 300},
+            "validation": {"records": 100 if dns_of_broker else 0, "deadline": 300},
         }
-        dns = [known.address] if known else []
-        if known:
-            settled["dns"] = dns
-        config = resolving_with(known) if known else {}
+        dns = [dns_of_broker.address] if dns_of_broker else []
+        if dns_of_broker:
+            small_cluster["dns"] = dns
+        config = resolving_with(dns_of_broker) if dns_of_broker else {}
         folder = tmp_path_factory.mktemp("adopted") / "p"
-        with docker_deployment(folder, docker_engine, settled, config) as stack:
+        with docker_deployment(folder, docker_engine, small_cluster, config) as stack:
             stack.up()
             inside, beyond = (
                 client_on(docker_engine, network, client_image, validator, dns)
@@ -114,8 +116,10 @@ def deploy(
 def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) -> None:
     """Skips where the names and ports of the files are somebody else's on this machine."""
     with contextlib.closing(engine.client()) as client:
-        taken = {it.name for it in client.containers.list(all=True, ignore_removed=True)}
-    for name in taken.intersection(names):
+        container_names = {
+            container.name for container in client.containers.list(all=True, ignore_removed=True)
+        }
+    for name in container_names.intersection(names):
         lacking(f"a container {name} is there already, and the file calls its broker so")
     deadline = time.monotonic() + 60  # 39092 is one that Linux gives to clients, for a while
     for port in ports:
@@ -127,12 +131,12 @@ def _must_be_free(engine: Engine, names: Sequence[str], ports: Sequence[int]) ->
 
 def adopt(file: Path, folder: Path) -> tuple[int, str, dict[str, Any]]:
     """`earshot adopt`: its exit code, what it said, and `earshot:cluster` of the stack file."""
-    written = folder / "Pulumi.adopted.yaml"
-    command = [sys.executable, "-m", "earshot", "adopt", str(file), "--output", str(written)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stderr == ""
-    cluster: dict[str, Any] = yaml.safe_load(written.read_text())["config"]["earshot:cluster"]
-    return done.returncode, done.stdout, cluster
+    stack_file = folder / "Pulumi.adopted.yaml"
+    command = [sys.executable, "-m", "earshot", "adopt", str(file), "--output", str(stack_file)]
+    completed = subprocess.run(command, capture_output=True, text=True)
+    assert completed.stderr == ""
+    cluster: dict[str, Any] = yaml.safe_load(stack_file.read_text())["config"]["earshot:cluster"]
+    return completed.returncode, completed.stdout, cluster
 
 
 def the_cell(client: Client, bootstrap: str) -> Cell:
@@ -141,7 +145,7 @@ def the_cell(client: Client, bootstrap: str) -> Cell:
     return cell
 
 
-def printed(source: str, advertised: str, broker: int = 0) -> list[str]:
+def kcat_listing(source: str, advertised: str, broker: int = 0) -> list[str]:
     """`kcat -L` of a cluster of one broker."""
     return [
         f"Metadata for all topics (from broker {source}):",
@@ -153,8 +157,8 @@ def printed(source: str, advertised: str, broker: int = 0) -> list[str]:
 def test_the_two_listener_file_as_it_is_written_is_stopped(
     docker_engine: Engine, tmp_path: Path
 ) -> None:
-    code, said, cluster = adopt(FILES / "two_listeners.yml", tmp_path)
-    found = (
+    code, adopt_output, cluster = adopt(FILES / "two_listeners.yml", tmp_path)
+    finding = (
         "container kafka0, broker 0, listener LISTENER_FRED: listens on localhost:9092, which "
         "inside the container is the container alone, behind the published port"
     )
@@ -162,50 +166,56 @@ def test_the_two_listener_file_as_it_is_written_is_stopped(
     assert (
         "container kafka0, listener LISTENER_FRED: publishes 9092->9092, and LISTENER_FRED listens "
         "on localhost:9092, which is the container alone: no client connects there [KL017]"
-    ) in said
+    ) in adopt_output
     with docker_deployment(tmp_path / "p", docker_engine, cluster, {}) as stack:
-        output = stack.refused("--skip-preview")
+        refusal = stack.refusal("--skip-preview")
         assert stack.containers() == stack.volumes() == {}
-    assert output.count("[KL006]") == output.count(found) == 1
-    assert f"{found} 127.0.0.1:9092->9092 [KL006]" in output
-    assert "write LISTENER_FRED://0.0.0.0:9092 into `listeners`" in output
+    assert refusal.count("[KL006]") == refusal.count(finding) == 1
+    assert f"{finding} 127.0.0.1:9092->9092 [KL006]" in refusal
+    assert "write LISTENER_FRED://0.0.0.0:9092 into `listeners`" in refusal
 
 
 @pytest.fixture(scope="class")
-def two(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def two_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("fixed")
     text = (FILES / "two_listeners.yml").read_text()
-    before, key, after = text.partition("KAFKA_ADVERTISED_LISTENERS")
-    bound = before.replace(ON_LOOPBACK, "LISTENER_FRED://0.0.0.0:9092")
-    assert bound != before and ON_LOOPBACK in after
-    (folder / "docker-compose.yml").write_text(bound + key + after)
-    code, said, cluster = adopt(folder / "docker-compose.yml", folder)
-    assert code == 0, said
-    with deploy(cluster) as found:
-        yield found
+    text_before, key, text_after = text.partition("KAFKA_ADVERTISED_LISTENERS")
+    text_with_bind = text_before.replace(ON_LOOPBACK, "LISTENER_FRED://0.0.0.0:9092")
+    assert text_with_bind != text_before and ON_LOOPBACK in text_after
+    (folder / "docker-compose.yml").write_text(text_with_bind + key + text_after)
+    code, output, cluster = adopt(folder / "docker-compose.yml", folder)
+    assert code == 0, output
+    with deploy(cluster) as running_cluster:
+        yield running_cluster
 
 
 class TestTwoListeners:
     """With FRED bound to all interfaces in the compose file, as the remedy says."""
 
-    def test_each_port_hands_out_its_own_address(self, two: Running) -> None:
-        fred = printed("-1: kafka0:9092/bootstrap", "localhost:9092")
-        assert two.inside.listing("kafka0:9092") == fred
-        assert two.inside.listing("kafka0:29092") == printed("0: kafka0:29092/0", "kafka0:29092")
+    def test_each_port_hands_out_its_own_address(self, two_listeners: Running) -> None:
+        fred = kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
+        assert two_listeners.inside.listing("kafka0:9092") == fred
+        assert two_listeners.inside.listing("kafka0:29092") == kcat_listing(
+            "0: kafka0:29092/0", "kafka0:29092"
+        )
 
     @pytest.mark.requires("kcat")
-    def test_each_listener_serves_its_own_clients(self, two: Running) -> None:
-        assert HERE.listing("localhost:9092") == printed("0: localhost:9092/0", "localhost:9092")
-        two.inside.produce("kafka0:29092", "test", "from the network")
+    def test_each_listener_serves_its_own_clients(self, two_listeners: Running) -> None:
+        assert HERE.listing("localhost:9092") == kcat_listing(
+            "0: localhost:9092/0", "localhost:9092"
+        )
+        two_listeners.inside.produce("kafka0:29092", "test", "from the network")
         HERE.produce("localhost:9092", "test", "from this machine")
-        both = ["from the network", "from this machine"]
-        assert two.inside.consume("kafka0:29092", "test", 2) == both
-        assert HERE.consume("localhost:9092", "test", 2) == both
+        records = ["from the network", "from this machine"]
+        assert two_listeners.inside.consume("kafka0:29092", "test", 2) == records
+        assert HERE.consume("localhost:9092", "test", 2) == records
 
-    def test_fred_sends_containers_to_themselves(self, two: Running) -> None:
-        said = two.inside.failure("kafka0:9092", "test")
-        assert "localhost:9092/0: Connect to ipv4#127.0.0.1:9092 failed: Connection refused" in said
-        cell = the_cell(two.inside, "kafka0:9092")
+    def test_fred_sends_containers_to_themselves(self, two_listeners: Running) -> None:
+        failure = two_listeners.inside.failure("kafka0:9092", "test")
+        assert (
+            "localhost:9092/0: Connect to ipv4#127.0.0.1:9092 failed: Connection refused" in failure
+        )
+        cell = the_cell(two_listeners.inside, "kafka0:9092")
         assert (str(cell.address), cell.failed_stage) == ("localhost:9092", Stage.TCP)
         assert cell.cause is not None and cell.cause.kind == "refused"
         assert "must not advertise localhost, which leads every client to itself" in (
@@ -213,13 +223,13 @@ class TestTwoListeners:
         )
 
     @pytest.mark.requires("kcat")
-    def test_bob_is_a_name_that_this_machine_does_not_know(self, two: Running) -> None:
-        door = f"{two.address}:29092"
-        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", "kafka0:29092")
-        said = HERE.failure(door, "test")
+    def test_bob_is_a_name_that_this_machine_does_not_know(self, two_listeners: Running) -> None:
+        door = f"{two_listeners.address}:29092"
+        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", "kafka0:29092")
+        failure = HERE.failure(door, "test")
         assert (
             "Local: Host resolution failure: kafka0:29092/0: Failed to resolve 'kafka0:29092'"
-            in said
+            in failure
         )
         cell = the_cell(HERE, door)
         assert (str(cell.address), cell.failed_stage) == ("kafka0:29092", Stage.RESOLVE)
@@ -227,29 +237,29 @@ class TestTwoListeners:
         assert f"{door} answered" in cell.stages[0].detail
         assert "connect from that network, or let broker 0 advertise" in cell.cause.remedy
 
-    def test_neither_is_for_clients_beyond_this_machine(self, two: Running) -> None:
-        door = f"{two.gateway}:9092"
-        assert "Connection refused" in two.beyond.refusal(door)
-        cell = the_cell(two.beyond, door)
+    def test_neither_is_for_clients_beyond_this_machine(self, two_listeners: Running) -> None:
+        door = f"{two_listeners.gateway}:9092"
+        assert "Connection refused" in two_listeners.beyond.refusal(door)
+        cell = the_cell(two_listeners.beyond, door)
         assert (cell.failed_stage, cell.cause and cell.cause.kind) == (Stage.TCP, "refused")
 
 
 @pytest.fixture(scope="class")
-def three(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def three_listeners(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("three")
-    code, said, cluster = adopt(FILES / "three_listeners.yml", folder)
-    assert code == 0, said
-    with outside() as known:
-        known.call(ALICE_HOST)
-        with deploy(cluster, known) as found:
-            yield found
+    code, output, cluster = adopt(FILES / "three_listeners.yml", folder)
+    assert code == 0, output
+    with outside() as outside_network:
+        outside_network.call(ALICE_HOST)
+        with deploy(cluster, outside_network) as running_cluster:
+            yield running_cluster
 
 
 class TestThreeListeners:
     """With a DNS server that knows the name under which ALICE's clients reach this machine."""
 
-    def test_each_is_proved_from_where_its_clients_stand(self, three: Running) -> None:
-        cells = three.stack.report()["cells"]
+    def test_each_is_proved_from_where_its_clients_stand(self, three_listeners: Running) -> None:
+        cells = three_listeners.stack.report()["cells"]
         assert {
             (cell["vantage"], cell["listener"], cell["address"], cell["verdict"]) for cell in cells
         } == {
@@ -257,23 +267,29 @@ class TestThreeListeners:
             ("host", "LISTENER_FRED", "localhost:9092", "pass"),
             ("external", "LISTENER_ALICE", f"{ALICE_HOST}:29094", "pass"),
         }
-        assert {delivery["lost"] for delivery in three.stack.report()["delivery"]} == {0}
+        assert {delivery["lost"] for delivery in three_listeners.stack.report()["delivery"]} == {0}
 
-    def test_each_port_hands_out_its_own_address(self, three: Running) -> None:
-        bob, fred, alice = (three.inside.listing(f"kafka0:{it}") for it in (29092, 9092, 29094))
-        assert bob == printed("0: kafka0:29092/0", "kafka0:29092")
-        assert fred == printed("-1: kafka0:9092/bootstrap", "localhost:9092")
-        assert alice == printed("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
+    def test_each_port_hands_out_its_own_address(self, three_listeners: Running) -> None:
+        bob, fred, alice = (
+            three_listeners.inside.listing(f"kafka0:{port}") for port in (29092, 9092, 29094)
+        )
+        assert bob == kcat_listing("0: kafka0:29092/0", "kafka0:29092")
+        assert fred == kcat_listing("-1: kafka0:9092/bootstrap", "localhost:9092")
+        assert alice == kcat_listing("-1: kafka0:29094/bootstrap", f"{ALICE_HOST}:29094")
 
-    def test_alice_serves_clients_who_know_this_machine_by_name(self, three: Running) -> None:
+    def test_alice_serves_clients_who_know_this_machine_by_name(
+        self, three_listeners: Running
+    ) -> None:
         bootstrap = f"{ALICE_HOST}:29094"
-        assert three.beyond.listing(bootstrap) == printed(f"0: {bootstrap}/0", bootstrap)
-        assert the_cell(three.beyond, bootstrap).cause is None
+        assert three_listeners.beyond.listing(bootstrap) == kcat_listing(
+            f"0: {bootstrap}/0", bootstrap
+        )
+        assert the_cell(three_listeners.beyond, bootstrap).cause is None
 
     @pytest.mark.requires("kcat")
-    def test_alice_fails_those_who_do_not(self, three: Running) -> None:
+    def test_alice_fails_those_who_do_not(self, three_listeners: Running) -> None:
         door = "localhost:29094"
-        assert HERE.listing(door) == printed(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
+        assert HERE.listing(door) == kcat_listing(f"-1: {door}/bootstrap", f"{ALICE_HOST}:29094")
         cell = the_cell(HERE, door)
         assert (str(cell.address), cell.failed_stage) == (f"{ALICE_HOST}:29094", Stage.RESOLVE)
         assert cell.cause is not None and cell.cause.kind == "unresolvable"
@@ -282,10 +298,10 @@ class TestThreeListeners:
 @pytest.fixture(scope="class")
 def kraft(deploy: Deploy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("kraft")
-    code, said, cluster = adopt(FILES / "kraft_remapped.yml", folder)
-    assert code == 0, said
-    with deploy(cluster) as found:
-        yield found
+    code, output, cluster = adopt(FILES / "kraft_remapped.yml", folder)
+    assert code == 0, output
+    with deploy(cluster) as running_cluster:
+        yield running_cluster
 
 
 class TestKraft:
@@ -293,19 +309,23 @@ class TestKraft:
 
     @pytest.mark.requires("kcat")
     def test_it_works_from_this_machine_and_from_the_network(self, kraft: Running) -> None:
-        here, there = "localhost:39092", "kafka-test:19092"
-        assert HERE.listing(here) == printed(f"1: {here}/1", here, broker=1)
-        assert kraft.inside.listing(there) == printed(f"1: {there}/1", there, broker=1)
-        HERE.produce(here, "test", "from this machine")
-        kraft.inside.produce(there, "test", "from the network")
-        both = ["from this machine", "from the network"]
-        assert HERE.consume(here, "test", 2) == both
-        assert kraft.inside.consume(there, "test", 2) == both
-        assert the_cell(HERE, here).cause is None
-        assert the_cell(kraft.inside, there).cause is None
+        host_bootstrap, network_bootstrap = "localhost:39092", "kafka-test:19092"
+        assert HERE.listing(host_bootstrap) == kcat_listing(
+            f"1: {host_bootstrap}/1", host_bootstrap, broker=1
+        )
+        assert kraft.inside.listing(network_bootstrap) == kcat_listing(
+            f"1: {network_bootstrap}/1", network_bootstrap, broker=1
+        )
+        HERE.produce(host_bootstrap, "test", "from this machine")
+        kraft.inside.produce(network_bootstrap, "test", "from the network")
+        records = ["from this machine", "from the network"]
+        assert HERE.consume(host_bootstrap, "test", 2) == records
+        assert kraft.inside.consume(network_bootstrap, "test", 2) == records
+        assert the_cell(HERE, host_bootstrap).cause is None
+        assert the_cell(kraft.inside, network_bootstrap).cause is None
 
     def test_its_port_inside_hands_out_the_port_outside(self, kraft: Running) -> None:
         door = "kafka-test:9092"
-        output = printed(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
+        output = kcat_listing(f"-1: {door}/bootstrap", "localhost:39092", broker=1)
         assert kraft.inside.listing(door) == output
         assert "localhost:39092/1: Connect to" in kraft.inside.failure(door, "test")

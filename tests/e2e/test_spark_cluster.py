@@ -37,9 +37,9 @@ def submit(
     arguments = ["--contract", str(contract), "--output", str(output)]
     arguments += ["--records", str(records), "--deadline", "240"]
     script = Path(earshot.__file__).with_name("__main__.py")
-    done = spark.submit(script, ["validate", *arguments], spark_connector_jars(), *prefix)
-    assert output.exists(), done.stdout + done.stderr
-    return done.returncode, Report.model_validate_json(output.read_text()), done.stderr
+    completed = spark.submit(script, ["validate", *arguments], spark_connector_jars(), *prefix)
+    assert output.exists(), completed.stdout + completed.stderr
+    return completed.returncode, Report.model_validate_json(output.read_text()), completed.stderr
 
 
 def needs_own_resolvers() -> None:
@@ -47,7 +47,7 @@ def needs_own_resolvers() -> None:
         lacking("a resolver per process takes root and unshare: sudo make test (util-linux)")
 
 
-def failed(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:
+def failed_stages(report: Report, vantage: str) -> set[tuple[str, int, Stage | None]]:
     return {
         (cell.listener, cell.broker, cell.failed_stage)
         for cell in report.cells
@@ -64,16 +64,16 @@ def test_two_workers_prove_every_cell_and_say_what_they_reached(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     needs_own_resolvers()
-    knowing = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
-    with standalone(tmp_path, {"one": knowing, "two": knowing}) as spark:
-        code, report, errors = submit(spark, cluster, *knowing)
+    resolver_command = with_resolver(tmp_path, "knowing", {NAME: "127.0.0.1"})
+    with standalone(tmp_path, {"one": resolver_command, "two": resolver_command}) as spark:
+        code, report, errors = submit(spark, cluster, *resolver_command)
     assert (code, report.verdict) == (0, Verdict.PASS), (report.cells, errors)
     assert executors(report) == ["executor-0", "executor-1"]
     for vantage in report.vantages[1:]:
-        assert {(it.listener, it.broker) for it in vantage.reached} == {
+        assert {(route.listener, route.broker) for route in vantage.reached} == {
             (listener, broker) for listener in ("INTERNAL", "EXTERNAL") for broker in (1, 2)
         }
-        assert all(it.reached and it.resolved == ("127.0.0.1",) for it in vantage.reached)
+        assert all(route.reached and route.resolved == ("127.0.0.1",) for route in vantage.reached)
     assert len(report.cells) == 3 * 4
     assert {
         (delivery.acknowledged, delivery.read, delivery.lost) for delivery in report.delivery
@@ -89,10 +89,10 @@ def test_an_executor_that_cannot_resolve_is_named_and_only_its_cells_fail(
     with standalone(tmp_path, {"one": knowing, "two": ignorant}) as spark:
         code, report, _ = submit(spark, cluster, *knowing)
     assert code == 1
-    assert failed(report, "host") == set()
-    blind = [name for name in executors(report) if failed(report, name)]
+    assert failed_stages(report, "host") == set()
+    blind = [name for name in executors(report) if failed_stages(report, name)]
     assert len(blind) == 1 and len(executors(report)) == 2
-    assert failed(report, blind[0]) == {
+    assert failed_stages(report, blind[0]) == {
         ("EXTERNAL", 1, Stage.RESOLVE),
         ("EXTERNAL", 2, Stage.RESOLVE),
     }

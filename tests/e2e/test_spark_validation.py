@@ -28,7 +28,7 @@ from earshot.validation.client import configuration
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
 from tests.e2e.cluster import Cluster, local_plan, own_topics, running_cluster
-from tests.e2e.open_sockets import OpenSocket, listed, open_sockets
+from tests.e2e.open_sockets import OpenSocket, documented_addresses, open_sockets
 from tests.e2e.ports import free_ports
 from tests.e2e.stranger import BLOCKS, OBJECT_READ, Stranger
 from tests.rest import with_combinations
@@ -101,20 +101,20 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's cache with the jars of the real one, and nothing else yet."""
     spark_connector_jars()
-    real, own = cache.root(), tmp_path / "cache" / "earshot"
-    own.mkdir(parents=True)
-    (own / "jars").symlink_to(real / "jars")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(own.parent))
-    return own
+    real_cache, cache_folder = cache.root(), tmp_path / "cache" / "earshot"
+    cache_folder.mkdir(parents=True)
+    (cache_folder / "jars").symlink_to(real_cache / "jars")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder.parent))
+    return cache_folder
 
 
 def when(words: str, act: Callable[[], None]) -> Callable[[str], None]:
     """An `on_event` that acts at the first event with ``words`` in it."""
-    done: list[str] = []
+    seen_events: list[str] = []
 
     def listen(text: str) -> None:
-        if words in text and not done:
-            done.append(text)
+        if words in text and not seen_events:
+            seen_events.append(text)
             act()
 
     return listen
@@ -133,7 +133,9 @@ def test_a_healthy_cluster_passes_in_every_pair_of_listeners(
         (delivery.written_through, delivery.read_through, delivery.broker)
         for delivery in report.delivery
     }
-    assert pairs == {(a, b, id) for a in LISTENERS for b in LISTENERS for id in (1, 2, 3)}
+    assert pairs == {
+        (writer, reader, id) for writer in LISTENERS for reader in LISTENERS for id in (1, 2, 3)
+    }
     assert {
         (delivery.acknowledged, delivery.read, delivery.unknown) for delivery in report.delivery
     } == {(1000, 1000, 0)}
@@ -164,8 +166,8 @@ def spark_classes_come_from_the_archive() -> bool:
     """Whether a JVM with the options that a next run would have takes most of Spark's from it."""
     java, jars = find_java(), spark_connector_jars()
     class_path = (Path(pyspark.__file__).parent / "jars", *jars)
-    made = start_options(java.executable, class_path)
-    options = [it for it in made if not it.startswith("-Xlog")]
+    all_options = start_options(java.executable, class_path)
+    options = [option for option in all_options if not option.startswith("-Xlog")]
     script = (
         "from pyspark.sql import SparkSession; import sys;"
         "s = SparkSession.builder.master('local[1]')"
@@ -175,16 +177,16 @@ def spark_classes_come_from_the_archive() -> bool:
         "assert s.range(5).count() == 5; s.stop()"
     )
     log = "-Xlog:class+load=info"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, " ".join([*options, log]), ",".join(map(str, jars))],
         env=os.environ | {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    loaded = [line for line in done.stdout.splitlines() if "org.apache.spark." in line]
-    shared = [line for line in loaded if "shared objects file (top)" in line]
-    return len(shared) > len(loaded) / 2
+    assert completed.returncode == 0, completed.stderr
+    loaded_classes = [line for line in completed.stdout.splitlines() if "org.apache.spark." in line]
+    shared_classes = [line for line in loaded_classes if "shared objects file (top)" in line]
+    return len(shared_classes) > len(loaded_classes) / 2
 
 
 @dataclass
@@ -198,8 +200,10 @@ class Look:
     def holds(self, secret: str) -> bool:
         return any(secret.encode() in answer for _, _, answer in self.answers)
 
-    def answered(self, what: str) -> list[bytes]:
-        return [answer for _, asked, answer in self.answers if asked == what and answer]
+    def answered(self, wanted_question: str) -> list[bytes]:
+        return [
+            answer for _, question, answer in self.answers if question == wanted_question and answer
+        ]
 
 
 @pytest.mark.combination  # test_local_secure.py attacks a run, too
@@ -245,10 +249,10 @@ def test_another_user_gets_nothing_of_a_run(cluster: Cluster, scratch: Path, gua
                 attacking.join()
     assert report.verdict is Verdict.PASS
     assert {delivery.acknowledged for delivery in report.delivery} == {1}
-    table = listed()
-    for item in look.sockets:  # SECURITY.md lists each
-        assert item.is_loopback and table.get(item.process) in (
-            item.address,
+    documented_processes = documented_addresses()
+    for open_socket in look.sockets:  # SECURITY.md lists each
+        assert open_socket.is_loopback and documented_processes.get(open_socket.process) in (
+            open_socket.address,
             "as its listeners bind",
         )
     driver = [socket.port for socket in look.sockets if socket.process == "Spark driver"]
@@ -273,18 +277,18 @@ def test_a_broken_way_between_brokers_fails_though_clients_reach_them_all(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replication, "LIMIT", 8.0)
-    (closed,) = free_ports(1)
-    cluster.advertise(3, INTERNAL=f"localhost:{closed}")
+    (closed_port,) = free_ports(1)
+    cluster.advertise(3, INTERNAL=f"localhost:{closed_port}")
     report = validate(cluster.contract.for_scope(Scope.HOST), OPTIONS)
     assert {(cell.listener, cell.verdict) for cell in report.cells} == {("EXTERNAL", Verdict.PASS)}
     assert {delivery.verdict for delivery in report.delivery} == {Verdict.PASS}
-    broken = {
-        (it.leader, it.follower): it.cause.observed
-        for it in report.replication
-        if it.cause is not None
+    observed_by_pair = {
+        (replication_pair.leader, replication_pair.follower): replication_pair.cause.observed
+        for replication_pair in report.replication
+        if replication_pair.cause is not None
     }
-    said = "broker 3 acknowledged no record within 8 s that brokers 1 and 2 had to copy"
-    assert broken == {(3, 1): said, (3, 2): said}
+    observed = "broker 3 acknowledged no record within 8 s that brokers 1 and 2 had to copy"
+    assert observed_by_pair == {(3, 1): observed, (3, 2): observed}
     assert report.exit_code == 1
     assert own_topics(cluster.contract) == set()
 
@@ -294,23 +298,24 @@ def test_a_broker_whose_defaults_suit_no_record_of_ours() -> None:
     """Nor does it delete topics: all runs share one, and read their own records of it."""
     _, plan = local_plan(brokers=1)
     with running_cluster(plan, extra={1: UNSUITABLE}) as lone:
-        looked = examine(lone.contract)
-        proven = validate(lone.contract, OPTIONS)
+        doctor_report = examine(lone.contract)
+        spark_report = validate(lone.contract, OPTIONS)
         admin = AdminClient(configuration(lone.contract.listeners[0].bootstrap, None, {}))
-        left = set(admin.list_topics(timeout=10).topics)
+        remaining_topics = set(admin.list_topics(timeout=10).topics)
     note = (
         "topic __earshot-test-shared stays and every run uses it again, as no topic can be deleted "
         "here (Broker: Topic deletion is disabled); its records are gone after an hour"
     )
-    for report in (looked, proven):
+    for report in (doctor_report, spark_report):
         assert report.verdict is Verdict.PASS, report
         assert report.notes == (note,)
     # the doctor's records stand before them
     assert {
-        (delivery.acknowledged, delivery.read, delivery.foreign) for delivery in proven.delivery
+        (delivery.acknowledged, delivery.read, delivery.foreign)
+        for delivery in spark_report.delivery
     } == {(3000, 3000, 0)}
-    assert proven.replication == ()
-    assert left - {"__consumer_offsets"} == {"__earshot-test-shared"}
+    assert spark_report.replication == ()
+    assert remaining_topics - {"__consumer_offsets"} == {"__earshot-test-shared"}
 
 
 def test_a_dead_broker_fails_its_cells_and_only_those(cluster: Cluster) -> None:
@@ -364,8 +369,8 @@ def test_a_deadline_that_is_too_short_proves_nothing(cluster: Cluster) -> None:
 @pytest.mark.combination
 def test_what_a_killed_run_left_is_removed(cluster: Cluster) -> None:
     admin = AdminClient(configuration(cluster.contract.listeners[0].bootstrap, None, {}))
-    left = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
-    admin.create_topics([left])[left.topic].result(10)
+    leftover_topic = NewTopic(f"__earshot-{cluster.name}-1600000000-deadbeef", 1, 1)
+    admin.create_topics([leftover_topic])[leftover_topic.topic].result(10)
     validate(cluster.contract, ValidationOptions(records=6, deadline=150))
     assert own_topics(cluster.contract) == set()
 

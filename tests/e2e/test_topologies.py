@@ -32,16 +32,16 @@ def network() -> Iterator[Network]:
     """A network of Docker hosts, each in a network namespace of its own."""
     if (reason := hindrance()) is not None:
         lacking(reason)
-    with docker_network() as made:
-        yield made
+    with docker_network() as new_network:
+        yield new_network
 
 
 @pytest.fixture(scope="module")
 def judging(network: Network) -> Iterator[Judge]:
     """The judge on one Docker host."""
     host = network.host()
-    with judge(host, client_image(host.engine)) as made:
-        yield made
+    with judge(host, client_image(host.engine)) as new_judge:
+        yield new_judge
 
 
 @pytest.fixture(scope="module")
@@ -58,30 +58,39 @@ def judges(network: Network) -> Iterator[list[Judge]]:
 
 
 @contextlib.contextmanager
-def on_two(judges: list[Judge], seeds: Sequence[int]) -> Iterator[list[tuple[Running, Running]]]:
+def running_on_two(
+    judges: list[Judge], seeds: Sequence[int]
+) -> Iterator[list[tuple[Running, Running]]]:
     """Topologies of two hosts, as they run on both."""
     machines = (judges[0].host.address, judges[1].host.address)
-    drawn = [two_hosts(seed, machines, slot) for slot, seed in enumerate(seeds)]
+    topology_pairs = [two_hosts(seed, machines, slot) for slot, seed in enumerate(seeds)]
     with (
-        judges[0].running([it for it, _ in drawn]) as here,
-        judges[1].running([it for _, it in drawn]) as there,
+        judges[0].running(
+            [host_topology for host_topology, _ in topology_pairs]
+        ) as running_on_first,
+        judges[1].running(
+            [host_topology for _, host_topology in topology_pairs]
+        ) as running_on_second,
     ):
-        yield list(zip(here, there, strict=True))
+        yield list(zip(running_on_first, running_on_second, strict=True))
 
 
-def differences(made: Judge, drawn: list[Topology]) -> list[str]:
+def differences(host_judge: Judge, drawn: list[Topology]) -> list[str]:
     """What the model says otherwise, each with its seed."""
-    with made.running(drawn) as running:
-        outcomes = [(item.topology.seed, compared(item)) for item in running]
+    with host_judge.running(drawn) as running:
+        outcomes = [
+            (running_topology.topology.seed, compared(running_topology))
+            for running_topology in running
+        ]
     assert sum(outcome.agreed.total() for _, outcome in outcomes) > 10 * len(drawn)
     return [f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences]
 
 
 @pytest.mark.combination
 def test_no_hop_of_random_topologies_is_predicted_wrongly(judging: Judge) -> None:
-    first = random.SystemRandom().randrange(10**6)
-    drawn = [topology(first + i, judging.host.address, i) for i in range(COUNT)]
-    assert differences(judging, drawn) == []
+    first_seed = random.SystemRandom().randrange(10**6)
+    topologies = [topology(first_seed + i, judging.host.address, i) for i in range(COUNT)]
+    assert differences(judging, topologies) == []
 
 
 def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
@@ -95,21 +104,23 @@ def test_no_hop_of_kept_topologies_is_predicted_wrongly(judging: Judge) -> None:
 
 @pytest.mark.combination
 def test_no_hop_between_two_hosts_is_predicted_wrongly(judges: list[Judge]) -> None:
-    first = random.SystemRandom().randrange(10**6)
-    with on_two(judges, range(first, first + TWO_COUNT)) as pairs:
+    first_seed = random.SystemRandom().randrange(10**6)
+    with running_on_two(judges, range(first_seed, first_seed + TWO_COUNT)) as pairs:
         outcomes = [(pair[0].topology.seed, compared_on_two(pair)) for pair in pairs]
-    wrong = [f"seed {seed}: {text}" for seed, it in outcomes for text in it.differences]
-    assert wrong == []
-    assert sum(it.agreed["other host"] for _, it in outcomes) > 0
+    wrong_hops = [
+        f"seed {seed}: {text}" for seed, outcome in outcomes for text in outcome.differences
+    ]
+    assert wrong_hops == []
+    assert sum(outcome.agreed["other host"] for _, outcome in outcomes) > 0
 
 
 @pytest.mark.combination
 def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judge]) -> None:
-    first, judging = random.SystemRandom().randrange(10**6), judges[0]
+    first_seed, judging = random.SystemRandom().randrange(10**6), judges[0]
     address = judging.host.address
-    drawn = [kafka_topology(first + i, address, i) for i in range(KAFKA_COUNT)]
-    with judging.running(drawn) as running:
-        outcomes = [compared_with_kafka(item) for item in running]
+    topologies = [kafka_topology(first_seed + i, address, i) for i in range(KAFKA_COUNT)]
+    with judging.running(topologies) as running:
+        outcomes = [compared_with_kafka(running_topology) for running_topology in running]
     assert [text for outcome in outcomes for text in outcome.differences] == []
     assert sum(outcome.agreed.total() for outcome in outcomes) > 0
 
@@ -118,7 +129,10 @@ def test_records_arrive_in_real_brokers_where_the_walk_says_so(judges: list[Judg
     "broken",
     [
         "published",  # one shows that the comparison can fail
-        *(pytest.param(it, marks=pytest.mark.combination) for it in ("bind", "networks", "names")),
+        *(
+            pytest.param(model_part, marks=pytest.mark.combination)
+            for model_part in ("bind", "networks", "names")
+        ),
     ],
 )
 def test_a_broken_model_is_caught(
@@ -138,20 +152,20 @@ def test_a_broken_model_is_caught(
 def test_a_model_that_takes_a_host_for_unreachable_is_caught(
     judges: list[Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with on_two(judges, SEEDS_BETWEEN) as pairs:
+    with running_on_two(judges, SEEDS_BETWEEN) as pairs:
         assert all(compared_on_two(pair).differences == [] for pair in pairs)
         monkeypatch.setattr(Names, "_outside", lambda *_: UnresolvedName("broken"))
         assert any(compared_on_two(pair).differences != [] for pair in pairs)
 
 
-def _break(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def _break(knowledge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take one thing that the model knows away from it."""
-    if what == "bind":  # every listener takes connections to any address
+    if knowledge == "bind":  # every listener takes connections to any address
         monkeypatch.setattr(Ways, "_accepts", lambda *_, **__: True)
-    elif what == "published":  # a port on loopback is on every address
+    elif knowledge == "published":  # a port on loopback is on every address
         monkeypatch.setattr("earshot.topology.ways._is_published_at", lambda *_, **__: True)
-    elif what == "networks":  # all networks are one
+    elif knowledge == "networks":  # all networks are one
         monkeypatch.setattr(Ways, "_share_network", lambda *_: True)
     else:  # every name is the machine's
-        found = Resolution((Machine(),), "broken")
-        monkeypatch.setattr(Names, "resolve", lambda *_: found)
+        resolution = Resolution((Machine(),), "broken")
+        monkeypatch.setattr(Names, "resolve", lambda *_: resolution)

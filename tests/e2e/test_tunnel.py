@@ -99,18 +99,18 @@ def first_port() -> int:
     raise AssertionError("no four ports beside each other")
 
 
-def options(private: Private, listener: str, *more: str) -> list[str]:
-    return ["--contract", str(private.laptop.contract), "--listener", listener, *more]
+def options(private: Private, listener: str, *extra_words: str) -> list[str]:
+    return ["--contract", str(private.laptop.contract), "--listener", listener, *extra_words]
 
 
-def secure(private: Private, id: int) -> str:
+def secure_address(private: Private, id: int) -> str:
     """What a broker advertises on the listener with TLS."""
     listener = private.cluster.plan.node(id).listener("SECURE")
     assert listener is not None
     return str(listener.advertised)
 
 
-def made_topic(bootstrap: str, name: str, **settings: str) -> None:
+def create_topic(bootstrap: str, name: str, **settings: str) -> None:
     """A topic with a partition for each broker, known to all of them."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **settings})
     topic = NewTopic(name, len(IDS), replica_assignment=[[id] for id in IDS])
@@ -133,13 +133,13 @@ def read_back(bootstrap: str, topic: str, count: int) -> set[bytes]:
         {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
     )
     consumer.subscribe([topic])
-    read: set[bytes] = set()
+    record_values: set[bytes] = set()
     end = time.monotonic() + PATIENCE
-    while len(read) < count and time.monotonic() < end:
-        records = (it for it in consumer.consume(1000, 1.0) if it.error() is None)
-        read |= {record.value() or b"" for record in records}
+    while len(record_values) < count and time.monotonic() < end:
+        records = (message for message in consumer.consume(1000, 1.0) if message.error() is None)
+        record_values |= {record.value() or b"" for record in records}
     consumer.close()
-    return read
+    return record_values
 
 
 def test_clients_meet_every_broker_at_a_port_of_this_machine(
@@ -148,8 +148,8 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
     port = first_port()
     bootstrap = f"127.0.0.1:{port}"
     with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))) as printed:
-        own = re.findall(r"127\.0\.0\.1:(\d+)  kafka-\d\.private", printed)
-        assert own == [str(port + id) for id in IDS]
+        listed_ports = re.findall(r"127\.0\.0\.1:(\d+)  kafka-\d\.private", printed)
+        assert listed_ports == [str(port + id) for id in IDS]
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
         assert [cell.address.port for cell in report.cells] == [port + id for id in IDS]
@@ -161,15 +161,15 @@ def test_clients_meet_every_broker_at_a_port_of_this_machine(
         assert {socket.port for socket in sockets} == {port, *(port + id for id in IDS)}
         assert all(socket.address == "127.0.0.1" for socket in sockets)
 
-        made_topic(bootstrap, "records")
+        create_topic(bootstrap, "records")
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for number in range(3000):
             producer.produce("records", str(number).encode(), partition=number % 3)
         assert producer.flush(PATIENCE) == 0
         assert len(read_back(bootstrap, "records", 3000)) == 3000
 
-        listed = [f"bootstrap.servers={bootstrap}", "acks=all"]
-        assert "3000 records sent" in output_of(java_writes("records", 3000, listed))
+        producer_settings = [f"bootstrap.servers={bootstrap}", "acks=all"]
+        assert "3000 records sent" in output_of(java_writes("records", 3000, producer_settings))
         assert len(output_of(java_reads("records", 6000, bootstrap)).splitlines()) == 6000
 
 
@@ -177,8 +177,8 @@ def test_one_address_is_enough_without_a_contract(private: Private) -> None:
     port = first_port()
     listener = private.cluster.plan.node(3).listener("PRIVATE")
     assert listener is not None
-    given = ["--bootstrap", str(listener.advertised), "--port", str(port)]
-    with private.laptop.tunnel(*given) as printed:
+    arguments = ["--bootstrap", str(listener.advertised), "--port", str(port)]
+    with private.laptop.tunnel(*arguments) as printed:
         assert f"127.0.0.1:{port + 1}  {listener.advertised}" in printed
         report = examine([Address("127.0.0.1", port)], produce=True)
         assert report.exit_code == 0, report
@@ -193,17 +193,17 @@ def test_a_client_of_node_passes_all_brokers(private: Private, tmp_path: Path) -
     script = kafkajs(tmp_path)
     port = first_port()
     with private.laptop.tunnel(*options(private, "PRIVATE", "--port", str(port))):
-        made_topic(f"127.0.0.1:{port}", "node")
+        create_topic(f"127.0.0.1:{port}", "node")
         settings = json.dumps({"brokers": [f"127.0.0.1:{port}"]})
         assert "read 300" in output_of(["node", str(script), settings, "node"])
 
 
 def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> None:
-    trusted = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
+    tls_options = ["-X", "security.protocol=SSL", "-X", f"ssl.ca.location={private.certificate}"]
     for id in IDS:
-        command = ["kcat", "-L", "-b", secure(private, id), *trusted, "-m", "10"]
+        command = ["kcat", "-L", "-b", secure_address(private, id), *tls_options, "-m", "10"]
         output = private.laptop.output_of(private.laptop.tunnelled("SECURE", *command))
-        assert "3 brokers" in output and secure(private, 1) in output
+        assert "3 brokers" in output and secure_address(private, 1) in output
     with private.laptop.tunnel(*options(private, "SECURE")) as printed:
         hosts = re.findall(r"jdk.net.hosts.file=(\S+)", printed)[0]
         assert re.findall(r"127\.\d+\.\d+\.(\d+):\d+ ", printed) == ["1", "2", "3"]
@@ -213,9 +213,14 @@ def test_tls_goes_through_with_the_names_of_the_brokers(private: Private) -> Non
             f"ssl.truststore.location={private.certificate}\n"
         )
         tool = "org.apache.kafka.tools.BrokerApiVersionsCommand"
-        given = ["--bootstrap-server", secure(private, 2), "--command-config", str(properties)]
-        said = output_of(java(tool, *given, hosts=hosts))
-        assert len(re.findall(r"^kafka-\d\.private\.test:\d+ \(id: \d", said, re.M)) == 3
+        arguments = [
+            "--bootstrap-server",
+            secure_address(private, 2),
+            "--command-config",
+            str(properties),
+        ]
+        java_output = output_of(java(tool, *arguments, hosts=hosts))
+        assert len(re.findall(r"^kafka-\d\.private\.test:\d+ \(id: \d", java_output, re.M)) == 3
 
 
 @pytest.mark.combination
@@ -233,43 +238,70 @@ def test_no_record_is_lost_while_a_broker_restarts(private: Private) -> None:
             private.cluster.kill(2)
             private.cluster.start(2)
             end = time.monotonic() + PATIENCE
-            seen = len(producer.acknowledged)
-            while len(producer.acknowledged) < seen + 60:
+            old_count = len(producer.acknowledged)
+            while len(producer.acknowledged) < old_count + 60:
                 assert time.monotonic() < end
                 time.sleep(0.1)
         assert producer.failed == []
         assert_all_read(producer.acknowledged, read_all(servers, "steady", len(REPLICAS)))
 
 
-@pytest.mark.parametrize(("via", "given", "said"), [
-    ("ssh://nobody.invalid", ["--bootstrap", "a:1"], "Could not resolve hostname nobody.invalid"),
-    ("ssh://bastion", ["--bootstrap", "kafka-9.private.test:1"],
-     "no broker is reached from there: kafka-9.private.test:1: connect failed: "),
-    ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
-    ("ssh://bastion", ["--listener", "SECURE", "--as", "ports"], "nothing can be rewritten"),
-    ("ssh://bastion", [], "allowed: PRIVATE, SECURE"),
-    ("ssh://bastion", ["--listener", "OFFICE"], "allowed: INTERNAL, PRIVATE, SECURE"),
-    ("kubectl:pod", [], "kubectl:NAMESPACE/POD"),
-    ("ssm:bastion", [], "ssm:INSTANCE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("via", "arguments", "error"),
+    [
+        (
+            "ssh://nobody.invalid",
+            ["--bootstrap", "a:1"],
+            "Could not resolve hostname nobody.invalid",
+        ),
+        (
+            "ssh://bastion",
+            ["--bootstrap", "kafka-9.private.test:1"],
+            "no broker is reached from there: kafka-9.private.test:1: connect failed: ",
+        ),
+        ("ssh://bastion", ["--as", "addresses", "--bootstrap", "a:1"], "only a contract"),
+        ("ssh://bastion", ["--listener", "SECURE", "--as", "ports"], "nothing can be rewritten"),
+        ("ssh://bastion", [], "allowed: PRIVATE, SECURE"),
+        ("ssh://bastion", ["--listener", "OFFICE"], "allowed: INTERNAL, PRIVATE, SECURE"),
+        ("kubectl:pod", [], "kubectl:NAMESPACE/POD"),
+        ("ssm:bastion", [], "ssm:INSTANCE"),
+    ],
+)
 def test_what_cannot_be_is_one_error(
-    private: Private, via: str, given: list[str], said: str
+    private: Private, via: str, arguments: list[str], error: str
 ) -> None:
-    looked_at = [] if "--bootstrap" in given else ["--contract", str(private.laptop.contract)]
-    command = [sys.executable, "-m", "earshot", "tunnel", "--via", via, *looked_at, *given]
-    done = subprocess.run(command, env=private.laptop.environment, capture_output=True, text=True)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    contract_arguments = (
+        [] if "--bootstrap" in arguments else ["--contract", str(private.laptop.contract)]
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "earshot",
+        "tunnel",
+        "--via",
+        via,
+        *contract_arguments,
+        *arguments,
+    ]
+    completed = subprocess.run(
+        command, env=private.laptop.environment, capture_output=True, text=True
+    )
+    assert (
+        completed.returncode == 2
+        and error in completed.stderr
+        and "Traceback" not in completed.stderr
+    )
 
 
 def test_a_port_that_is_taken_is_named(private: Private) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        given = options(private, "PRIVATE", "--port", str(port))
-        command = [sys.executable, "-m", "earshot", "tunnel", "--via", "ssh://bastion", *given]
-        done = subprocess.run(
+    with socket.create_server(("127.0.0.1", 0)) as port_holder:
+        port = port_holder.getsockname()[1]
+        arguments = options(private, "PRIVATE", "--port", str(port))
+        command = [sys.executable, "-m", "earshot", "tunnel", "--via", "ssh://bastion", *arguments]
+        completed = subprocess.run(
             command, env=private.laptop.environment, capture_output=True, text=True
         )
-    assert done.returncode == 2 and f"127.0.0.1:{port} of this machine" in done.stderr
+    assert completed.returncode == 2 and f"127.0.0.1:{port} of this machine" in completed.stderr
 
 
 @pytest.mark.combination
@@ -282,9 +314,11 @@ def test_a_pod_is_a_way_too(private: Private, tmp_path: Path) -> None:
     )
     double.chmod(0o755)
     path = f"{tmp_path}:{private.laptop.environment['PATH']}"
-    elsewhere = replace(private.laptop, environment={**private.laptop.environment, "PATH": path})
+    laptop_with_kubectl = replace(
+        private.laptop, environment={**private.laptop.environment, "PATH": path}
+    )
     port = first_port()
-    given = options(private, "PRIVATE", "--port", str(port))
-    with elsewhere.tunnel(*given, via="kubectl:kafka/client"):
+    arguments = options(private, "PRIVATE", "--port", str(port))
+    with laptop_with_kubectl.tunnel(*arguments, via="kubectl:kafka/client"):
         report = examine([Address("127.0.0.1", port)], produce=False)
         assert report.exit_code == 0, report

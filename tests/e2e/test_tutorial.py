@@ -33,7 +33,7 @@ def stack() -> Iterator[str]:
 
 
 def test_every_command_does_what_the_page_says(stack: str, tmp_path: Path) -> None:
-    own = {
+    replacements = {
         "local-tutorial": stack,
         "compose.yml": str(tmp_path / "compose.yml"),
         "19192": str(free_ports(3)[0]),
@@ -41,20 +41,22 @@ def test_every_command_does_what_the_page_says(stack: str, tmp_path: Path) -> No
     blocks = BLOCK.findall(PAGE.read_text())
     (compose,) = (text for kind, text in blocks if kind == "yaml")
     (tmp_path / "compose.yml").write_text(compose)
-    said = ""
+    output = ""
     shell = 'eval "$(make -s env)"; exec 2>&1; '
     for command in (line for kind, text in blocks if kind == "sh" for line in text.splitlines()):
-        wanted = command.endswith("# fails")
-        for word, other in own.items():
-            command = command.replace(word, other)
-        done = subprocess.run(
+        must_fail = command.endswith("# fails")
+        for word, replacement in replacements.items():
+            command = command.replace(word, replacement)
+        completed = subprocess.run(
             ["bash", "-c", shell + command], cwd=ROOT, capture_output=True, text=True, timeout=600
         )
-        said += done.stdout
-        assert (done.returncode != 0) == wanted, f"{command}\n{done.stdout}{done.stderr}"
+        output += completed.stdout
+        assert (completed.returncode != 0) == must_fail, (
+            f"{command}\n{completed.stdout}{completed.stderr}"
+        )
     for kind, text in blocks:
         if kind == "":
-            said = said.replace(stack, "local-tutorial")
+            output = output.replace(stack, "local-tutorial")
             for line in text.splitlines():
-                shown = re.sub(r"[\d.]+ ms", "", line).split()
-                assert all(word in said for word in shown), line
+                page_words = re.sub(r"[\d.]+ ms", "", line).split()
+                assert all(word in output for word in page_words), line

@@ -86,9 +86,9 @@ class Box:
         names = [f"--add-host={name}:{address}" for name, address in self.hosts.items()]
         command = ["docker", "--host", self.engine.address, "run", "--rm", "--interactive"]
         command += [f"--network={self.network.name}", *names, self.client, "kcat", *arguments]
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        completed = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,8 @@ def box(
 
 @pytest.fixture
 def disk() -> Iterator[Volume]:
-    with volume() as made:
-        yield made
+    with volume() as new_volume:
+        yield new_volume
 
 
 def test_a_broker_boots_serves_and_keeps_its_data(box: Box, disk: Volume) -> None:
@@ -165,8 +165,8 @@ def test_a_volume_of_another_cluster_is_refused(box: Box, disk: Volume) -> None:
     with box.start(box.text(plan, volume=disk.id), disk) as machine:
         box.report(machine, NodeState.IN_SYNC)
         formatted = machine.run("cat", META)
-    another = box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw")
-    with box.start(another, disk) as machine:
+    other_user_data = box.text(plan, volume=disk.id, cluster_id="b3RoZXItdGVzdHMtY2x1cw")
+    with box.start(other_user_data, disk) as machine:
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
         assert "holds data of cluster ZWFyc2hvdC10ZXN0cy1ydQ, not of b3Ro" in report.detail
@@ -177,16 +177,24 @@ def test_a_volume_of_another_cluster_is_refused(box: Box, disk: Volume) -> None:
 def test_broker_and_controller_of_their_own_find_each_other(box: Box, disk: Volume) -> None:
     """Also where one comes late: its archive is not there yet when it boots."""
     plan = cluster(node(1, (Role.BROKER,)), node(2, (Role.CONTROLLER,)))
-    late = KafkaRelease(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
-    with volume() as other:
+    late_release = KafkaRelease(url=f"{box.depot.url}/late.tgz", sha512=box.archive.sha512)
+    with volume() as controller_disk:
         broker = box.text(plan, 1, volume=disk.id)
-        controller = box.text(plan, 2, volume=other.id, archive=late)
-        with box.start(broker, disk) as first, box.start(controller, other, id=2) as second:
-            assert box.report(first, NodeState.STARTING).node == 1
-            while f"cannot fetch {late.url}" not in second.journal("kafka-prepare"):
+        controller = box.text(plan, 2, volume=controller_disk.id, archive=late_release)
+        with (
+            box.start(broker, disk) as broker_machine,
+            box.start(controller, controller_disk, id=2) as controller_machine,
+        ):
+            assert box.report(broker_machine, NodeState.STARTING).node == 1
+            while f"cannot fetch {late_release.url}" not in controller_machine.journal(
+                "kafka-prepare"
+            ):
                 time.sleep(0.5)
             box.files["late.tgz"] = box.archive.path
-            for id, machine, text in ((2, second, controller), (1, first, broker)):
+            for id, machine, text in (
+                (2, controller_machine, controller),
+                (1, broker_machine, broker),
+            ):
                 report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED, node=id)
                 assert report.lacks(id, machine.id, digest(text)) == ""
             assert f"broker 1 at {NAMES[0]}:9092" in box.kcat("-b", f"{NAMES[0]}:9092", "-L")
@@ -203,12 +211,12 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
         return box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
 
     subprocess.run(["mkswap", disk.device], check=True, capture_output=True)
-    before = start_of(disk.device)
+    old_bytes = start_of(disk.device)
     with box.start(box.text(cluster(node()), volume=disk.id), disk) as machine:
         report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
         assert "is neither blank nor xfs (found: swap); left as it is" in report.detail
-        assert start_of(disk.device) == before
+        assert start_of(disk.device) == old_bytes
 
         # without a signature that anyone knows, and not blank all the same
         unknown = bytes(512 << 10) + b"a database of some kind" + bytes(1 << 20)
@@ -225,23 +233,25 @@ def test_a_volume_is_formatted_only_when_blank(box: Box, disk: Volume) -> None:
 @pytest.mark.combination
 def test_a_wrong_checksum_installs_nothing(box: Box, disk: Volume) -> None:
     wrong = KafkaRelease(url=f"{box.depot.url}/kafka.tgz", sha512="0" * 128)
-    with box.start(box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong), disk) as m:
-        report = box.report(m, NodeState.IN_SYNC, NodeState.FAILED)
+    with box.start(
+        box.text(cluster(node(roles=BOTH)), volume=disk.id, archive=wrong), disk
+    ) as machine:
+        report = box.report(machine, NodeState.IN_SYNC, NodeState.FAILED)
         assert report.state is NodeState.FAILED
         problem = f"has the wrong checksum: SHA-512 is {box.archive.sha512}, not 000"
         assert problem in report.detail
-        journal = m.journal("kafka-prepare")
+        journal = machine.journal("kafka-prepare")
         assert problem in journal
         assert journal.count("fetching") == 1  # it would be the same again
-        assert m.run("ls", "-A", "/opt") == ""
-        assert m.show("kafka", "ActiveState") == "inactive"
+        assert machine.run("ls", "-A", "/opt") == ""
+        assert machine.show("kafka", "ActiveState") == "inactive"
 
 
 @pytest.mark.combination
 def test_a_volume_that_is_attached_late_is_waited_for_and_named(box: Box, disk: Volume) -> None:
     """As after an update that died between the two, and is run again much later."""
-    late = "vol-00000000000000000"
-    text = box.text(cluster(node()), volume=late, volume_seconds=1)
+    late_volume = "vol-00000000000000000"
+    text = box.text(cluster(node()), volume=late_volume, volume_seconds=1)
     with box.start(text, disk) as machine:
         report = box.report(machine, NodeState.STARTING, NodeState.IN_SYNC, NodeState.FAILED)
         device = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol00000000000000000"

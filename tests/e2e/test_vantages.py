@@ -26,7 +26,7 @@ from tests.doubles.answers import contract as clients_of
 from tests.doubles.dns_server import dns_server
 from tests.e2e.docker_engine import Engine
 from tests.e2e.images import load
-from tests.e2e.lone_broker import NAME, LoneBroker, known_by_name, lone_broker
+from tests.e2e.lone_broker import NAME, LoneBroker, dns_for_broker, lone_broker
 from tests.skips import lacking
 
 pytestmark = [
@@ -61,12 +61,12 @@ def standpoints(
     return docker_standpoints(broker.contract, candidates, broker.network, base, [dns])
 
 
-def of_this_run(engine: Engine, broker: LoneBroker) -> list[str]:
+def run_resources(engine: Engine, broker: LoneBroker) -> list[str]:
     """What runs against the broker have on the engine: containers and networks."""
-    wanted = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
+    filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     with contextlib.closing(engine.client()) as client:
-        containers = client.containers.list(all=True, filters=wanted, ignore_removed=True)
-        return [it.name for it in [*containers, *client.networks.list(filters=wanted)]]
+        containers = client.containers.list(all=True, filters=filters, ignore_removed=True)
+        return [resource.name for resource in [*containers, *client.networks.list(filters=filters)]]
 
 
 def by_vantage(report: Report) -> dict[str, Verdict]:
@@ -82,18 +82,24 @@ def test_each_scope_is_proved_from_where_its_clients_stand(
     contract, vantages, report = (tmp_path / f"{name}.json" for name in ("c", "v", "report"))
     contract.write_text(broker.contract.to_json())
     arguments = ["validate", "--contract", str(contract), "--vantages", str(vantages)]
-    with known_by_name(broker) as dns:
+    with dns_for_broker(broker) as dns:
         vantages.write_text(to_json(standpoints(broker, engines, base, dns)))
         code = run([*arguments, "--records", "300", "-o", str(report)])
-    found = read_report(report.read_bytes(), "report")
-    assert by_vantage(found) == dict.fromkeys(("internal", "host", "external"), Verdict.PASS)
+    read_back_report = read_report(report.read_bytes(), "report")
+    assert by_vantage(read_back_report) == dict.fromkeys(
+        ("internal", "host", "external"), Verdict.PASS
+    )
     assert code == 0
-    assert [vantage.kind for vantage in found.vantages] == ["container", "host", "container"]
+    assert [vantage.kind for vantage in read_back_report.vantages] == [
+        "container",
+        "host",
+        "container",
+    ]
     assert {
         (delivery.written_through, delivery.acknowledged, delivery.lost)
-        for delivery in found.delivery
+        for delivery in read_back_report.delivery
     } == {(name, 300, 0) for name in ("INTERNAL", "HOST", "EXTERNAL")}
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_a_name_that_does_not_exist_is_the_listeners_fault(
@@ -102,7 +108,7 @@ def test_a_name_that_does_not_exist_is_the_listeners_fault(
     with dns_server({}, broker.gateway, 53):
         places = standpoints(broker, [docker_engine.address], base, broker.gateway)
         report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["external"])
-    (cell,) = [it for it in report.cells if it.vantage == "external"]
+    (cell,) = [report_cell for report_cell in report.cells if report_cell.vantage == "external"]
     assert (cell.verdict, cell.failed_stage) == (Verdict.FAIL, Stage.RESOLVE)
     assert cell.cause is not None and cell.cause.kind == "unresolvable"
     assert report.exit_code == 1
@@ -118,7 +124,9 @@ def test_a_silent_dns_server_is_the_vantages_fault(
         "host": Verdict.SKIP,
         "external": Verdict.INCONCLUSIVE,
     }
-    (vantage,) = [it for it in report.vantages if it.name == "external"]
+    (vantage,) = [
+        report_vantage for report_vantage in report.vantages if report_vantage.name == "external"
+    ]
     assert vantage.verdict is Verdict.INCONCLUSIVE
     assert "no DNS server of this vantage answers" in vantage.reason and NAME in vantage.reason
     assert report.exit_code == 3
@@ -154,7 +162,7 @@ def test_an_image_that_cannot_be_made_is_named_with_its_step(
     nowhere = "registry.invalid/earshot/none:1"
     places = standpoints(broker, [docker_engine.address], nowhere, broker.gateway)
     report = validate_from(places, broker.contract, DOCTOR_ALONE, only=["internal"])
-    (cell,) = [it for it in report.cells if it.vantage == "internal"]
+    (cell,) = [report_cell for report_cell in report.cells if report_cell.vantage == "internal"]
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert "validator image: step 2/" in cell.reason and "FROM ${BASE}" in cell.reason
     assert "registry.invalid" in cell.reason
@@ -166,21 +174,25 @@ def test_an_image_that_cannot_be_made_is_named_with_its_step(
 def test_a_container_that_is_killed_leaves_its_cells_undecided(
     docker_engine: Engine, broker: LoneBroker, base: str
 ) -> None:
-    killed: list[str] = []
+    killed_names: list[str] = []
 
     def kill(name: str) -> None:
         with contextlib.closing(docker_engine.client()) as client:
-            container = next(it for it in client.containers.list() if it.name == name)
+            container = next(
+                running_container
+                for running_container in client.containers.list()
+                if running_container.name == name
+            )
             container.kill()
-            killed.append(name)
+            killed_names.append(name)
 
     places = standpoints(broker, [docker_engine.address], base, broker.gateway)
     with when_it_appears(docker_engine, broker, kill):
         report = validate_from(places, broker.contract, OPTIONS, only=["internal"])
-    assert len(killed) == 1
-    (cell,) = [it for it in report.cells if it.vantage == "internal"]
+    assert len(killed_names) == 1
+    (cell,) = [report_cell for report_cell in report.cells if report_cell.vantage == "internal"]
     assert cell.verdict is Verdict.INCONCLUSIVE and "ended with status 137" in cell.reason
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 @contextlib.contextmanager
@@ -197,13 +209,13 @@ def when_it_appears(
 
 def running(engine: Engine, broker: LoneBroker) -> str:
     """The name of a vantage's container, as soon as it runs."""
-    wanted = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
+    filters = {"label": f"{CLUSTER_LABEL}={broker.contract.cluster}"}
     end = time.monotonic() + APPEARS_SECONDS
     with contextlib.closing(engine.client()) as client:
-        while not (found := client.containers.list(filters=wanted, ignore_removed=True)):
+        while not (containers := client.containers.list(filters=filters, ignore_removed=True)):
             assert time.monotonic() < end, "no container appeared"
             time.sleep(0.1)
-        return str(found[0].name)
+        return str(containers[0].name)
 
 
 PATIENT = """
@@ -243,10 +255,10 @@ def test_an_interrupted_run_leaves_nothing(
     tmp_path: Path,
 ) -> None:
     with validating(docker_engine, broker, base, tmp_path) as process:
-        assert len(of_this_run(docker_engine, broker)) == 2
+        assert len(run_resources(docker_engine, broker)) == 2
         process.send_signal(number)
         assert process.wait(ENDS_SECONDS) == code
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_the_rest_of_a_killed_command_cleans_up(
@@ -256,7 +268,7 @@ def test_the_rest_of_a_killed_command_cleans_up(
         (working,) = psutil.Process(process.pid).children()
         process.kill()
         assert psutil.wait_procs([working], ENDS_SECONDS)[1] == []
-    assert of_this_run(docker_engine, broker) == []
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(
@@ -268,18 +280,18 @@ def test_what_a_killed_run_left_is_removed_by_the_next(
         contextlib.closing(docker_engine.client()) as client,
     ):
         assert remove_leftovers(client, cluster) == []  # it is alive
-        killed = [psutil.Process(process.pid), *psutil.Process(process.pid).children()]
-        for one in killed:
-            one.kill()
-        psutil.wait_procs(killed, ENDS_SECONDS)
+        killed_processes = [psutil.Process(process.pid), *psutil.Process(process.pid).children()]
+        for process_of_run in killed_processes:
+            process_of_run.kill()
+        psutil.wait_procs(killed_processes, ENDS_SECONDS)
         process.wait(ENDS_SECONDS)
-        left = of_this_run(docker_engine, broker)
-        assert len(left) == 2
-        gone = remove_leftovers(client, cluster)
-        assert [name.split()[-1] for name in gone] == left
+        leftovers = run_resources(docker_engine, broker)
+        assert len(leftovers) == 2
+        removed_leftovers = remove_leftovers(client, cluster)
+        assert [name.split()[-1] for name in removed_leftovers] == leftovers
         with pytest.raises(NotFound):
-            client.containers.get(left[0])
-    assert of_this_run(docker_engine, broker) == []
+            client.containers.get(leftovers[0])
+    assert run_resources(docker_engine, broker) == []
 
 
 def test_a_machine_without_a_network_blames_no_listener(tmp_path: Path) -> None:
@@ -288,11 +300,11 @@ def test_a_machine_without_a_network_blames_no_listener(tmp_path: Path) -> None:
     contract = tmp_path / "contract.json"
     contract.write_text(clients_of(L=["broker.example.com:9092", "192.0.2.99:9092"]).to_json())
     command = [sys.executable, "-m", "earshot", "doctor", "--contract", str(contract)]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["unshare", "--net", *command, "--format", "json"], capture_output=True, text=True
     )
-    assert done.returncode == 3, done.stderr
-    report = read_report(done.stdout.encode(), "stdout")
+    assert completed.returncode == 3, completed.stderr
+    report = read_report(completed.stdout.encode(), "stdout")
     assert [cell.verdict for cell in report.cells] == [Verdict.INCONCLUSIVE] * 2
     assert "no DNS server of this vantage answers" in report.cells[0].reason
     assert "no route to 192.0.2.99, and none to anywhere" in report.cells[1].reason

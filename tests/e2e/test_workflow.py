@@ -19,7 +19,7 @@ import yaml
 
 from tests.doubles.docker.install import VERSION, install_docker_double
 from tests.e2e.installed import bare_environment, wheel_environment
-from tests.e2e.project import STACK, Project, prepared
+from tests.e2e.project import STACK, Project, prepare_home
 from tests.lint.test_recipes import workflow
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -68,21 +68,25 @@ def variables(advertised: str) -> list[str]:
 def project(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     folder = tmp_path_factory.mktemp("workflow")
     wheel_environment(folder / "earshot")
-    more = {"STACK": STACK, "RUNNER_TEMP": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
-    environment = prepared(folder / "p", {**more, "DOCKER_HOST": engine})
-    about = folder / "p" / "Pulumi.yaml"
-    document = yaml.safe_load(about.read_text())
+    variables = {
+        "STACK": STACK,
+        "RUNNER_TEMP": str(folder),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    environment = prepare_home(folder / "p", {**variables, "DOCKER_HOST": engine})
+    project_file = folder / "p" / "Pulumi.yaml"
+    document = yaml.safe_load(project_file.read_text())
     document["runtime"]["options"]["virtualenv"] = str(bare_environment(folder / "of-program"))
-    about.write_text(yaml.safe_dump(document))
+    project_file.write_text(yaml.safe_dump(document))
     install_docker_double(folder / "p" / "home")
-    made = Project(folder / "p", "import pulumi_docker as docker\n", environment)
-    made.runs("stack", "init", STACK)
-    yield made
+    new_project = Project(folder / "p", "import pulumi_docker as docker\n", environment)
+    new_project.run("stack", "init", STACK)
+    yield new_project
 
 
 def step(project: Project, name: str) -> subprocess.CompletedProcess[str]:
     """A step of the job, as it is written on the page."""
-    (command,) = [item["run"] for item in workflow()["pack"] if item["name"] == name]
+    (command,) = [job_step["run"] for job_step in workflow()["pack"] if job_step["name"] == name]
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
         cwd=project.folder,
@@ -105,22 +109,22 @@ def test_the_preview(project: Project, advertised: str, code: int) -> None:
         )
         """
     )
-    done = step(project, "Preview")
-    assert bool(done.returncode) == bool(code), done.stdout + done.stderr
-    assert ("kl002" in done.stdout) == bool(code)
+    completed = step(project, "Preview")
+    assert bool(completed.returncode) == bool(code), completed.stdout + completed.stderr
+    assert ("kl002" in completed.stdout) == bool(code)
 
 
 @pytest.mark.combination
 @pytest.mark.parametrize(("advertised", "code"), [(WELL, 0), (ILL, 1)])
 def test_the_analysis(project: Project, tmp_path: Path, advertised: str, code: int) -> None:
-    state = json.loads(project.runs("stack", "export"))
+    state = json.loads(project.run("stack", "export"))
     state["deployment"]["resources"] = resources(advertised)
     file = tmp_path / "state.json"
     file.write_text(json.dumps(state))
-    project.runs("stack", "import", "--file", str(file))
-    done = step(project, "Analyze")
-    assert bool(done.returncode) == bool(code), done.stdout + done.stderr
-    assert ("kl002" in done.stdout) == bool(code)
+    project.run("stack", "import", "--file", str(file))
+    completed = step(project, "Analyze")
+    assert bool(completed.returncode) == bool(code), completed.stdout + completed.stderr
+    assert ("kl002" in completed.stdout) == bool(code)
 
 
 def resources(advertised: str) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ _VERSIONS = (
 )
 
 
-def offered(host: str, port: int, client: Path) -> dict[str, list[str]]:
+def accepted_ciphers(host: str, port: int, client: Path) -> dict[str, list[str]]:
     """The accepted ciphers by version (`TLSv1.2`), without versions that are refused.
 
     ``client`` is a PEM file with key and certificate, for listeners that require one.
@@ -29,7 +29,7 @@ def offered(host: str, port: int, client: Path) -> dict[str, list[str]]:
 
 def _ciphers(host: str, port: int, client: Path, version: ssl.TLSVersion) -> list[str]:
     if version is ssl.TLSVersion.TLSv1_3:  # Python cannot choose among its ciphers
-        chosen = _chosen(host, port, _context(client, version))
+        chosen = _chosen_cipher(host, port, _context(client, version))
         return [chosen] if chosen else []
     known_ciphers: list[str] = []
     while True:
@@ -38,7 +38,7 @@ def _ciphers(host: str, port: int, client: Path, version: ssl.TLSVersion) -> lis
             ["ALL", "COMPLEMENTOFALL", *(f"!{name}" for name in known_ciphers), "@SECLEVEL=0"]
         )
         try:
-            chosen = _chosen(host, port, _context(client, version, names))
+            chosen = _chosen_cipher(host, port, _context(client, version, names))
         except ssl.SSLError:  # nothing is left to ask for
             return known_ciphers
         if not chosen:
@@ -58,7 +58,7 @@ def _context(client: Path, version: ssl.TLSVersion, ciphers: str = "") -> ssl.SS
     return context
 
 
-def _chosen(host: str, port: int, context: ssl.SSLContext) -> str:
+def _chosen_cipher(host: str, port: int, context: ssl.SSLContext) -> str:
     """The cipher of a connection; empty if the listener ends the handshake."""
     with (
         contextlib.suppress(ssl.SSLError, ConnectionError),

@@ -27,10 +27,10 @@ from earshot.listeners.terms import Mechanism, Protocol, Scope
 from earshot.placement.plan import NodeNames, plan
 from earshot.sockets import outgoing_ports
 from tests.components.local import nodes
-from tests.e2e.ports import kept_ports
+from tests.e2e.ports import reserved_ports
 from tests.raised import raised
 
-_ports = kept_ports(10, 4)
+_ports = reserved_ports(10, 4)
 MOVED_CONTROLLERS = _ports.pop()
 PORTS = dict(zip(("INTERNAL", "EXTERNAL", "CONTROLLER"), _ports, strict=True))
 """The first port of each listener; a node's is this one and its place."""

@@ -88,9 +88,9 @@ class VpcEndpoint(Ec2Kind):
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         change: dict[str, Any] = {}
         for name in _LISTS:
-            added, removed = _differences(inputs.get(name, []), current[name])
-            change |= {f"Add{aws_name(name)}": added} if added else {}
-            change |= {f"Remove{aws_name(name)}": removed} if removed else {}
+            added_ids, removed_ids = _differences(inputs.get(name, []), current[name])
+            change |= {f"Add{aws_name(name)}": added_ids} if added_ids else {}
+            change |= {f"Remove{aws_name(name)}": removed_ids} if removed_ids else {}
         if "policy" in inputs and current["policy"] != inputs["policy"]:
             change["PolicyDocument"] = inputs["policy"]
         if change:
@@ -147,12 +147,14 @@ class VpcEndpointService(Ec2Kind):
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         ec2 = cloud.client("ec2", inputs)
-        added, removed = _differences(
+        added_principals, removed_principals = _differences(
             inputs.get("allowedPrincipals", []), current["allowedPrincipals"]
         )
-        if added or removed:
+        if added_principals or removed_principals:
             ec2.modify_vpc_endpoint_service_permissions(
-                ServiceId=id, AddAllowedPrincipals=added, RemoveAllowedPrincipals=removed
+                ServiceId=id,
+                AddAllowedPrincipals=added_principals,
+                RemoveAllowedPrincipals=removed_principals,
             )
         names = ("acceptanceRequired", "privateDnsName")
         change = {name: inputs[name] for name in names if inputs.get(name) is not None}

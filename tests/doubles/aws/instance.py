@@ -212,11 +212,11 @@ def _image(ec2: Any, inputs: Plain) -> Plain:
     return image
 
 
-def _check_size(data: bytes) -> None:
-    if len(data) > USER_DATA_BYTES:
+def _check_size(user_data: bytes) -> None:
+    if len(user_data) > USER_DATA_BYTES:
         raise ProviderError(
             f"RunInstances: InvalidParameterValue: user data is limited to {USER_DATA_BYTES} bytes,"
-            f" these are {len(data)}"
+            f" these are {len(user_data)}"
         )
 
 
@@ -254,21 +254,21 @@ def _root(cloud: Cloud, instance: Plain, state: Plain) -> Plain:
 
 def _change_root(cloud: Cloud, current: Plain, inputs: Plain) -> None:
     ec2 = cloud.client("ec2", inputs)
-    root, wanted = current["rootBlockDevice"], inputs["rootBlockDevice"]
+    root, new_root = current["rootBlockDevice"], inputs["rootBlockDevice"]
     modify_volume(
         ec2,
         root["volumeId"],
         {"size": root["volumeSize"], "type": root["volumeType"], **root},
-        {name.removeprefix("volume").lower(): value for name, value in wanted.items()},
+        {name.removeprefix("volume").lower(): value for name, value in new_root.items()},
     )
-    is_deleted = wanted.get("deleteOnTermination", True)
+    is_deleted = new_root.get("deleteOnTermination", True)
     if is_deleted != root["deleteOnTermination"]:
         ebs = {"DeleteOnTermination": is_deleted}
         ec2.modify_instance_attribute(
             InstanceId=current["arn"].rpartition("/")[2],
             BlockDeviceMappings=[{"DeviceName": root["deviceName"], "Ebs": ebs}],
         )
-    tags = cloud.default_tags | wanted.get("tags", {})
+    tags = cloud.default_tags | new_root.get("tags", {})
     if surplus := sorted(root["tagsAll"].keys() - tags.keys()):
         keys = [{"Key": key} for key in surplus]
         ec2.delete_tags(Resources=[root["volumeId"]], Tags=keys)

@@ -22,8 +22,8 @@ def launch_options(inputs: Plain, image: Plain) -> dict[str, Any]:
         options["Placement"] = {"AvailabilityZone": inputs["availabilityZone"]}
     if "iamInstanceProfile" in inputs:
         options["IamInstanceProfile"] = {"Name": inputs["iamInstanceProfile"]}
-    if data := raw_user_data(inputs):
-        options["UserData"] = data
+    if user_data := raw_user_data(inputs):
+        options["UserData"] = user_data
     if metadata := inputs.get("metadataOptions"):
         options["MetadataOptions"] = arguments(metadata, *metadata)
     if root := inputs.get("rootBlockDevice"):
@@ -46,13 +46,13 @@ def raw_user_data(values: Plain) -> bytes:
     return str(values.get("userData") or "").encode()
 
 
-def encoded_user_data(data: str | None, state: Plain) -> Plain:
+def encoded_user_data(user_data: str | None, state: Plain) -> Plain:
     """EC2's ``data``, as the input that the program uses."""
-    if not data:
+    if not user_data:
         return {}
     if "userDataBase64" in state:
-        return {"userDataBase64": data}
-    return {"userData": base64.b64decode(data).decode(errors="replace")}
+        return {"userDataBase64": user_data}
+    return {"userData": base64.b64decode(user_data).decode(errors="replace")}
 
 
 def metadata_found(answer: Plain) -> Plain:

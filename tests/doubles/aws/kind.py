@@ -114,12 +114,12 @@ class AwsKind(Kind[Cloud]):
         return current
 
 
-def tags_found(cloud: Cloud, listed_tags: list[dict[str, str]], state: Plain) -> Plain:
+def tags_found(cloud: Cloud, aws_tags: list[dict[str, str]], state: Plain) -> Plain:
     """`tags` and `tagsAll` from AWS's list of keys and values.
 
     A tag that the provider adds to every resource is in `tags` only if the program has it too.
     """
-    all_tags = {tag["Key"]: tag["Value"] for tag in listed_tags}
+    all_tags = {tag["Key"]: tag["Value"] for tag in aws_tags}
     inputs = state.get("tags", {})
     tags = {
         key: value

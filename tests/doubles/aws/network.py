@@ -54,9 +54,9 @@ class Vpc(Ec2Kind):
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
         for name in DNS_ATTRIBUTES:
-            wanted = inputs.get(name, self.defaults[name])
-            if current[name] != wanted:
-                change = {aws_name(name): {"Value": wanted}}
+            wanted_value = inputs.get(name, self.defaults[name])
+            if current[name] != wanted_value:
+                change = {aws_name(name): {"Value": wanted_value}}
                 cloud.client("ec2", inputs).modify_vpc_attribute(VpcId=id, **change)
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:
@@ -96,10 +96,10 @@ class Subnet(Ec2Kind):
         return self.common(cloud, id, state, subnet) | outputs_of(subnet, *names)
 
     def adjust(self, cloud: Cloud, id: str, current: Plain, inputs: Plain) -> None:
-        wanted = inputs.get("mapPublicIpOnLaunch", False)
-        if current["mapPublicIpOnLaunch"] != wanted:
+        wanted_value = inputs.get("mapPublicIpOnLaunch", False)
+        if current["mapPublicIpOnLaunch"] != wanted_value:
             cloud.client("ec2", inputs).modify_subnet_attribute(
-                SubnetId=id, MapPublicIpOnLaunch={"Value": wanted}
+                SubnetId=id, MapPublicIpOnLaunch={"Value": wanted_value}
             )
 
     def remove(self, cloud: Cloud, id: str, state: Plain) -> None:

@@ -104,15 +104,17 @@ class AwsDouble(Double[Cloud]):
         generated."""
         response = await super().check(request)
         kind, inputs = self.kind(request.type), plain(request.new_inputs)
-        added: Plain = {"__defaults": []}
+        added_inputs: Plain = {"__defaults": []}
         if kind.named is not None and kind.named not in inputs:
-            added["__defaults"] = [kind.named]
+            added_inputs["__defaults"] = [kind.named]
         if "tags" in kind.shape:
             tags = inputs.get("tags", {})
-            added["tagsAll"] = (
+            added_inputs["tagsAll"] = (
                 UNKNOWN if contains_unknown(tags) else self._cloud.default_tags | tags
             )
-        return protocol.CheckResponse((response.inputs or {}) | wrapped(added), response.failures)
+        return protocol.CheckResponse(
+            (response.inputs or {}) | wrapped(added_inputs), response.failures
+        )
 
     async def create(self, request: protocol.CreateRequest) -> protocol.CreateResponse:
         if request.preview:
@@ -134,9 +136,9 @@ class AwsDouble(Double[Cloud]):
                 f" knows {', '.join(LOOKUPS)}"
             )
         arguments = plain(request.args)
-        refused = [self.refused(path) for path in not_implemented(arguments, lookup.shape)]
-        if refused:
-            return protocol.InvokeResponse(failures=refused)
+        refusals = [self.refused(path) for path in not_implemented(arguments, lookup.shape)]
+        if refusals:
+            return protocol.InvokeResponse(failures=refusals)
         log.info("invoke %s", request.tok)
         answer = await asyncio.to_thread(self.run, lambda cloud: lookup.find(cloud, arguments))
         return protocol.InvokeResponse(wrapped(arguments | answer))

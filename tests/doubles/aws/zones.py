@@ -195,7 +195,7 @@ def _values(type: str, record: Plain) -> Plain:
             "evaluateTargetHealth": alias["EvaluateTargetHealth"],
         }
         return {"aliases": [target]}
-    texts = [value["Value"] for value in record.get("ResourceRecords", [])]
+    texts = [value_record["Value"] for value_record in record.get("ResourceRecords", [])]
     records = [text[1:-1] if type == "TXT" else text for text in texts]
     return {"ttl": record.get("TTL"), "records": records}
 

@@ -21,13 +21,13 @@ def filled(values: Plain, defaults: Plain, shape: Shape) -> Plain:
     for name, parts in shape.items():
         if parts is not None and name in values:
             filled_values[name] = _below(values[name], BELOW.get(name, {}), parts)
-    missing = {name: value for name, value in defaults.items() if name not in values}
-    return filled_values | missing | {FILLED_IN: sorted(missing)}
+    missing_inputs = {name: value for name, value in defaults.items() if name not in values}
+    return filled_values | missing_inputs | {FILLED_IN: sorted(missing_inputs)}
 
 
 def _below(value: Any, defaults: Plain, parts: Shape) -> Any:
     if isinstance(value, list):
-        return [_below(item, defaults, parts) for item in value]
+        return [_below(element, defaults, parts) for element in value]
     return filled(value, defaults, parts) if isinstance(value, dict) else value
 
 

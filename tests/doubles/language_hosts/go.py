@@ -21,10 +21,10 @@ class GoHost(Host):
         }
 
     def link(self, folder: Path, name: str, sdk: str) -> None:
-        (about,) = Path(folder, sdk).rglob("go.mod")
-        module = about.read_text().split()[1]
-        where = f"./{about.parent.relative_to(folder)}"
-        for edit in (f"-replace={module}={where}", f"-require={module}@v0.0.0"):
+        (module_file,) = Path(folder, sdk).rglob("go.mod")
+        module = module_file.read_text().split()[1]
+        sdk_path = f"./{module_file.parent.relative_to(folder)}"
+        for edit in (f"-replace={module}={sdk_path}", f"-require={module}@v0.0.0"):
             subprocess.run(["go", "mod", "edit", edit], cwd=folder, check=True)
 
     def install(self, folder: Path) -> subprocess.CompletedProcess[bytes]:

@@ -93,9 +93,9 @@ def not_implemented(inputs: Mapping[str, Any], shape: Shape, path: str = "") -> 
         parts = shape[name]
         if parts is None or is_unknown(value):
             continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, Mapping):
-                yield from not_implemented(item, parts, f"{input_path}.")
+        for element in value if isinstance(value, list) else [value]:
+            if isinstance(element, Mapping):
+                yield from not_implemented(element, parts, f"{input_path}.")
 
 
 def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
@@ -104,7 +104,7 @@ def changed(kind: Kind[Any], state: Plain, inputs: Plain) -> list[str]:
     def of(values: Plain, name: str) -> Any:
         value = values.get(name, kind.defaults.get(name))
         if name in kind.unordered and isinstance(value, list):
-            value = sorted(value, key=lambda it: json.dumps(it, sort_keys=True))
+            value = sorted(value, key=lambda element: json.dumps(element, sort_keys=True))
         return value if value not in ([], {}, "") else None
 
     return [

@@ -39,7 +39,7 @@ def _plain(value: PropertyValue) -> Any:
     if isinstance(inner, Mapping):
         return plain(inner)
     if isinstance(inner, Sequence) and not isinstance(inner, str):
-        return [_plain(item) for item in inner]
+        return [_plain(element) for element in inner]
     return inner
 
 
@@ -47,7 +47,7 @@ def _wrapped(value: Any) -> PropertyValue:
     if isinstance(value, Mapping):
         return PropertyValue(wrapped(value))
     if isinstance(value, (list, tuple)):
-        return PropertyValue([_wrapped(item) for item in value])
+        return PropertyValue([_wrapped(element) for element in value])
     if isinstance(value, int) and not isinstance(value, bool):
         return PropertyValue(float(value))
     return PropertyValue(value)

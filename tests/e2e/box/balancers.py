@@ -49,18 +49,18 @@ class HealthChange:
 
 
 @dataclass
-class Checked:
+class TargetHealth:
     """A target of a group, and its checks so far."""
 
     health: Health = INITIAL
-    due: float = 0.0
+    next_check: float = 0.0
     """The time of the next check, as time.monotonic() returns it."""
     answered: bool = False
     """Whether the target answered the last check."""
     streak: int = 0
     """Checks in a row with that result."""
 
-    def took(self, answered: bool, group: TargetGroup) -> bool:
+    def record_check(self, answered: bool, group: TargetGroup) -> bool:
         """Records a check. True if the target became healthy or unhealthy."""
         self.streak = self.streak + 1 if answered is self.answered else 1
         self.answered = answered
@@ -72,7 +72,7 @@ class Checked:
 
 
 @dataclass
-class Played:
+class BalancerContainer:
     """A container in the place of a balancer."""
 
     container: str
@@ -81,7 +81,7 @@ class Played:
     guard: str = ""
     rules: str = ""
     idle_seconds: int = 0
-    checked: dict[tuple[str, Target], Checked] = field(default_factory=dict)
+    checked: dict[tuple[str, Target], TargetHealth] = field(default_factory=dict)
 
 
 class Balancers:
@@ -95,7 +95,7 @@ class Balancers:
         """The changes of health; those of one group are in order."""
         self.linked: set[str] = set()
         """Addresses of endpoints, which the security groups always admit."""
-        self._played: dict[str, Played] = {}
+        self._played: dict[str, BalancerContainer] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
         self._failed: BaseException | None = None
@@ -147,7 +147,7 @@ class Balancers:
         options = (f"--name={name}", f"--network={vpc.name}", f"--ip={first_address}")
         self._engine.run("run", "--detach", "--sysctl=net.ipv4.ip_forward=1", *options, self._image)
         pid = int(self._engine.run("inspect", "--format={{.State.Pid}}", name))
-        played = self._played[arn] = Played(name, pid, forwarding)
+        played = self._played[arn] = BalancerContainer(name, pid, forwarding)
         length = vpc.range.prefixlen
         inside(pid, *(f"ip address add {address}/{length} dev eth0" for address in other_addresses))
         if public := balancer.outside(self._ground.elastic):
@@ -165,7 +165,7 @@ class Balancers:
         self._threads.pop(arn).join()
         self._engine.run("rm", "--force", "--volumes", played.container)
 
-    def _run(self, arn: str, played: Played) -> None:
+    def _run(self, arn: str, played: BalancerContainer) -> None:
         try:
             with ThreadPoolExecutor(AT_ONCE, initializer=_enter, initargs=(played.pid,)) as pool:
                 while self._played.get(arn) is played:
@@ -175,27 +175,29 @@ class Balancers:
             traceback.print_exception(error)
             self._failed = error
 
-    def _round(self, played: Played, pool: ThreadPoolExecutor) -> None:
+    def _round(self, played: BalancerContainer, pool: ThreadPoolExecutor) -> None:
         """Checks the due targets, forwards accordingly, and reports their health to moto."""
         with self._lock:
             forwarding = played.forwarding
         groups = {group.arn: group for group in forwarding.ports.values()}
         targets = {(arn, target) for arn, group in groups.items() for target in group.targets}
-        checked = {key: played.checked.get(key) or Checked() for key in targets}
-        now = time.monotonic()
-        due = [key for key in sorted(targets) if checked[key].due <= now]
-        hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due]
-        for (arn, target), answered in zip(due, pool.map(_answers, hosts), strict=True):
-            checks = checked[arn, target]
-            if checks.took(answered, groups[arn]):
-                self.health_changes.append(HealthChange(time.time(), *target, checks.health[0]))
-            checks.due = now + groups[arn].interval
+        health_by_key = {key: played.checked.get(key) or TargetHealth() for key in targets}
+        current_time = time.monotonic()
+        due_keys = [key for key in sorted(targets) if health_by_key[key].next_check <= current_time]
+        hosts = [(target[0], groups[arn].check_port or target[1]) for arn, target in due_keys]
+        for (arn, target), answered in zip(due_keys, pool.map(_answers, hosts), strict=True):
+            target_health = health_by_key[arn, target]
+            if target_health.record_check(answered, groups[arn]):
+                self.health_changes.append(
+                    HealthChange(time.time(), *target, target_health.health[0])
+                )
+            target_health.next_check = current_time + groups[arn].interval
         with self._lock:
-            played.checked = checked
+            played.checked = health_by_key
             health = {
-                (arn, *target): checks.health
+                (arn, *target): target_health.health
                 for container in self._played.values()
-                for (arn, target), checks in container.checked.items()
+                for (arn, target), target_health in container.checked.items()
             }
         self._server.set_health(health)
         self._forward(played)
@@ -204,7 +206,7 @@ class Balancers:
             inside(played.pid, f"sysctl -q -w {name}={forwarding.idle_seconds}")
             played.idle_seconds = forwarding.idle_seconds
 
-    def _forward(self, played: Played) -> None:
+    def _forward(self, played: BalancerContainer) -> None:
         """Forwards connections to the targets that are healthy now."""
         with self._lock:
 

@@ -87,7 +87,7 @@ def ids(box: CloudBox) -> dict[str, str]:
     return {machine.name: id for id, machine in box.moto_state().machines.items()}
 
 
-def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
+def power_and_sync_events(box: CloudBox, since: float) -> list[tuple[str, str]]:
     """Instances that were switched on or off, and nodes that reported to be in sync, in order."""
     events: list[tuple[float, str, str]] = [
         (change.when, change.action, change.name)
@@ -111,16 +111,16 @@ def happened(box: CloudBox, since: float) -> list[tuple[str, str]]:
     return [(action, name) for when, action, name in sorted(events) if when > since]
 
 
-def one_by_one(ids: tuple[int, ...]) -> list[tuple[str, str]]:
+def rolling_events(ids: tuple[int, ...]) -> list[tuple[str, str]]:
     return [(action, BROKERS[id]) for id in ids for action in ("off", "on", "in-sync")]
 
 
 @contextlib.contextmanager
-def until_replaced(secured: SecuredBox, id: int) -> Iterator[subprocess.Popen[str]]:
+def update_with_replaced(secured: SecuredBox, id: int) -> Iterator[subprocess.Popen[str]]:
     """An update, once the broker ``id`` has another instance, which boots; it ends within."""
     since, end = time.time(), time.monotonic() + PATIENCE
     with secured.stack.project.updating() as child:
-        while ("on", BROKERS[id]) not in happened(secured.box, since):
+        while ("on", BROKERS[id]) not in power_and_sync_events(secured.box, since):
             assert child.poll() is None and time.monotonic() < end
             time.sleep(0.2)
         yield child
@@ -142,7 +142,9 @@ def traffic() -> Iterator[Traffic]:
         yield Traffic({}, writing)
 
 
-def begins(traffic: Traffic, secured: SecuredBox, side: Any, listener: str, folder: Path) -> None:
+def start_producer(
+    traffic: Traffic, secured: SecuredBox, side: Any, listener: str, folder: Path
+) -> None:
     """Starts a producer of the user on ``listener``, which gets no other address later."""
     file = folder / f"{listener}.json"
     file.write_text(json.dumps(secured.client("app", listener)))
@@ -151,7 +153,7 @@ def begins(traffic: Traffic, secured: SecuredBox, side: Any, listener: str, fold
     traffic.producers[listener] = traffic.writing.enter_context(producer)
 
 
-def seen(secured: SecuredBox) -> dict[str, bool]:
+def leaving_by_listener(secured: SecuredBox) -> dict[str, bool]:
     """The listeners of the contract, and which of them are leaving."""
     contract = secured.stack.project.outputs()["contract"]
     return {listener["name"]: listener["leaving"] for listener in contract["listeners"]}
@@ -163,7 +165,7 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     """The first of three steps, ended by Ctrl-C: INTERNAL is to become REPL, EXTERNAL gets another
     port."""
     box, folder = secured.box, tmp_path_factory.mktemp("clients")
-    begins(traffic, secured, "outside", EXTERNAL, folder)
+    start_producer(traffic, secured, "outside", EXTERNAL, folder)
     client = secured.client("app", EXTERNAL)
     old_identities, running = identities(box), ids(box)
     changed = cluster(box)
@@ -172,34 +174,34 @@ def test_a_listener_comes_and_another_one_moves_with_its_clients(
     changed["listeners"] = [{**internal, "name": REPL, "port": 19192}, {**external, "port": NEW}]
     secured.stack.configure(changed)
     began = time.time()
-    with until_replaced(secured, 1) as child:
+    with update_with_replaced(secured, 1) as child:
         late_clients = {"app": (client, "app-orders")}
-        became = secured.became(secured.laptop, folder / "late.json", late_clients)
+        became = secured.write_results(secured.laptop, folder / "late.json", late_clients)
         assert became == {"app": "written"}, "through the brokers that have not moved"
         os.killpg(child.pid, signal.SIGINT)
         child.communicate(timeout=PATIENCE)
         assert child.returncode != 0
     output = secured.stack.up()
     assert "step 1 of 3: REPL added next to INTERNAL; EXTERNAL at other" in output
-    assert happened(box, began) == one_by_one((1, 2, 3))
+    assert power_and_sync_events(box, began) == rolling_events((1, 2, 3))
     assert identities(box) == old_identities
     assert {name for name, id in ids(box).items() if running[name] == id} == {NODES[10001]}
     for name in BROKERS.values():
         assert "since clean shutdown file" in box.instances()[name].journal("kafka"), name
-    assert seen(secured) == {INTERNAL: True, EXTERNAL: False, REPL: False}
-    begins(traffic, secured, "inside", REPL, folder)
+    assert leaving_by_listener(secured) == {INTERNAL: True, EXTERNAL: False, REPL: False}
+    start_producer(traffic, secured, "inside", REPL, folder)
 
 
 def test_brokers_reach_each_other_by_the_new_one(secured: SecuredBox) -> None:
     """The second step, in which a broker is killed."""
     began = time.time()
-    with until_replaced(secured, 1) as child:
+    with update_with_replaced(secured, 1) as child:
         secured.box.instances()[BROKERS[3]].run("systemctl", "kill", "--signal=KILL", "kafka")
         reported, _ = child.communicate(timeout=PATIENCE)
     if child.returncode:
         reported = secured.stack.up()
     assert "step 2 of 3: brokers reach each other through REPL; run again" in reported
-    assert happened(secured.box, began) == one_by_one((1, 2, 3))
+    assert power_and_sync_events(secured.box, began) == rolling_events((1, 2, 3))
 
 
 def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
@@ -215,7 +217,7 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
             "bash", "-c", f"exec 3<>/dev/tcp/{broker.private}/19092; sleep 600"
         )
         with subprocess.Popen(command) as client:
-            output = " ".join(secured.stack.project.fails().split())
+            output = " ".join(secured.stack.project.failed_output().split())
             client.kill()
         reason = (
             "listener INTERNAL would be removed, and has 1 connection of clients: "
@@ -223,12 +225,12 @@ def test_an_unused_listener_is_removed_and_no_acknowledged_record_is_lost(
         )
         assert reason in output, output
     assert ids(box) == running
-    with until_replaced(secured, 1) as child:
+    with update_with_replaced(secured, 1) as child:
         below = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
         psutil.wait_procs(below, 60)
     assert "step 3 of 3: INTERNAL removed" in secured.stack.up("--refresh")
-    assert seen(secured) == {REPL: False, EXTERNAL: False}
+    assert leaving_by_listener(secured) == {REPL: False, EXTERNAL: False}
     traffic.writing.close()
     outputs = secured.stack.project.outputs()
     for name, producer in traffic.producers.items():

@@ -168,7 +168,7 @@ class CloudBox:
         With a ``place``, the CLI and all that it starts run there: `prove: here` is then proved
         from the outside, for example.
         """
-        new_stack = BoxStack.prepared(folder, self)
+        new_stack = BoxStack.with_empty_stack(folder, self)
         if place is not None:
             new_stack.project.wrap = place.command
         return new_stack

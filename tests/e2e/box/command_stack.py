@@ -79,7 +79,7 @@ class CommandStack:
         assert code == 0, f"{output}\n{journals(self.box)}"
         return output
 
-    def refused(self) -> str:
+    def refusal(self) -> str:
         """The output of `make up`, which must fail, without line ends."""
         code, output = self.run("up")
         assert code != 0, output

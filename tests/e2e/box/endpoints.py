@@ -69,7 +69,7 @@ def endpoints(server: Moto, vpc: str, moto_state: MotoState) -> tuple[Endpoint, 
 
 
 @dataclass
-class Played:
+class EndpointContainer:
     container: str
     pid: int
     rules: str = ""
@@ -82,7 +82,7 @@ class Endpoints:
     engine: Engine
     server: Moto
     vpc: OtherVpc
-    _played: dict[str, Played] = field(default_factory=dict)
+    _played: dict[str, EndpointContainer] = field(default_factory=dict)
 
     def follow(self, moto_state: MotoState) -> None:
         """Makes the containers match moto and ``moto_state``."""
@@ -93,8 +93,8 @@ class Endpoints:
             self._remove(id)
         for id, endpoint in wanted_endpoints.items():
             if id not in self._played:
-                self._played[id] = self._made(endpoint)
-            self._ruled(self._played[id], endpoint, moto_state)
+                self._played[id] = self._create_container(endpoint)
+            self._apply_rules(self._played[id], endpoint, moto_state)
 
     def close(self) -> None:
         """Remove all containers."""
@@ -104,7 +104,7 @@ class Endpoints:
     def _remove(self, id: str) -> None:
         self.engine.run("rm", "--force", "--volumes", self._played.pop(id).container)
 
-    def _made(self, endpoint: Endpoint) -> Played:
+    def _create_container(self, endpoint: Endpoint) -> EndpointContainer:
         box, wire = self.vpc.box, self.vpc.wire
         name = f"earshot-box-{box.mark}-{endpoint.id}"
         first_address, *other_addresses = endpoint.addresses
@@ -120,9 +120,11 @@ class Endpoints:
         box.balancers.linked.add(
             self.engine.run("inspect", f"--format={address_format}", name).strip()
         )
-        return Played(name, pid)
+        return EndpointContainer(name, pid)
 
-    def _ruled(self, played: Played, endpoint: Endpoint, moto_state: MotoState) -> None:
+    def _apply_rules(
+        self, played: EndpointContainer, endpoint: Endpoint, moto_state: MotoState
+    ) -> None:
         groups = [moto_state.groups[id] for id in sorted(endpoint.groups)]
         guard = firewall.packet_rules(groups, moto_state.members, self.vpc.wire.gateway)
         # its groups are about the consumer's side alone

@@ -15,7 +15,7 @@ import pytest
 from earshot.listeners.terms import Scope
 from earshot.report.json import read_report
 from tests.e2e.box.cloud_box import CloudBox
-from tests.e2e.box.stack import OPTION_1, passed
+from tests.e2e.box.stack import OPTION_1, passed_cells
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 
@@ -36,7 +36,7 @@ def test_it_is_proved_from_both_sides(
     stack = box.stack(tmp_path / "stack")
     stack.configure(box.cluster(3, **settings, **named(box, naming)))
     stack.up()
-    assert passed(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in IDS}
+    assert passed_cells(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in IDS}
     assert "unchanged" in stack.up("--expect-no-changes")
     stack.destroy()
     box.settle()
@@ -58,7 +58,7 @@ def test_controllers_of_their_own_in_private_subnets(box: CloudBox, tmp_path: Pa
     machines = box.moto_state().machines.values()
     assert sorted(bool(machine.elastic) for machine in machines) == [False, False, False, True]
     _, sides = SIDES["option 2"]
-    assert passed(stack.validate(tmp_path)) == {(*side, 1) for side in sides}
+    assert passed_cells(stack.validate(tmp_path)) == {(*side, 1) for side in sides}
     stack.destroy()
 
 
@@ -71,7 +71,7 @@ def test_one_listener_for_both_sides_proved_by_the_update_too(
         stack.configure(box.cluster(**OPTION_1, prove="here"))
         stack.up()
         report = stack.validate(tmp_path)
-        assert passed(report) == {(side, "PLAINTEXT", 1) for side in ("internal", "external")}
+        assert passed_cells(report) == {(side, "PLAINTEXT", 1) for side in ("internal", "external")}
         (advertised,) = {cell.address for cell in report.cells}
         assert advertised.host.startswith("ec2-"), "which inside is the private address"
         stack.destroy()
@@ -84,7 +84,9 @@ def test_names_of_a_zone_with_a_split_horizon(box: CloudBox, tmp_path: Path) -> 
     stack.configure(box.cluster(2, naming="zone", zone=zone))
     stack.up()
     sides = {("internal", "INTERNAL"), ("external", "EXTERNAL")}
-    assert passed(stack.validate(tmp_path)) == {(*side, id) for side in sides for id in (1, 2)}
+    assert passed_cells(stack.validate(tmp_path)) == {
+        (*side, id) for side in sides for id in (1, 2)
+    }
 
     name = "broker-2.kafka.example.com"
     broker = next(

@@ -41,7 +41,7 @@ class PowerChange:
 
 
 @dataclass
-class Booted:
+class InstanceContainer:
     """A container in the place of a machine, and the settings applied to it so far."""
 
     instance: Instance
@@ -77,7 +77,7 @@ class Fleet:
         self._image, self._mark, self._folder = image, mark, folder
         self.power_changes: list[PowerChange] = []
         """The changes, in order."""
-        self._booted: dict[str, Booted] = {}
+        self._booted: dict[str, InstanceContainer] = {}
         self._disks: dict[str, tuple[Volume, contextlib.ExitStack]] = {}
 
     def instance(self, id: str) -> Instance | None:
@@ -129,7 +129,7 @@ class Fleet:
     def _remove(self, id: str) -> None:
         self._booted.pop(id).instance.remove()
 
-    def _stop(self, booted: Booted) -> None:
+    def _stop(self, booted: InstanceContainer) -> None:
         if booted.running:
             self.power_changes.append(PowerChange(time.time(), "off", booted.name))
         self._engine.run("stop", f"--time={STOP_SECONDS}", booted.instance.container)
@@ -140,7 +140,7 @@ class Fleet:
         if booted is None:
             if not machine.running:
                 return
-            booted = self._booted[machine.id] = self._made(machine)
+            booted = self._booted[machine.id] = self._create_container(machine)
         elif booted.running and not (machine.running and machine.launched == booted.launched):
             self._stop(booted)
         self._connect(booted, machine.elastic)
@@ -158,7 +158,7 @@ class Fleet:
         for id in machine.volumes.keys() - booted.volumes:
             self._attach(booted, self.disk(id))
 
-    def _made(self, machine: Machine) -> Booted:
+    def _create_container(self, machine: Machine) -> InstanceContainer:
         """A container that has not been started yet."""
         vpc, hostname = self._ground.vpc, private_name(machine.private, REGION)
         folder = self._folder / machine.id
@@ -187,9 +187,9 @@ class Fleet:
             f"--ip={machine.private}",
         ]
         self._engine.run("create", *options, self._image(machine.name))
-        return Booted(instance, machine.name)
+        return InstanceContainer(instance, machine.name)
 
-    def _connect(self, booted: Booted, elastic: str) -> None:
+    def _connect(self, booted: InstanceContainer, elastic: str) -> None:
         if booted.elastic == elastic:
             return
         outside, container = self._ground.outside.name, booted.instance.container
@@ -199,7 +199,7 @@ class Fleet:
             self._engine.run("network", "connect", f"--ip={elastic}", outside, container)
         booted.elastic = elastic
 
-    def _guard(self, booted: Booted, machine: Machine, moto_state: MotoState) -> None:
+    def _guard(self, booted: InstanceContainer, machine: Machine, moto_state: MotoState) -> None:
         groups = [moto_state.groups[id] for id in sorted(machine.groups) if id in moto_state.groups]
         rules = firewall.packet_rules(groups, moto_state.members, self._ground.vpc.gateway)
         if machine.name in self._engines:
@@ -208,7 +208,7 @@ class Fleet:
             firewall.apply(rules, booted.pid)
             booted.rules = rules
 
-    def _attach(self, booted: Booted, disk: Volume) -> None:
+    def _attach(self, booted: InstanceContainer, disk: Volume) -> None:
         """Attaches a volume to a running container, as EC2 does."""
         number = disk.device.name.removeprefix("loop")
         node = disk.device_in_instance()
@@ -216,6 +216,6 @@ class Fleet:
         booted.instance.run("sh", "-c", script, "sh", node, number)
         booted.volumes.add(disk.id)
 
-    def _state(self, booted: Booted) -> Any:
+    def _state(self, booted: InstanceContainer) -> Any:
         output = self._engine.run("inspect", "--format={{json .State}}", booted.instance.container)
         return json.loads(output)

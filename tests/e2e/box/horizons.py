@@ -147,9 +147,9 @@ class BoxDns:
         self._cached: tuple[float, DnsSnapshot] | None = None
 
     def answer(self, side: Side, name: str) -> Addresses | None:
-        now = time.monotonic()
-        result = self._snapshot(now - FRESH_SECONDS).answer(side, name)
-        return self._snapshot(now).answer(side, name) if result is None else result
+        current_time = time.monotonic()
+        result = self._snapshot(current_time - FRESH_SECONDS).answer(side, name)
+        return self._snapshot(current_time).answer(side, name) if result is None else result
 
     def _snapshot(self, since: float) -> DnsSnapshot:
         """The records at ``since`` or later."""

@@ -93,7 +93,7 @@ def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
     with contextlib.ExitStack() as cleanup:
         wire = network(box.engine, f"earshot-box-{box.mark}-{name}")
         cleanup.callback(box.engine.run, "network", "rm", wire.name)
-        vpc = _made(box, wire)
+        vpc = _create_vpc(box, wire)
         box_dns = BoxDns(box.server, wire.range, box.ground.elastic)
         cleanup.enter_context(dns_server(SideTable(box_dns, "inside"), wire.gateway, 53))
         cleanup.enter_context(routed(box, vpc))
@@ -104,7 +104,7 @@ def other_vpc(box: CloudBox, name: str) -> Iterator[OtherVpc]:
         yield vpc
 
 
-def _made(box: CloudBox, wire: Wire) -> OtherVpc:
+def _create_vpc(box: CloudBox, wire: Wire) -> OtherVpc:
     ec2 = box.server.client("ec2")
     id = ec2.create_vpc(CidrBlock=str(wire.range))["Vpc"]["VpcId"]
     ec2.modify_vpc_attribute(VpcId=id, EnableDnsHostnames={"Value": True})
@@ -144,13 +144,13 @@ class Routes:
 
     server: Moto
     chain: str
-    here: IPv4Network
+    own_range: IPv4Network
     brokers: IPv4Network
     applied: tuple[tuple[IPv4Network, IPv4Network], ...] = ()
 
     def follow(self, moto_state: MotoState) -> None:
         """Forwards packets according to the route tables of both VPCs."""
-        ways = [(self.here, self.brokers), (self.brokers, self.here)]
+        ways = [(self.own_range, self.brokers), (self.brokers, self.own_range)]
         open_ways = tuple(way for way in ways if way[1] in peered_routes(self.server, way[0]))
         if open_ways == self.applied:
             return

@@ -21,7 +21,7 @@ from tests.e2e.box.balancers import inside
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.gateway import on_both_sides
 from tests.e2e.box.place import Place
-from tests.e2e.box.stack import failures, reported
+from tests.e2e.box.stack import failures, report_by
 
 IDS = (1, 2, 3)
 ZONE, PUBLIC = "others.internal.test", "others.test"
@@ -84,28 +84,28 @@ class OtherBrokers:
     def configure(self, inputs: dict[str, Any]) -> None:
         (self.project.folder / "inputs.json").write_text(json.dumps(inputs))
 
-    def refused(self, **changes: Any) -> str:
+    def refusal(self, **changes: Any) -> str:
         """The output of the preview with those changes of `inputs`, which must fail."""
         self.configure(self.inputs(**changes))
         try:
-            return " ".join(self.project.fails(command="preview").split())
+            return " ".join(self.project.failed_output(command="preview").split())
         finally:
             self.configure(self.inputs())
 
-    def asked(self, command: str, vantage: str, *words: str, listener: str = "") -> Report:
+    def report_at(self, command: str, vantage: str, *words: str, listener: str = "") -> Report:
         """The report of `earshot doctor` or `earshot validate` at ``vantage``."""
         place, own_listener = self.places[vantage]
         contract = Contract.model_validate(self.project.outputs()["contract"])
         file = self.folder / f"{command}-contract.json"
         file.write_text(contract.with_listeners([listener or own_listener]).to_json())
-        return reported(self.folder, command, place.command, "--contract", str(file), *words)
+        return report_by(self.folder, command, place.command, "--contract", str(file), *words)
 
     def failures(self, vantage: str) -> dict[int, tuple[Any, str]]:
         """By broker, the stage at which the doctor fails there, and the cause."""
-        return failures(self.asked("doctor", vantage))
+        return failures(self.report_at("doctor", vantage))
 
     @contextlib.contextmanager
-    def mapped(self, **ports: int) -> Iterator[None]:
+    def with_ports(self, **ports: int) -> Iterator[None]:
         """The NAT with another broker for some ports, as in b2=3; 0 is none."""
         by_port = {id: ports.get(f"b{id}", id) for id in IDS}
         self._map(by_port)
@@ -125,10 +125,10 @@ class OtherBrokers:
 
     def record(self, id: int, address: str) -> None:
         """Makes the private name of broker ``id`` resolve to ``address``."""
-        _recorded(self.box, self.zone, name_of(id), address)
+        _upsert_record(self.box, self.zone, name_of(id), address)
 
 
-def _recorded(box: CloudBox, zone: str, name: str, address: str) -> None:
+def _upsert_record(box: CloudBox, zone: str, name: str, address: str) -> None:
     record = {"Name": name, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": address}]}
     change = {"Action": "UPSERT", "ResourceRecordSet": record}
     box.server.client("route53").change_resource_record_sets(
@@ -159,8 +159,8 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[OtherBrokers]:
         addresses = {id: str(box.ground.vpc.range[256 + 10 + id]) for id in IDS}
         zone = _private_zone(box)
         for id, address in addresses.items():
-            _recorded(box, zone, name_of(id), address)
-        _recorded(box, box.public_zone(PUBLIC), f"kafka.{PUBLIC}", outside)
+            _upsert_record(box, zone, name_of(id), address)
+        _upsert_record(box, box.public_zone(PUBLIC), f"kafka.{PUBLIC}", outside)
         project = aws_project(folder / "program", box.server, name="others")
         project.write(PROGRAM)
         places = {
@@ -173,9 +173,9 @@ def others(box: CloudBox, image: str, folder: Path) -> Iterator[OtherBrokers]:
         cleanup.callback(project.destroy)
         for id in IDS:
             cleanup.enter_context(_broker(brokers, id, image))
-        cleanup.enter_context(brokers.mapped())
+        cleanup.enter_context(brokers.with_ports())
         end = time.monotonic() + START_SECONDS
-        while {cell.verdict for cell in brokers.asked("doctor", "vpc").cells} != {Verdict.PASS}:
+        while {cell.verdict for cell in brokers.report_at("doctor", "vpc").cells} != {Verdict.PASS}:
             assert time.monotonic() < end
         yield brokers
 

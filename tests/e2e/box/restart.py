@@ -19,7 +19,7 @@ import pytest
 from earshot.placement.aws import report_parameter
 from earshot.user_data.boot import NodeReport
 from earshot.user_data.render import MOUNT
-from tests.e2e.box.change import happened, identities, ids, one_by_one
+from tests.e2e.box.change import identities, ids, power_and_sync_events, rolling_events
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.secured import BROKERS
 from tests.e2e.box.stack import BoxStack
@@ -88,7 +88,7 @@ def test_another_type_restarts_one_broker_at_a_time_and_no_record_is_lost(
         since = time.time()
         brokers.stack.up()
         seconds = time.time() - since
-        assert happened(box, since) == one_by_one((1, 2, 3))
+        assert power_and_sync_events(box, since) == rolling_events((1, 2, 3))
     assert ids(box) == running, "they are the same instances"
     assert identities(box) == old_identities
     types = {
@@ -116,37 +116,37 @@ def test_a_larger_volume_reaches_the_file_system_of_a_broker_that_runs(brokers: 
     assert {brokers.report(id).size_gib for id in BROKERS} == {1}
     brokers.configure(instance={"type": "t4g.large"}, volume={"size_gib": 2})
     brokers.stack.up()
-    assert happened(box, since) == [], "without a restart"
+    assert power_and_sync_events(box, since) == [], "without a restart"
     for id, name in BROKERS.items():
         report = brokers.report(id)
         assert (report.size_gib, report.free_gib) == (2, 1)
         file_system = box.instances()[name].run("stat", "-fc", "%b %S", MOUNT).split()
         assert int(file_system[0]) * int(file_system[1]) > 1.8 * 2**30
     brokers.configure(instance={"type": "t4g.large"}, volume={"size_gib": 1})
-    output = " ".join(brokers.stack.project.fails(command="preview").split())
+    output = " ".join(brokers.stack.project.failed_output(command="preview").split())
     assert "the data volume of node 1, 2, 3 would shrink (of node 1 from 2 to 1 GiB)" in output
 
 
 def test_no_node_is_rolled_past_a_node_that_is_down(brokers: Brokers) -> None:
-    box, running = brokers.box, ids(brokers.box)
-    ec2, third = box.server.client("ec2"), running[BROKERS[3]]
-    ec2.stop_instances(InstanceIds=[third])
+    box, instance_ids = brokers.box, ids(brokers.box)
+    ec2, third_instance = box.server.client("ec2"), instance_ids[BROKERS[3]]
+    ec2.stop_instances(InstanceIds=[third_instance])
     box.settle()
-    larger = {"instance": {"type": "t4g.large"}, "volume": {"size_gib": 2}}
-    brokers.configure(**larger, heap="300m")
+    larger_machine = {"instance": {"type": "t4g.large"}, "volume": {"size_gib": 2}}
+    brokers.configure(**larger_machine, heap="300m")
     since = time.time()
     for command in ("preview", "up"):
-        output = " ".join(brokers.stack.project.fails(command=command).split())
+        output = " ".join(brokers.stack.project.failed_output(command=command).split())
         assert "node 1 would be restarted while node 3 is down" in output, output
-        assert f"its instance {third} is stopped" in output, output
-    assert happened(box, since) == [] and ids(box) == running
+        assert f"its instance {third_instance} is stopped" in output, output
+    assert power_and_sync_events(box, since) == [] and ids(box) == instance_ids
 
-    before = brokers.report(3).booted
-    ec2.start_instances(InstanceIds=[third])
+    old_boot = brokers.report(3).booted
+    ec2.start_instances(InstanceIds=[third_instance])
     end = time.monotonic() + PATIENCE
-    while not ((report := brokers.report(3)).serves and report.booted != before):
+    while not ((report := brokers.report(3)).serves and report.booted != old_boot):
         assert time.monotonic() < end, report
         time.sleep(1)
-    began = time.time()
+    update_start = time.time()
     brokers.stack.up()
-    assert happened(box, began) == one_by_one((1, 2, 3))
+    assert power_and_sync_events(box, update_start) == rolling_events((1, 2, 3))

@@ -19,12 +19,12 @@ from earshot.user_data.boot import SECRETS
 from earshot.validation.client import translate
 from earshot.validation.result import Report
 from earshot.validation.terms import Stage, Verdict
-from tests.e2e.attack import Attack, attacked
+from tests.e2e.attack import Attack, attack_within
 from tests.e2e.box.cloud_box import CloudBox
 from tests.e2e.box.place import Place
 from tests.e2e.box.stack import RECORDS, BoxStack
 from tests.e2e.project import STACK
-from tests.e2e.secured import secrets_in, watched
+from tests.e2e.secured import secrets_in, watched_processes
 from toolchain.paths import ROOT
 
 BROKERS = {id: f"{STACK}-broker-{id}" for id in (1, 2, 3)}
@@ -44,7 +44,7 @@ class SecuredBox:
     box: CloudBox
     stack: BoxStack
     laptop: Place
-    before: set[str]
+    old_holdings: set[str]
     """The resources before the stack."""
     process_texts: set[str] = field(default_factory=set)
     attack: Attack = field(default_factory=Attack)
@@ -71,7 +71,7 @@ class SecuredBox:
         # a user's password in base64, as the instance is told
         return secrets | {line: line.split()[2] for line in lines if line.startswith("password")}
 
-    def secrets_by_now(self) -> dict[str, str]:
+    def current_secrets(self) -> dict[str, str]:
         """The secrets in files, also during the first update."""
         with contextlib.suppress(FileNotFoundError):
             return secrets_in(self.store.folder)
@@ -113,7 +113,7 @@ class SecuredBox:
         file.unlink()
         return {**translate(values), "bootstrap.servers": values["bootstrap.servers"]}
 
-    def became(self, place: Place, file: Path, clients: Mapping[str, Any]) -> dict[str, str]:
+    def write_results(self, place: Place, file: Path, clients: Mapping[str, Any]) -> dict[str, str]:
         """The result of writing a record as each of ``clients`` (settings and a topic each) at
         ``place``. The clients are written to ``file``."""
         file.write_text(json.dumps(list(clients.values())))
@@ -122,7 +122,7 @@ class SecuredBox:
         assert process.returncode == 0, process.stderr
         return dict(zip(clients, json.loads(process.stdout), strict=True))
 
-    def searched(self, name: str, folder: Path) -> set[str]:
+    def files_with_secrets(self, name: str, folder: Path) -> set[str]:
         """The files of the instance ``name`` that contain a secret.
 
         A file with the search patterns stays in ``folder``.
@@ -134,7 +134,7 @@ class SecuredBox:
         command = f"grep -rlsF --devices=skip -f /patterns {places}; rm /patterns"
         return set(broker.run("sh", "-c", command).split())
 
-    def fetched(self, name: str) -> dict[str, str]:
+    def secret_file_rights(self, name: str) -> dict[str, str]:
         """Mode and owner of each file of an instance's secrets."""
         output = self.box.instance(name).run("find", SECRETS, "-type", "f", "-printf", "%f %m %u\n")
         return {
@@ -179,8 +179,10 @@ def secured_box(box: CloudBox, folder: Path) -> Iterator[SecuredBox]:
         stack.configure(cluster(box))
         secured = SecuredBox(box, stack, laptop, old_holdings)
         with (
-            watched(secured.process_texts),
-            attacked(secured.folder, secured.secrets_by_now, list, laptop.pid) as secured.attack,
+            watched_processes(secured.process_texts),
+            attack_within(
+                secured.folder, secured.current_secrets, list, laptop.pid
+            ) as secured.attack,
         ):
             stack.up()
             secured.prove()

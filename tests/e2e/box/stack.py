@@ -38,7 +38,7 @@ OPTION_1: dict[str, Any] = {
 """One listener for both scopes; the template itself has option 2, one for each."""
 
 
-def passed(report: Report) -> set[tuple[str, str, int]]:
+def passed_cells(report: Report) -> set[tuple[str, str, int]]:
     """Vantage, listener and broker of the cells that passed, which must be all of them."""
     assert [(cell, cell.reason) for cell in report.cells if cell.verdict is not Verdict.PASS] == []
     assert report.exit_code == 0
@@ -51,7 +51,9 @@ def template() -> dict[str, Any]:
     return settings
 
 
-def reported(folder: Path, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
+def report_by(
+    folder: Path, command: str, wrap: Callable[..., Sequence[str]], *words: str
+) -> Report:
     """The report of `earshot doctor` or `earshot validate`, run by the command from ``wrap``."""
     report = folder / f"{command}-report.json"
     options = ("--output", str(report), "--force")
@@ -78,7 +80,7 @@ class BoxStack:
     project: Project
 
     @classmethod
-    def prepared(cls, folder: Path, box: CloudBox) -> BoxStack:
+    def with_empty_stack(cls, folder: Path, box: CloudBox) -> BoxStack:
         """An empty stack of the project's own program."""
         environment = {POOL_VARIABLE: str(box.ground.elastic)}
         project = aws_project(folder, box.server, environment)

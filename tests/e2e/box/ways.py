@@ -24,7 +24,7 @@ from tests.e2e.box.gateway import Gateway, gateway, gateway_address, on_both_sid
 from tests.e2e.box.other_vpc import OtherVpc, other_vpc
 from tests.e2e.box.place import Place
 from tests.e2e.box.secured import SECURITY, STATE
-from tests.e2e.box.stack import BoxStack, failures, reported
+from tests.e2e.box.stack import BoxStack, failures, report_by
 from tests.e2e.project import STACK
 from tests.e2e.ssh_host import ssh_host
 from tests.e2e.tunnels import Laptop
@@ -87,7 +87,7 @@ class Bastion:
     """The folder with an `ssh` that knows the bastion."""
 
     @contextlib.contextmanager
-    def restricted(self, option: str) -> Iterator[None]:
+    def with_key_option(self, option: str) -> Iterator[None]:
         """Within, the user's key has an ``option`` of sshd."""
         keys = self.folder / "authorized"
         old_text = keys.read_text()
@@ -98,7 +98,7 @@ class Bastion:
             keys.write_text(old_text)
 
     @contextlib.contextmanager
-    def without(self, address: str, port: int) -> Iterator[None]:
+    def with_blocked_address(self, address: str, port: int) -> Iterator[None]:
         """Within, no rule of its security group allows connections to this address and port."""
         rule = f"OUTPUT -d {address} -p tcp --dport {port} -j DROP"
         inside(self.place.pid, f"iptables --wait -A {rule}")
@@ -166,7 +166,7 @@ class Ways:
         wrap = functools.partial(self.laptop.command, "env", path)
         return Laptop(contract, os.environ, wrap)
 
-    def asked(self, command: str, place: Place, listener: str, *words: str) -> Report:
+    def report_at(self, command: str, place: Place, listener: str, *words: str) -> Report:
         """The report of `earshot doctor` or `earshot validate` at ``place``."""
         contract = self.folder / f"{command}-contract.json"
         contract.write_text(self.contract(listener).to_json())
@@ -174,12 +174,12 @@ class Ways:
 
     def run(self, command: str, place: Place, *words: str) -> Report:
         """The same with the options in ``words``."""
-        return self.reported(command, place.command, *words)
+        return self.report_by(command, place.command, *words)
 
-    def reported(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
+    def report_by(self, command: str, wrap: Callable[..., Sequence[str]], *words: str) -> Report:
         """The same, run by the command from ``wrap``."""
-        own = ("--client-config", str(self.validator))
-        return reported(self.folder, command, wrap, *own, *words)
+        client_options = ("--client-config", str(self.validator))
+        return report_by(self.folder, command, wrap, *client_options, *words)
 
     def client(self, user: str, listener: str) -> Path:
         """The properties of ``user``, as `earshot client` writes them."""
@@ -193,18 +193,18 @@ class Ways:
 
     def failures(self, place: Place, listener: str, *words: str) -> dict[int, tuple[Any, str]]:
         """The stage at which the doctor fails, and the cause, by broker."""
-        return failures(self.asked("doctor", place, listener, *words))
+        return failures(self.report_at("doctor", place, listener, *words))
 
-    def refused(self, **settings: Any) -> str:
+    def refusal(self, **settings: Any) -> str:
         """The output of the stack's preview with other ``settings``, which must fail."""
         self.stack.configure({**self.settings, **settings})
         try:
-            return " ".join(self.stack.project.fails(command="preview").split())
+            return " ".join(self.stack.project.failed_output(command="preview").split())
         finally:
             self.stack.configure(self.settings)
 
     @contextlib.contextmanager
-    def misconfigured(self, configuration: str) -> Iterator[None]:
+    def with_configuration(self, configuration: str) -> Iterator[None]:
         """Within, the gateway has another ``configuration``."""
         self.gateway.start(configuration, SNI_PORT)
         try:
@@ -213,7 +213,7 @@ class Ways:
             self.gateway.start(self.configuration, SNI_PORT)
 
 
-def public_names(box: CloudBox, address: str) -> None:
+def add_public_names(box: CloudBox, address: str) -> None:
     """A wildcard record that resolves to the gateway."""
     record = {"Name": f"*.kafka.{DOMAIN}", "Type": "A", "TTL": 60}
     change = {**record, "ResourceRecords": [{"Value": address}]}
@@ -223,7 +223,9 @@ def public_names(box: CloudBox, address: str) -> None:
     )
 
 
-def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: Path) -> Project:
+def deploy_consumer(
+    box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: Path
+) -> Project:
     """A stack with an endpoint in the VPC ``partner``."""
     project = aws_project(folder, box.server, name="consumer")
     service = outputs["endpoint_service"]
@@ -242,20 +244,20 @@ def consumed(box: CloudBox, partner: OtherVpc, outputs: dict[str, Any], folder: 
 
 
 @contextlib.contextmanager
-def made_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
+def deployed_ways(box: CloudBox, folder: Path) -> Iterator[Ways]:
     """The box with the deployed stack and the running gateway, removed at the end."""
     with contextlib.ExitStack() as cleanup:
         partner = cleanup.enter_context(other_vpc(box, "partner"))
         jobs = cleanup.enter_context(other_vpc(box, "jobs"))
         sni = cleanup.enter_context(gateway(box, folder))
         hop = cleanup.enter_context(bastion(box, folder / "bastion"))
-        public_names(box, sni.outside)
+        add_public_names(box, sni.outside)
         settings = cluster(box, jobs, jobs.peer())
         stack = box.stack(folder / "stack")
         stack.configure(settings)
         stack.up()
         cleanup.callback(stack.destroy)
-        consumer = consumed(box, partner, stack.project.outputs(), folder / "consumer")
+        consumer = deploy_consumer(box, partner, stack.project.outputs(), folder / "consumer")
         cleanup.callback(consumer.destroy)
         box.settle()
         inside, laptop, client, job = (

@@ -56,7 +56,7 @@ def kafka_image(engine: Engine, version: str = jars.KAFKA_VERSION) -> str:
     }
     files |= kafka_scripts()
     files |= {f"libs/{path.name}": path.read_bytes() for path in kafka_jars(version)}
-    _build(engine, name, files, kept=True)
+    _build(engine, name, files, is_cached=True)
     return name
 
 
@@ -163,7 +163,7 @@ def _build(
     further: tuple[str, ...] = (),
     arguments: Mapping[str, str] | None = None,
     *,
-    kept: bool = False,
+    is_cached: bool = False,
 ) -> None:
     """Builds ``name`` on `base_image`; ``arguments`` of its Dockerfile are names of images.
 
@@ -172,21 +172,21 @@ def _build(
     parent = base.name(further)
     with contextlib.closing(engine.client()) as client:
         digests = [f"{_digest(client, argument)}" for argument in (arguments or {}).values()]
-    summed = hashlib.sha256("\0".join([parent, *digests]).encode())
+    content_hash = hashlib.sha256("\0".join([parent, *digests]).encode())
     for path in sorted(files):
-        summed.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
-    digest = summed.hexdigest()
+        content_hash.update(path.encode() + b"\0" + hashlib.sha256(files[path]).digest())
+    digest = content_hash.hexdigest()
     stored = _stored(f"{name}-{digest[:12]}")
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) == digest:
             return
-        if kept and _loaded(engine, stored) and _digest(client, name) == digest:
+        if is_cached and _loaded(engine, stored) and _digest(client, name) == digest:
             return
     base_image(engine, further)
     with _one_at_a_time(), contextlib.closing(engine.client()) as client:
         if _digest(client, name) != digest:
             _build_from(client, files, name, {LABEL: digest}, {"BASE": parent, **(arguments or {})})
-            if kept:
+            if is_cached:
                 _keep(engine, stored, name, parent)
 
 

@@ -34,35 +34,35 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineDouble:
     return EngineDouble()
 
 
-def keep(engine: EngineDouble, name: str, *names: str) -> Path:
+def keep_stored(engine: EngineDouble, name: str, *names: str) -> Path:
     folder = load._stored(name)
     load._keep(cast(Any, engine), folder, *names)
     return folder
 
 
-def loaded(engine: EngineDouble, folder: Path) -> bool:
+def load_stored(engine: EngineDouble, folder: Path) -> bool:
     return load._loaded(cast(Any, engine), folder)
 
 
 def test_an_image_takes_the_place_of_another_version_or_digest(engine: EngineDouble) -> None:
-    packages = keep(engine, f"{PACKAGES}:1", "python")
+    packages = keep_stored(engine, f"{PACKAGES}:1", "python")
     for name in (f"{KAFKA}:4.1.1-1", f"{KAFKA}:4.1.1-2", f"{KAFKA}:4.3.1-1"):
-        kafka = keep(engine, name, name, "debian")
+        kafka = keep_stored(engine, name, name, "debian")
     (root,) = {folder.parents[1] for folder in (packages, kafka)}
     assert {path.parent for path in root.rglob("*.tar")} == {packages, kafka}
-    assert loaded(engine, kafka) and loaded(engine, packages)
+    assert load_stored(engine, kafka) and load_stored(engine, packages)
     assert engine.images == [f"{KAFKA}:4.3.1-1", "debian", "python"]
-    assert not loaded(engine, load._stored(f"{KAFKA}:4.1.1-2"))
+    assert not load_stored(engine, load._stored(f"{KAFKA}:4.1.1-2"))
 
 
 def test_a_damaged_image_is_removed(engine: EngineDouble) -> None:
-    folder = keep(engine, f"{KAFKA}:4.1.1-1", "damaged")
-    assert not loaded(engine, folder)
+    folder = keep_stored(engine, f"{KAFKA}:4.1.1-1", "damaged")
+    assert not load_stored(engine, folder)
     assert not folder.exists()
 
 
 def test_a_full_disk_keeps_nothing(engine: EngineDouble) -> None:
     engine.has_room = False
-    folder = keep(engine, f"{KAFKA}:4.1.1-1", "debian")
+    folder = keep_stored(engine, f"{KAFKA}:4.1.1-1", "debian")
     assert not [path for path in folder.parent.rglob("*") if path.suffix != ".lock"]
-    assert not loaded(engine, folder)
+    assert not load_stored(engine, folder)
