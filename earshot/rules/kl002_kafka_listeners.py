@@ -3,7 +3,7 @@ advertised address (C10)."""
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.listed import by_key
 from earshot.listeners.terms import ANY_IPV4
 from earshot.rules.objections import Objection
@@ -12,7 +12,7 @@ from earshot.rules.registry import family, is_wildcard
 KEY = "advertised.listeners"
 
 
-def ports(view: StrictSettings) -> Iterator[Objection]:
+def ports(view: KafkaSettings) -> Iterator[Objection]:
     """P2, P3: one listener per port, or one IPv4 and one IPv6 address (KIP-797)."""
     fixed = ((at.port, name) for name, at in view.listeners.items() if at.port)  # 0: any free one
     for port, names in by_key(fixed).items():
@@ -32,7 +32,7 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def mapped(view: StrictSettings) -> Iterator[Objection]:
+def mapped(view: KafkaSettings) -> Iterator[Objection]:
     """M4, M5, M6: every listener has a protocol."""
     by_default = not view.has("listener.security.protocol.map")
     check = "M4" if by_default else "M5"
@@ -45,14 +45,14 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
             yield Objection(check, key, observed, expected, remedy, name)
 
 
-def _names(view: StrictSettings) -> Iterator[tuple[str, str]]:
+def _names(view: KafkaSettings) -> Iterator[tuple[str, str]]:
     """The names of all listeners, each with its property; first those that are known."""
     yield from (("listeners", name) for name in view.listeners)
     if view.has(KEY):
         yield from ((KEY, name) for name in view.advertised)
 
 
-def not_empty(view: StrictSettings) -> Iterator[Objection]:
+def not_empty(view: KafkaSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         names = ", ".join(view.advertised)
@@ -61,7 +61,7 @@ def not_empty(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("A2", KEY, observed if names else "is empty", expected)
 
 
-def listened(view: StrictSettings) -> Iterator[Objection]:
+def listened(view: KafkaSettings) -> Iterator[Objection]:
     """A1: every advertised listener is also a listener."""
     if not view.is_broker:
         return
@@ -73,7 +73,7 @@ def listened(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A1", KEY, observed, expected, remedy, name)
 
 
-def routable(view: StrictSettings) -> Iterator[Objection]:
+def routable(view: KafkaSettings) -> Iterator[Objection]:
     """A3, A4: Kafka refuses the host 0.0.0.0; KL003 checks other hosts."""
     inherited = not view.has(KEY)
     remedy = "advertise the host that was provisioned for these clients"
@@ -90,7 +90,7 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A4a", KEY, observed, expected, remedy, name, instead)
 
 
-def own_roles(view: StrictSettings) -> Iterator[Objection]:
+def own_roles(view: KafkaSettings) -> Iterator[Objection]:
     """A5a, A5b, A5c: a node advertises only listeners of its roles."""
     if not view.has(KEY):
         return
@@ -119,7 +119,7 @@ def own_roles(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A5c", KEY, observed, expected, remedy, name, instead)
 
 
-def quorum(view: StrictSettings) -> Iterator[Objection]:
+def quorum(view: KafkaSettings) -> Iterator[Objection]:
     """A3 and C10: controllers advertise explicitly, as wildcards differ between versions."""
     if not view.is_controller:
         return
@@ -143,7 +143,7 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
             )
 
 
-def _unstated(view: StrictSettings, name: str, refused: bool) -> Objection:
+def _unstated(view: KafkaSettings, name: str, refused: bool) -> Objection:
     """C10: the address of this controller is not stated.
 
     The voters of a static quorum connect to the addresses in `controller.quorum.voters`, so that
