@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from earshot.facts.settings import KafkaSettings
 from earshot.listeners.listed import by_key
 from earshot.listeners.terms import ANY_IPV4
+from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules.objections import Objection
-from earshot.rules.registry import family, is_wildcard
 
 KEY = "advertised.listeners"
 
@@ -17,9 +17,9 @@ def ports(view: KafkaSettings) -> Iterator[Objection]:
     fixed = ((at.port, name) for name, at in view.listeners.items() if at.port)  # 0: any free one
     for port, names in by_key(fixed).items():
         hosts = [view.listeners[name].host for name in names]
-        paired = sorted(family(host) or 0 for host in hosts) == [4, 6]
+        paired = sorted(_family(host) for host in hosts) == [4, 6]
         allowed = paired and view.version >= (3, 6)
-        if len(names) == 1 or (allowed and not all(map(is_wildcard, hosts))):
+        if len(names) == 1 or (allowed and not all(map(_is_wildcard, hosts))):
             continue
         yield Objection(
             "P3" if allowed else "P2",
@@ -30,6 +30,16 @@ def ports(view: KafkaSettings) -> Iterator[Objection]:
             listener=names[-1],
             instead="lets both bind every interface, and one of them may fail" if allowed else "",
         )
+
+
+def _family(host: str) -> int:
+    """4 or 6 for an IP address as it is written, 0 for a name or an empty host."""
+    return 0 if ip_of(host) is None else 6 if ":" in host else 4
+
+
+def _is_wildcard(host: str) -> bool:
+    """Whether ``host`` binds every interface; no client can connect to it."""
+    return not host or kind_of(host) is NameKind.ANY_ADDRESS
 
 
 def mapped(view: KafkaSettings) -> Iterator[Objection]:
@@ -128,7 +138,7 @@ def quorum(view: KafkaSettings) -> Iterator[Objection]:
         if explicit and address.host == ANY_IPV4:
             observed, expected = f"{name} advertises {address}", "the host that the voters name"
             yield Objection("A3", KEY, observed, expected, listener=name)
-        elif not explicit and is_wildcard(address.host):
+        elif not explicit and _is_wildcard(address.host):
             yield _unstated(view, name, refused=view.version[:3] == (3, 9, 0))
         elif not explicit and view.has(KEY):
             yield Objection(
