@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from earshot.checks.reach_aws import hops_from_connected_vpc, hops_in_cloud
+from earshot.checks.reach_aws import hops_in_cloud
 from earshot.listeners.address import Address
 from earshot.listeners.model import ClusterPlan, Node
 from earshot.names.kinds import ip_of
@@ -51,12 +51,9 @@ def reach(planned: PlacementPlan) -> tuple[Reach, ...]:
     cloud = planned.cloud
     places: Mapping[str, HopsTo]
     if cloud is not None:
+        in_cloud = {**_CLOUD, **{f"in VPC {vpc.name}": vpc for vpc in cloud.connected}}
         places = {
-            place: partial(hops_in_cloud, planned, cloud, kind) for place, kind in _CLOUD.items()
-        }
-        places |= {
-            f"in VPC {vpc.name}": partial(hops_from_connected_vpc, planned, cloud, vpc)
-            for vpc in cloud.connected
+            place: partial(hops_in_cloud, planned, cloud, kind) for place, kind in in_cloud.items()
         }
     elif planned.containers:
         places = dict(_among_containers(planned))

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 from earshot.facts.cloud import Cloud
 from earshot.facts.connected import ConnectedVpc
-from earshot.facts.security_groups import IpRange, Members, Reach
+from earshot.facts.security_groups import IpRange, Members, SourceSet
 from earshot.listeners.address import Address
 from earshot.listeners.model import Listener, Node
 from earshot.listeners.terms import Scope
@@ -24,35 +24,34 @@ _ANSWERS = {
 
 
 def hops_in_cloud(
-    planned: PlacementPlan, cloud: Cloud, location: ClientLocation, node: Node, name: str
+    planned: PlacementPlan,
+    cloud: Cloud,
+    place: ClientLocation | ConnectedVpc,
+    node: Node,
+    name: str,
 ) -> tuple[Address | None, Sequence[Hop]]:
-    """The address of ``node`` on the listener ``name``, and the hops to it from ``location``."""
+    """The address of ``node`` on the listener ``name``, and the hops to it from ``place``."""
     listener = node.listener(name)
     if listener is None:
         why = f"broker {node.id} has no listener of that name"
         return None, (Hop(Stage.RESOLVE, Answer.NO, why),)
-    hops = [_resolved(planned, cloud, location, node, listener)]
+    if isinstance(place, ConnectedVpc):
+        hops = [_resolved_in(planned, place, node, listener)]
+        ways = [_admitted(cloud, node, listener, [ip_network(place.cidr)]), _routed(place)]
+    else:
+        hops = [_resolved(planned, cloud, place, node, listener)]
+        ways = [_admits_clients(cloud, place, node, listener)]
     if hops[0].answer is not Answer.NO:
-        hops.append(_admits_clients(cloud, location, node, listener))
+        hops += ways
     return listener.advertised if listener.known else None, hops
 
 
-def hops_from_connected_vpc(
-    planned: PlacementPlan, cloud: Cloud, vpc: ConnectedVpc, node: Node, name: str
-) -> tuple[Address | None, Sequence[Hop]]:
-    """Like `hops_in_cloud`, for a client in a connected VPC."""
-    listener = node.listener(name)
-    if listener is None:
-        return hops_in_cloud(planned, cloud, ClientLocation.PEERED_VPC, node, name)
-    hops = [_resolved_in(planned, vpc, node, listener)]
-    if hops[0].answer is not Answer.NO:
-        routes_text = "routes lead to the brokers and back"
-        routed = Hop(Stage.WAY, Answer.YES, routes_text)
-        if not vpc.is_routed:
-            answer = Answer.UNKNOWN if vpc.is_routed is None else Answer.NO
-            routed = Hop(Stage.WAY, answer, f"nothing says that {routes_text}")
-        hops += [_admitted(cloud, node, listener, [ip_network(vpc.cidr)]), routed]
-    return listener.advertised if listener.known else None, hops
+def _routed(vpc: ConnectedVpc) -> Hop:
+    routes = "routes lead to the brokers and back"
+    if vpc.is_routed:
+        return Hop(Stage.WAY, Answer.YES, routes)
+    answer = Answer.UNKNOWN if vpc.is_routed is None else Answer.NO
+    return Hop(Stage.WAY, answer, f"nothing says that {routes}")
 
 
 def _resolved_in(planned: PlacementPlan, vpc: ConnectedVpc, node: Node, listener: Listener) -> Hop:
@@ -106,16 +105,9 @@ def _admits_clients(cloud: Cloud, location: ClientLocation, node: Node, listener
 def _admitted(
     cloud: Cloud, node: Node, listener: Listener, clients: Sequence[IpRange | Members]
 ) -> Hop:
-    rules = cloud.instances[node.id].ingress or ()
-    sources = [rule.source for rule in rules if rule.opens(listener.bind_port)]
-    ranges = Reach(source for source in sources if isinstance(source, IpRange))
-    closed = [
-        client
-        for client in clients
-        if client not in sources and (isinstance(client, Members) or not ranges.covers(client))
-    ]
-    port = listener.bind_port
-    if closed:
+    port, rules = listener.bind_port, cloud.instances[node.id].ingress or ()
+    sources = SourceSet(rule.source for rule in rules if rule.opens(port))
+    if closed := [client for client in clients if not sources.has(client)]:
         why = f"no security group opens port {port} to {', '.join(map(str, closed))}"
         return Hop(Stage.WAY, Answer.NO, why)
     return Hop(Stage.WAY, Answer.YES, f"security groups open port {port} to them")

@@ -29,25 +29,10 @@ class ConnectedVpc:
 
     def document(self) -> JsonObject:
         """Returns plain data for `read`, without the lookups."""
-        return {
-            "name": self.name,
-            "id": self.id,
-            "cidr": self.cidr,
-            "zone": self.zone,
-            "is_associated": self.is_associated,
-            "is_routed": self.is_routed,
-            "resolver": list(self.resolver),
-        }
+        fields = {**vars(self), "resolver": list(self.resolver)}
+        return {name: value for name, value in fields.items() if name != "lookups"}
 
     @classmethod
     def read(cls, document: Document) -> ConnectedVpc:
         """Reads a `document`, in which null values may be absent."""
-        return cls(
-            name=document["name"],
-            id=document["id"],
-            cidr=document["cidr"],
-            zone=document.get("zone", ""),
-            is_associated=document.get("is_associated"),
-            is_routed=document.get("is_routed"),
-            resolver=tuple(document.get("resolver", ())),
-        )
+        return cls(**{**document, "resolver": tuple(document.get("resolver", ()))})

@@ -57,24 +57,24 @@ class UnknownSource:
 Source = IpRange | Members | UnknownSource
 
 
-class Reach:
-    """The union of several ranges."""
+class SourceSet:
+    """The addresses and groups of several sources together."""
 
-    def __init__(self, ranges: Iterable[IpRange]) -> None:
-        networks = list(ranges)
-        four = collapse_addresses(
-            ip_range for ip_range in networks if isinstance(ip_range, IPv4Network)
-        )
-        six = collapse_addresses(
-            ip_range for ip_range in networks if isinstance(ip_range, IPv6Network)
-        )
+    def __init__(self, sources: Iterable[Source]) -> None:
+        listed = list(sources)
+        self._members = {source for source in listed if isinstance(source, Members)}
+        self.ranges = [source for source in listed if isinstance(source, IpRange)]
+        four = collapse_addresses(part for part in self.ranges if isinstance(part, IPv4Network))
+        six = collapse_addresses(part for part in self.ranges if isinstance(part, IPv6Network))
         # joined, they lie apart and in order: by number, for there may be many
         self._ends = {4: list(map(_bounds, four)), 6: list(map(_bounds, six))}
 
-    def covers(self, ip_range: IpRange) -> bool:
-        """Whether every address of ``wanted`` is among them."""
-        first, last = _bounds(ip_range)
-        ends = self._ends[ip_range.version]
+    def has(self, source: IpRange | Members) -> bool:
+        """Whether the group, or every address of the range, is among them."""
+        if isinstance(source, Members):
+            return source in self._members
+        first, last = _bounds(source)
+        ends = self._ends[source.version]
         index = bisect_right(ends, first, key=lambda pair: pair[0]) - 1
         return index >= 0 and last <= ends[index][1]
 

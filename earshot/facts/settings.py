@@ -1,22 +1,21 @@
 """Readers of one node's properties.
 
-The functions skip entries that the grammar refuses, as KL002 reports them. `StrictSettings` reads
+The functions skip entries that the grammar refuses, as KL002 reports them. `KafkaSettings` reads
 as Kafka does, with Kafka's defaults, and raises `Unreadable` for the whole list.
 """
 
 import re
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
-from earshot.listeners import grammar as strict_grammar
 from earshot.listeners.address import Address
 from earshot.listeners.grammar import MAX_ID, Bad, read_voters
 from earshot.listeners.kafka_grammar import KafkaGrammar
 from earshot.listeners.placeholders import is_known
-from earshot.listeners.terms import Protocol as SecurityProtocol
-from earshot.listeners.terms import Role
+from earshot.listeners.terms import Protocol, Role
 from earshot.topology.container import is_loopback
 
 _DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
@@ -119,47 +118,71 @@ class Unreadable(Exception):
     """The setting is refused by the grammar, or has no meaning on this node."""
 
 
-class Grammar(Protocol):
+class Grammar(typing.Protocol):
     """A parser of lists of listeners: `earshot.listeners.grammar` or `KafkaGrammar`."""
 
     def read_listeners(self, text: str) -> Iterator[tuple[str, Address] | Bad]: ...
-    def read_protocols(self, text: str) -> Iterator[tuple[str, SecurityProtocol] | Bad]: ...
+    def read_protocols(self, text: str) -> Iterator[tuple[str, Protocol] | Bad]: ...
     def read_voters(self, text: str) -> Iterator[tuple[int, Address] | Bad]: ...
     def read_names(self, text: str) -> Iterator[tuple[str, None] | Bad]: ...
     def read_name(self, text: str) -> Iterator[tuple[str, None] | Bad]: ...
     def read_servers(self, text: str) -> Iterator[tuple[Address, None] | Bad]: ...
 
 
-class StrictSettings:
-    """One node's settings; reading one that the grammar refuses raises `Unreadable`.
+class KafkaSettings:
+    """One node's settings as Kafka reads them, with Kafka's defaults.
 
-    The nodes of a cluster may share ``memo``, as most of their values are equal.
+    A setting raises `Unreadable` if the grammar refuses it, or if it is unknown: one with a
+    variable that is not set, and if ``complete`` is False an absent property, as an image may set
+    it. The nodes of a cluster may share ``memo``, as most of their values are equal.
+    ``grammar`` is Kafka's own by default.
     """
 
-    grammar: Grammar = strict_grammar
-
     def __init__(
-        self, values: Mapping[str, str], version: tuple[int, ...], memo: Memo | None = None
+        self,
+        values: Mapping[str, str],
+        version: tuple[int, ...],
+        *,
+        complete: bool,
+        grammar: Grammar | None = None,
+        memo: Memo | None = None,
     ) -> None:
         self.values = values
         self.version = version
+        self.complete = complete
+        self.grammar: Grammar = grammar or KafkaGrammar(version)
         self._memo: Memo = {} if memo is None else memo
 
     def has(self, key: str) -> bool:
-        return key in self.values
+        if key in self.values:
+            return True
+        # Kafka refuses a name for the listener beside its protocol
+        is_excluded = key == _NAME and _PROTOCOL in self.values
+        if not (self.complete or is_excluded):
+            raise Unreadable
+        return False
 
     def text(self, key: str, default: str = "") -> str:
-        """A setting as written, or ``default``."""
-        return self.values.get(key, default)
+        """A setting without blanks around it, or ``default``."""
+        if not self.has(key):
+            return default
+        if not is_known(self.values[key]):
+            raise Unreadable
+        return self.values[key].strip()
 
     @property
     def is_kraft(self) -> bool:
-        return bool(self.text("process.roles", "").strip())
+        """False if `zookeeper.connect` is set and no roles are: Kafka then runs with ZooKeeper."""
+        uses_zookeeper = self.values.get("zookeeper.connect") and "process.roles" not in self.values
+        return not uses_zookeeper and bool(self.text("process.roles"))
 
     @cached_property
     def roles(self) -> tuple[str, ...]:
-        """The roles as written, with unknown and repeated ones."""
-        return tuple(re.split(r"\s*,\s*", self.text("process.roles", "").strip()))
+        """The roles as written, with unknown and repeated ones; a node that uses ZooKeeper is a
+        broker."""
+        if not self.is_kraft and self.version < (4, 0):
+            return (Role.BROKER,)
+        return tuple(re.split(r"\s*,\s*", self.text("process.roles")))
 
     @cached_property
     def kinds(self) -> frozenset[Role]:
@@ -186,7 +209,7 @@ class StrictSettings:
 
     def number(self, key: str) -> int | None:
         """The value as a Java int, or None."""
-        text = self.text(key, "").strip()
+        text = self.text(key)
         if not re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII):
             return None
         return int(text) if -MAX_ID - 1 <= int(text) <= MAX_ID else None
@@ -206,8 +229,14 @@ class StrictSettings:
 
     @cached_property
     def advertised_to_clients(self) -> dict[str, Address]:
-        """The advertised listeners without those of controllers, which clients do not receive."""
-        return {k: v for k, v in self.advertised.items() if k not in self.controllers}
+        """The advertised listeners without those of controllers, which clients do not receive.
+
+        Before 3.2 Kafka removes a controller listener only at the address that it binds.
+        """
+        if self.version >= (3, 2) or not self.has("advertised.listeners"):
+            return {k: v for k, v in self.advertised.items() if k not in self.controllers}
+        bound = {name: self.listeners.get(name) for name in self.controllers}
+        return {k: v for k, v in self.advertised.items() if k not in bound or v != bound[k]}
 
     @cached_property
     def quorum_addresses(self) -> dict[str, Address]:
@@ -216,23 +245,20 @@ class StrictSettings:
         return bound | {k: v for k, v in self.advertised.items() if k in self.controllers}
 
     @cached_property
-    def protocols(self) -> dict[str, SecurityProtocol]:
+    def protocols(self) -> dict[str, Protocol]:
         key = "listener.security.protocol.map"
         if self.has(key):
             return self._read(key, self.grammar.read_protocols)
-        identity = {str(protocol): protocol for protocol in SecurityProtocol}
-        guarded = {
-            str(protocol)
-            for protocol in SecurityProtocol
-            if protocol is not SecurityProtocol.PLAINTEXT
-        }
-        if guarded & {*self.controllers, *self.listeners}:
+        identity = {str(protocol): protocol for protocol in Protocol}
+        if (identity.keys() - {Protocol.PLAINTEXT}) & {*self.controllers, *self.listeners}:
             return identity
-        return dict.fromkeys(self.controllers, SecurityProtocol.PLAINTEXT) | identity
+        return dict.fromkeys(self.controllers, Protocol.PLAINTEXT) | identity
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:
-        """`controller.listener.names`, empty by default."""
+        """`controller.listener.names`, which Kafka supports since 2.8; empty by default."""
+        if self.version < (2, 8):
+            return ()
         return tuple(self._read("controller.listener.names", self.grammar.read_names))
 
     @cached_property
@@ -253,14 +279,16 @@ class StrictSettings:
     @cached_property
     def inter_broker(self) -> str:
         """The inter-broker listener's name, or else the inter-broker protocol."""
-        if self.has("inter.broker.listener.name"):
-            return next(iter(self._read("inter.broker.listener.name", self.grammar.read_name)))
+        if self.has(_NAME):
+            return next(iter(self._read(_NAME, self.grammar.read_name)))
         return self.inter_broker_protocol
 
     @property
     def inter_broker_protocol(self) -> str:
-        """`security.inter.broker.protocol` with its default."""
-        return self.text("security.inter.broker.protocol", SecurityProtocol.PLAINTEXT).strip()
+        """`security.inter.broker.protocol` with its default; releases before 3.3 read it in any
+        case."""
+        protocol = self.text(_PROTOCOL, Protocol.PLAINTEXT)
+        return protocol.upper() if self.version < (3, 3) else protocol
 
     def _read(self, key: str, read: Callable[[str], Iterator[tuple[K, V] | Bad]]) -> dict[K, V]:
         """The list at ``key``, empty by default. Raises Unreadable if an entry is invalid."""
@@ -277,74 +305,6 @@ class StrictSettings:
         return cached
 
 
-class ForeignSettings(StrictSettings):
-    """Settings that earshot did not write, in Kafka's own grammar.
-
-    Unknown values raise `Unreadable`: one with a variable that is not set, and if ``complete`` is
-    False an absent property, as an image may set it.
-    """
-
-    def __init__(
-        self, values: Mapping[str, str], version: tuple[int, ...], *, complete: bool
-    ) -> None:
-        super().__init__(values, version)
-        self.complete = complete
-        self.grammar = KafkaGrammar(version)
-
-    @property
-    def is_kraft(self) -> bool:
-        """False if `zookeeper.connect` is set and no roles are: Kafka then runs with ZooKeeper."""
-        uses_zookeeper = bool(self.values.get("zookeeper.connect"))
-        return not (uses_zookeeper and "process.roles" not in self.values) and super().is_kraft
-
-    @cached_property
-    def roles(self) -> tuple[str, ...]:
-        """The roles; a node that uses ZooKeeper is a broker."""
-        return super().roles if self.is_kraft or self.version >= (4, 0) else (Role.BROKER,)
-
-    @cached_property
-    def controllers(self) -> tuple[str, ...]:
-        """`controller.listener.names`, which Kafka supports since 2.8."""
-        return super().controllers if self.version >= (2, 8) else ()
-
-    @cached_property
-    def advertised_to_clients(self) -> dict[str, Address]:
-        """The advertised listeners without those of controllers.
-
-        Before 3.2 Kafka removes a controller listener only at the address that it binds.
-        """
-        if self.version >= (3, 2) or not self.has("advertised.listeners"):
-            return super().advertised_to_clients
-        controller_addresses = {key: self.listeners.get(key) for key in self.controllers}
-        return {
-            k: v
-            for k, v in self.advertised.items()
-            if k not in controller_addresses or v != controller_addresses[k]
-        }
-
-    @property
-    def inter_broker_protocol(self) -> str:
-        """`security.inter.broker.protocol`, which releases before 3.3 read in any case."""
-        protocol = super().inter_broker_protocol
-        return protocol.upper() if self.version < (3, 3) else protocol
-
-    def has(self, key: str) -> bool:
-        if key in self.values:
-            return True
-        # Kafka refuses a name for the listener beside its protocol
-        is_excluded = key == _NAME and _PROTOCOL in self.values
-        if not (self.complete or is_excluded):
-            raise Unreadable
-        return False
-
-    def text(self, key: str, default: str = "") -> str:
-        if not self.has(key):
-            return default
-        if not is_known(self.values[key]):
-            raise Unreadable
-        return self.values[key].strip()
-
-
 @dataclass(frozen=True)
 class BrokerSettings:
     """The known properties of one broker.
@@ -357,10 +317,10 @@ class BrokerSettings:
     complete: bool
     release: tuple[int, int] | None
 
-    def read(self, release: tuple[int, int] | None = None) -> ForeignSettings:
+    def read(self, release: tuple[int, int] | None = None) -> KafkaSettings:
         """The settings as Kafka reads them; ``release`` is the default for an unknown one."""
         version = self.release or release or NEWEST
-        return ForeignSettings(self.values, version, complete=self.complete)
+        return KafkaSettings(self.values, version, complete=self.complete)
 
     @property
     def is_zookeeper(self) -> bool:

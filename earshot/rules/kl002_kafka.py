@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from earshot.errors import without_users
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import BrokerSettings, ForeignSettings, Memo, Unreadable
+from earshot.facts.settings import BrokerSettings, KafkaSettings, Memo, Unreadable
 from earshot.listeners.address import why_unusable
 from earshot.listeners.grammar import Bad
 from earshot.listeners.placeholders import is_known
@@ -47,7 +47,8 @@ def objections(
 ) -> Iterator[Objection]:
     """The objections of Kafka ``version`` ("4.1.1", "4.2.0-rc1") to one node's properties."""
     view = strict_settings(values, version, memo)
-    for check in CHECKS:
+    is_zookeeper = not view.is_kraft and view.version < (4, 0)
+    for check in (kl002_kafka_roles.roles,) if is_zookeeper else CHECKS:
         yield from known_objections(check, view)
 
 
@@ -68,7 +69,7 @@ FIRST_KRAFT = (3, 2)
 """The first release checked as KRaft; earlier previews each have other rules."""
 
 
-def refusals(view: ForeignSettings) -> Iterator[Objection]:
+def refusals(view: KafkaSettings) -> Iterator[Objection]:
     """Objections that prevent Kafka from starting with ``view``; unknown settings are skipped."""
     try:
         if view.is_kraft and view.version < FIRST_KRAFT:
@@ -105,7 +106,7 @@ def startup_refusals(settings: BrokerSettings) -> tuple[Finding, ...]:
     return refused
 
 
-def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
+def _startup_refusals(view: KafkaSettings) -> Iterator[Finding]:
     readers = {
         "listeners": view.grammar.read_listeners,
         "advertised.listeners": view.grammar.read_listeners,
@@ -130,7 +131,7 @@ def _startup_refusals(view: ForeignSettings) -> Iterator[Finding]:
         yield as_finding(replace(objection, instead="", is_error=True))
 
 
-def unusable(view: ForeignSettings, *, has_keys: bool = False) -> Iterator[Finding]:
+def unusable(view: KafkaSettings, *, has_keys: bool = False) -> Iterator[Finding]:
     """Addresses that Kafka accepts and nothing can bind or connect to, SASL mechanisms that do not
     exist, and TLS listeners whose key is set for another listener; with ``has_keys`` also those
     without a key."""

@@ -6,7 +6,7 @@ Entries are read one by one, so that an unknown entry does not hide others.
 import re
 from collections.abc import Iterator
 
-from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.address import HOST_ALLOWED, MAX_PORT, Address, why_unusable
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, kind_of
@@ -35,14 +35,14 @@ REFUSED_BY_JAVA = "Java clients refuse it with TLS (Illegal given domain name)"
 UNDERSCORE_REMEDY = "advertise a name without an underscore, and have a certificate issued for it"
 
 
-def bound(view: ForeignSettings) -> Iterator[Objection]:
+def bound(view: KafkaSettings) -> Iterator[Objection]:
     """U1; port 0 is any free port."""
     for name, address in _entries(view, BOUND):
         if why := why_unusable(address, lowest=0):
             yield _objection("U1", BOUND, name, why, "does not start")
 
 
-def advertised(view: ForeignSettings) -> Iterator[Objection]:
+def advertised(view: KafkaSettings) -> Iterator[Objection]:
     """U2."""
     for name, address in _entries(view, ADVERTISED):
         if why := why_unusable(address) or _every_interface(address):
@@ -50,7 +50,7 @@ def advertised(view: ForeignSettings) -> Iterator[Objection]:
             yield _objection("U2", ADVERTISED, name, why, instead)
 
 
-def placeholder(view: ForeignSettings) -> Iterator[Objection]:
+def placeholder(view: KafkaSettings) -> Iterator[Objection]:
     """U2a: a warning, as a tool may replace the host."""
     for name, address in _entries(view, ADVERTISED):
         if _PLACEHOLDER.fullmatch(address.host):
@@ -66,7 +66,7 @@ def placeholder(view: ForeignSettings) -> Iterator[Objection]:
             )
 
 
-def named_for_tls(view: ForeignSettings) -> Iterator[Objection]:
+def named_for_tls(view: KafkaSettings) -> Iterator[Objection]:
     """U2b: Java refuses names with an underscore when it verifies a certificate's host (tried with
     Kafka 4.1.1 on Java 17). A warning if the file turns the verification off: clients may, too.
 
@@ -92,13 +92,13 @@ def named_for_tls(view: ForeignSettings) -> Iterator[Objection]:
             )
 
 
-def _verifies_hosts(view: ForeignSettings, name: str) -> bool:
+def _verifies_hosts(view: KafkaSettings, name: str) -> bool:
     """Whether the settings leave the verification of host names on."""
     keys = (f"listener.name.{name.lower()}.{VERIFICATION}", VERIFICATION)
     return next((bool(view.values[key].strip()) for key in keys if key in view.values), True)
 
 
-def quorum(view: ForeignSettings) -> Iterator[Objection]:
+def quorum(view: KafkaSettings) -> Iterator[Objection]:
     """U3."""
     for key in QUORUM:
         for name, address in _entries(view, key):
@@ -107,7 +107,7 @@ def quorum(view: ForeignSettings) -> Iterator[Objection]:
                 yield _objection("U3", key, name, why, instead)
 
 
-def _entries(view: ForeignSettings, key: str) -> Iterator[tuple[str, Address]]:
+def _entries(view: KafkaSettings, key: str) -> Iterator[tuple[str, Address]]:
     """The name or id of each entry, and its address; an unknown host is empty."""
     for entry in view.values.get(key, "").split(","):
         head, mark, address = entry.strip().rpartition("@" if key == QUORUM[0] else "://")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.terms import Protocol
 from earshot.rules.objections import Objection
 
@@ -12,14 +12,14 @@ CONTROL_PLANE = "control.plane.listener.name"
 COUNTED = "counts the names and the listeners, and finds as many"
 
 
-def not_empty(view: StrictSettings) -> Iterator[Objection]:
+def not_empty(view: KafkaSettings) -> Iterator[Objection]:
     """C1."""
     if view.is_kraft and not view.controllers:
         observed = "is empty" if view.has(NAMES) else "is not set"
         yield Objection("C1", NAMES, observed, "the controllers' listener, on every node")
 
 
-def repeated(view: StrictSettings) -> Iterator[Objection]:
+def repeated(view: KafkaSettings) -> Iterator[Objection]:
     """C5a: each name once; 3.9 to 4.1 compare the numbers of names and listeners."""
     mapped = view.version[:2] == (4, 1) and not view.has("listener.security.protocol.map")
     if len(_names(view)) > len(view.controllers) and (mapped or not view.is_broker):
@@ -30,7 +30,7 @@ def repeated(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("C5a", NAMES, observed, "each name once", instead=instead)
 
 
-def on_brokers(view: StrictSettings) -> Iterator[Objection]:
+def on_brokers(view: KafkaSettings) -> Iterator[Objection]:
     """C2, C3, C4: a broker names the controllers' listener and does not bind it."""
     if view.is_controller:
         return
@@ -53,7 +53,7 @@ def on_brokers(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("C4", NAMES, observed, "one name", instead=instead, is_error=False)
 
 
-def on_controllers(view: StrictSettings) -> Iterator[Objection]:
+def on_controllers(view: KafkaSettings) -> Iterator[Objection]:
     """C5, C6, C6a: a controller binds all controller listeners, and without the role broker only
     those."""
     if not view.is_controller:
@@ -73,12 +73,12 @@ def on_controllers(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("C5", "listeners", observed, expected, remedy, name, instead=instead)
 
 
-def _names(view: StrictSettings) -> list[str]:
+def _names(view: KafkaSettings) -> list[str]:
     """The names in `controller.listener.names`, with repetitions."""
     return [name.strip() for name in view.text(NAMES).split(",") if name.strip()]
 
 
-def _is_miscounted(view: StrictSettings) -> bool:
+def _is_miscounted(view: KafkaSettings) -> bool:
     """Whether a node with the single role controller has as many listeners as names, one of which
     is repeated.
 
@@ -90,7 +90,7 @@ def _is_miscounted(view: StrictSettings) -> bool:
     return counts and len(names) == len(view.listeners) > len(set(names))
 
 
-def auto_join(view: StrictSettings) -> Iterator[Objection]:
+def auto_join(view: KafkaSettings) -> Iterator[Objection]:
     """C11: only a controller joins a quorum; the setting exists since 4.2."""
     text = view.text(AUTO_JOIN, "false").strip().lower()
     instead = "" if view.version >= (4, 2) else "does not know it"
@@ -104,7 +104,7 @@ def auto_join(view: StrictSettings) -> Iterator[Objection]:
     yield Objection("C11", AUTO_JOIN, observed, expected, instead=instead)
 
 
-def control_plane(view: StrictSettings) -> Iterator[Objection]:
+def control_plane(view: KafkaSettings) -> Iterator[Objection]:
     """C12: a setting for ZooKeeper."""
     if view.is_kraft and view.has(CONTROL_PLANE):
         instead = "" if view.version < (4, 0) else "does not know it"
@@ -112,7 +112,7 @@ def control_plane(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("C12", CONTROL_PLANE, observed, expected, instead=instead)
 
 
-def early(view: StrictSettings) -> Iterator[Objection]:
+def early(view: KafkaSettings) -> Iterator[Objection]:
     """E1: early listeners exist."""
     for name in view.early if view.version >= (3, 3) else ():
         if name not in view.listeners:

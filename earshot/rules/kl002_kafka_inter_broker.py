@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.terms import Protocol
 from earshot.rules.kl002_kafka_mechanisms import is_protocol
 from earshot.rules.objections import Objection
@@ -13,14 +13,14 @@ ENABLED = "sasl.enabled.mechanisms"
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 
 
-def one_of_both(view: StrictSettings) -> Iterator[Objection]:
+def one_of_both(view: KafkaSettings) -> Iterator[Objection]:
     """I1."""
     if view.has(NAME) and view.has(PROTOCOL):
         observed, expected = f"is set, and so is {PROTOCOL}", f"one of {NAME} and {PROTOCOL}"
         yield Objection("I1", NAME, observed, expected, f"take {PROTOCOL} away")
 
 
-def known_protocol(view: StrictSettings) -> Iterator[Objection]:
+def known_protocol(view: KafkaSettings) -> Iterator[Objection]:
     """I6: compared with case."""
     if view.inter_broker_protocol not in list(Protocol):
         yield Objection(
@@ -28,7 +28,7 @@ def known_protocol(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def mapped(view: StrictSettings) -> Iterator[Objection]:
+def mapped(view: KafkaSettings) -> Iterator[Objection]:
     """I2."""
     if view.has(NAME) and view.inter_broker not in view.protocols:
         observed = f"{view.inter_broker} has no entry in listener.security.protocol.map"
@@ -36,7 +36,7 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("I2", NAME, observed, expected, listener=view.inter_broker)
 
 
-def advertised(view: StrictSettings) -> Iterator[Objection]:
+def advertised(view: KafkaSettings) -> Iterator[Objection]:
     """I3, I4: this broker advertises the inter-broker listener; its default name is the
     protocol."""
     try:
@@ -60,7 +60,7 @@ def advertised(view: StrictSettings) -> Iterator[Objection]:
     )
 
 
-def mechanisms(view: StrictSettings) -> Iterator[Objection]:
+def mechanisms(view: KafkaSettings) -> Iterator[Objection]:
     """I5a: since 4.2 a list has no blank entry."""
     text = view.text(ENABLED, "").strip()
     if text and not all(entry.strip() for entry in text.split(",")):
@@ -70,7 +70,7 @@ def mechanisms(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("I5a", ENABLED, observed, expected, instead=instead)
 
 
-def mechanism(view: StrictSettings) -> Iterator[Objection]:
+def mechanism(view: KafkaSettings) -> Iterator[Objection]:
     """I5: the mechanism of SASL between brokers is enabled."""
     if view.has(NAME):
         protocol = view.protocols.get(view.inter_broker)
@@ -100,7 +100,7 @@ def mechanism(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def only_for_brokers(view: StrictSettings) -> Iterator[Objection]:
+def only_for_brokers(view: KafkaSettings) -> Iterator[Objection]:
     """C7: a controller has no inter-broker listener."""
     if view.is_broker or not view.has(NAME):
         return

@@ -6,7 +6,7 @@ login (JAAS) it exits. Sources: `SslFactory` and `JaasContext.loadServerContext`
 
 from collections.abc import Iterator, Mapping
 
-from earshot.facts.settings import BrokerSettings, StrictSettings, Unreadable
+from earshot.facts.settings import BrokerSettings, KafkaSettings, Unreadable
 from earshot.listeners.images import Family
 from earshot.listeners.placeholders import is_known
 from earshot.rules.kl002_kafka_mechanisms import (
@@ -25,7 +25,7 @@ _LOGIN = "java.security.auth.login.config"
 _KEYS = ("ssl.keystore.", "ssl.engine.factory.class")
 
 
-def without_key(view: StrictSettings) -> Iterator[Objection]:
+def without_key(view: KafkaSettings) -> Iterator[Objection]:
     """K1. Raises Unreadable if another source may set the key."""
     for name in view.listeners:
         protocol = view.protocols.get(name)

@@ -3,23 +3,23 @@ advertised address (C10)."""
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.listed import by_key
 from earshot.listeners.terms import ANY_IPV4
+from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.rules.objections import Objection
-from earshot.rules.registry import family, is_wildcard
 
 KEY = "advertised.listeners"
 
 
-def ports(view: StrictSettings) -> Iterator[Objection]:
+def ports(view: KafkaSettings) -> Iterator[Objection]:
     """P2, P3: one listener per port, or one IPv4 and one IPv6 address (KIP-797)."""
     fixed = ((at.port, name) for name, at in view.listeners.items() if at.port)  # 0: any free one
     for port, names in by_key(fixed).items():
         hosts = [view.listeners[name].host for name in names]
-        paired = sorted(family(host) or 0 for host in hosts) == [4, 6]
+        paired = sorted(_family(host) for host in hosts) == [4, 6]
         allowed = paired and view.version >= (3, 6)
-        if len(names) == 1 or (allowed and not all(map(is_wildcard, hosts))):
+        if len(names) == 1 or (allowed and not all(map(_is_wildcard, hosts))):
             continue
         yield Objection(
             "P3" if allowed else "P2",
@@ -32,7 +32,17 @@ def ports(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def mapped(view: StrictSettings) -> Iterator[Objection]:
+def _family(host: str) -> int:
+    """4 or 6 for an IP address as it is written, 0 for a name or an empty host."""
+    return 0 if ip_of(host) is None else 6 if ":" in host else 4
+
+
+def _is_wildcard(host: str) -> bool:
+    """Whether ``host`` binds every interface; no client can connect to it."""
+    return not host or kind_of(host) is NameKind.ANY_ADDRESS
+
+
+def mapped(view: KafkaSettings) -> Iterator[Objection]:
     """M4, M5, M6: every listener has a protocol."""
     by_default = not view.has("listener.security.protocol.map")
     check = "M4" if by_default else "M5"
@@ -45,14 +55,14 @@ def mapped(view: StrictSettings) -> Iterator[Objection]:
             yield Objection(check, key, observed, expected, remedy, name)
 
 
-def _names(view: StrictSettings) -> Iterator[tuple[str, str]]:
+def _names(view: KafkaSettings) -> Iterator[tuple[str, str]]:
     """The names of all listeners, each with its property; first those that are known."""
     yield from (("listeners", name) for name in view.listeners)
     if view.has(KEY):
         yield from ((KEY, name) for name in view.advertised)
 
 
-def not_empty(view: StrictSettings) -> Iterator[Objection]:
+def not_empty(view: KafkaSettings) -> Iterator[Objection]:
     """A2."""
     if view.is_broker and not view.advertised_to_clients:
         names = ", ".join(view.advertised)
@@ -61,7 +71,7 @@ def not_empty(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("A2", KEY, observed if names else "is empty", expected)
 
 
-def listened(view: StrictSettings) -> Iterator[Objection]:
+def listened(view: KafkaSettings) -> Iterator[Objection]:
     """A1: every advertised listener is also a listener."""
     if not view.is_broker:
         return
@@ -73,7 +83,7 @@ def listened(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A1", KEY, observed, expected, remedy, name)
 
 
-def routable(view: StrictSettings) -> Iterator[Objection]:
+def routable(view: KafkaSettings) -> Iterator[Objection]:
     """A3, A4: Kafka refuses the host 0.0.0.0; KL003 checks other hosts."""
     inherited = not view.has(KEY)
     remedy = "advertise the host that was provisioned for these clients"
@@ -90,7 +100,7 @@ def routable(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A4a", KEY, observed, expected, remedy, name, instead)
 
 
-def own_roles(view: StrictSettings) -> Iterator[Objection]:
+def own_roles(view: KafkaSettings) -> Iterator[Objection]:
     """A5a, A5b, A5c: a node advertises only listeners of its roles."""
     if not view.has(KEY):
         return
@@ -119,7 +129,7 @@ def own_roles(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("A5c", KEY, observed, expected, remedy, name, instead)
 
 
-def quorum(view: StrictSettings) -> Iterator[Objection]:
+def quorum(view: KafkaSettings) -> Iterator[Objection]:
     """A3 and C10: controllers advertise explicitly, as wildcards differ between versions."""
     if not view.is_controller:
         return
@@ -128,7 +138,7 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
         if explicit and address.host == ANY_IPV4:
             observed, expected = f"{name} advertises {address}", "the host that the voters name"
             yield Objection("A3", KEY, observed, expected, listener=name)
-        elif not explicit and is_wildcard(address.host):
+        elif not explicit and _is_wildcard(address.host):
             yield _unstated(view, name, refused=view.version[:3] == (3, 9, 0))
         elif not explicit and view.has(KEY):
             yield Objection(
@@ -143,7 +153,7 @@ def quorum(view: StrictSettings) -> Iterator[Objection]:
             )
 
 
-def _unstated(view: StrictSettings, name: str, refused: bool) -> Objection:
+def _unstated(view: KafkaSettings, name: str, refused: bool) -> Objection:
     """C10: the address of this controller is not stated.
 
     The voters of a static quorum connect to the addresses in `controller.quorum.voters`, so that

@@ -9,7 +9,7 @@ mechanisms of a login module.
 
 from collections.abc import Iterable, Iterator
 
-from earshot.facts.settings import StrictSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.placeholders import is_known
 from earshot.listeners.terms import Protocol
 from earshot.rules.objections import Objection
@@ -26,13 +26,13 @@ def is_protocol(mechanism: str) -> bool:
     return mechanism.strip().upper() in list(Protocol)
 
 
-def mechanisms(view: StrictSettings) -> Iterator[Objection]:
+def mechanisms(view: KafkaSettings) -> Iterator[Objection]:
     """M1: the mechanism that the node itself uses. M2, without M1: those that it accepts."""
     objections = [*_used(view)]
     yield from objections or _accepted(view)
 
 
-def _used(view: StrictSettings) -> Iterator[Objection]:
+def _used(view: KafkaSettings) -> Iterator[Objection]:
     for key, target in ((BETWEEN_BROKERS, "another broker"), (TO_CONTROLLERS, "a controller")):
         used = view.values.get(key, "").strip()
         if not is_protocol(used) or not any(_has_sasl(view, name) for name in _called(view, key)):
@@ -47,12 +47,12 @@ def _used(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def _called(view: StrictSettings, key: str) -> Iterable[str]:
+def _called(view: KafkaSettings, key: str) -> Iterable[str]:
     """The listeners at which a node logs in with the mechanism of ``key``."""
     return (view.inter_broker,) if key == BETWEEN_BROKERS else view.controllers[:1]
 
 
-def _accepted(view: StrictSettings) -> Iterator[Objection]:
+def _accepted(view: KafkaSettings) -> Iterator[Objection]:
     """An error if a listener accepts no other mechanism, else a warning; one for each setting."""
     by_key: dict[str, tuple[list[str], bool, str]] = {}
     for name in view.listeners:
@@ -78,7 +78,7 @@ def _accepted(view: StrictSettings) -> Iterator[Objection]:
         )
 
 
-def _has_sasl(view: StrictSettings, name: str) -> bool:
+def _has_sasl(view: KafkaSettings, name: str) -> bool:
     try:
         protocol = view.protocols.get(name)
     except Unreadable:

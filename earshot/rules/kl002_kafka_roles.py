@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.grammar import MAX_ID
 from earshot.listeners.terms import ANY_IPV4, Role
 from earshot.rules.objections import Objection
@@ -12,7 +12,7 @@ VOTERS = "controller.quorum.voters"
 SERVERS = "controller.quorum.bootstrap.servers"
 
 
-def roles(view: StrictSettings) -> Iterator[Objection]:
+def roles(view: KafkaSettings) -> Iterator[Objection]:
     """R1, R1a, R1b, R1c."""
     if not view.is_kraft:
         given = view.has(ROLES)
@@ -33,7 +33,7 @@ def roles(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("R1a", ROLES, observed, "each role once", instead=instead)
 
 
-def ids(view: StrictSettings) -> Iterator[Objection]:
+def ids(view: KafkaSettings) -> Iterator[Objection]:
     """R2, R2a."""
     given = [key for key in ("node.id", "broker.id") if view.has(key)]
     if not given:
@@ -48,14 +48,14 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("R2a", "broker.id", observed, "the same number", "take broker.id away")
 
 
-def quorum(view: StrictSettings) -> Iterator[Objection]:
+def quorum(view: KafkaSettings) -> Iterator[Objection]:
     """R3: a node with a role names a quorum."""
     servers = view.servers if view.version >= (3, 9) else ()
     if view.kinds and not view.voters and not servers:
         yield Objection("R3", VOTERS, f"is not set, nor is {SERVERS}", "one of the two")
 
 
-def membership(view: StrictSettings) -> Iterator[Objection]:
+def membership(view: KafkaSettings) -> Iterator[Objection]:
     """R5, R6: exactly the controllers are voters."""
     if view.is_controller and view.voters and view.id not in view.voters:
         voters = ", ".join(map(str, view.voters))
@@ -67,7 +67,7 @@ def membership(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("R5", VOTERS, observed, "controllers alone", remedy)
 
 
-def addresses(view: StrictSettings) -> Iterator[Objection]:
+def addresses(view: KafkaSettings) -> Iterator[Objection]:
     """R4a: a voter's address is not 0.0.0.0."""
     for id, address in view.voters.items():
         if address.host == ANY_IPV4:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.grammar import MAX_ID
 from earshot.rules.objections import Objection
 
@@ -14,14 +14,14 @@ GENERATION = "broker.id.generation.enable"
 RESERVED = "reserved.broker.max.id"
 
 
-def ensemble(view: StrictSettings) -> Iterator[Objection]:
+def ensemble(view: KafkaSettings) -> Iterator[Objection]:
     """Z1a."""
     if not view.has(CONNECT):
         expected = f"process.roles for KRaft, or {CONNECT}"
         yield Objection("Z1a", "process.roles", f"is not set, nor is {CONNECT}", expected)
 
 
-def controller_names(view: StrictSettings) -> Iterator[Objection]:
+def controller_names(view: KafkaSettings) -> Iterator[Objection]:
     """Z1: controller listeners need KRaft, or a migration to it."""
     migrates = view.text(MIGRATION, "false").lower() == "true"
     if view.version >= (3, 2) and view.text(NAMES).strip(",") and not migrates:
@@ -30,7 +30,7 @@ def controller_names(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("Z1", NAMES, observed, "no such setting with ZooKeeper", remedy)
 
 
-def ids(view: StrictSettings) -> Iterator[Objection]:
+def ids(view: KafkaSettings) -> Iterator[Objection]:
     """R2a, Z4: a configured id is below the ids that ZooKeeper generates."""
     generates = view.text(GENERATION, "true").lower() == "true"
     most = (view.number(RESERVED) if view.has(RESERVED) else 1000) if generates else MAX_ID
@@ -48,7 +48,7 @@ def ids(view: StrictSettings) -> Iterator[Objection]:
         yield Objection("R2a", "broker.id", observed, "the same number", "take node.id away")
 
 
-def flags(view: StrictSettings) -> Iterator[Objection]:
+def flags(view: KafkaSettings) -> Iterator[Objection]:
     """Z5: booleans are true or false."""
     for key, first in ((GENERATION, (0,)), (MIGRATION, (3, 4))):
         is_known = first <= view.version < (4, 0) and view.has(key)
@@ -56,7 +56,7 @@ def flags(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("Z5", key, f"is {view.text(key)!r}", "true or false")
 
 
-def control_plane(view: StrictSettings) -> Iterator[Objection]:
+def control_plane(view: KafkaSettings) -> Iterator[Objection]:
     """Z1c, Z1d: the control plane is an advertised listener, and not the inter-broker one."""
     if not view.has(CONTROL_PLANE):
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
 from earshot.facts.cluster import ClusterFacts
@@ -14,8 +13,8 @@ from earshot.facts.security_groups import (
     Ingress,
     IpRange,
     Members,
-    Reach,
     Source,
+    SourceSet,
     UnknownSource,
     admitted_sources,
 )
@@ -79,9 +78,15 @@ def _compare(
         missing = f"anybody, and clients of scope {who} need it" if closed else ""
         return _Access(strangers, expected, missing, unread, clients_known=False)
     planned = admitted_sources(plan, listener, clients)
-    within, lets_in = _Audience(planned), _Audience(rule.source for rule in rules)
+    within, lets_in = SourceSet(planned), SourceSet(rule.source for rule in rules)
+    # members of a group may have any address of the VPC
+    open_kinds = (UnknownSource, Members) if any(map(_inside, within.ranges)) else UnknownSource
     return _Access(
-        tuple(rule for rule in rules if not within.may_have(rule.source)),
+        tuple(
+            rule
+            for rule in rules
+            if not (isinstance(rule.source, open_kinds) or within.has(rule.source))
+        ),
         _listed(planned) or "none: a machine's own traffic needs no rule",
         _listed(source for source in planned if not lets_in.has(source)),
         unread,
@@ -98,31 +103,9 @@ def _is_closed(plan: ClusterPlan, listener: Listener, rules: tuple[Ingress, ...]
     return not is_single_node and not set(listener.scopes) <= {Scope.HOST}
 
 
-class _Audience:
-    """The union of several sources."""
-
-    def __init__(self, sources: Iterable[Source]) -> None:
-        listed = list(sources)
-        self._members = {source for source in listed if isinstance(source, Members)}
-        ranges = [source for source in listed if isinstance(source, IPv4Network | IPv6Network)]
-        self._reach = Reach(ranges)
-        self._has_inside = any(map(_inside, ranges))
-
-    def has(self, source: IpRange | Members) -> bool:
-        if isinstance(source, Members):
-            return source in self._members
-        return self._reach.covers(source)
-
-    def may_have(self, source: Source) -> bool:
-        """Like `has`, but also True for unknown sources, and for groups if VPC addresses are in."""
-        if isinstance(source, UnknownSource) or (isinstance(source, Members) and self._has_inside):
-            return True
-        return self.has(source)
-
-
 def _is_stranger(source: Source, listener: Listener) -> bool:
     """Whether ``source`` must not have access, whatever the stated clients."""
-    if not isinstance(source, IPv4Network | IPv6Network):
+    if not isinstance(source, IpRange):
         return False
     return source.prefixlen == 0 or not (Scope.EXTERNAL in listener.scopes or _inside(source))
 

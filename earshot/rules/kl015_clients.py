@@ -355,7 +355,7 @@ RULE = Rule(
     remedy="advertise an address that works for these clients",
     source="https://kafka.apache.org/documentation/#brokerconfigs_advertised.listeners",
     check=check,
-    kafka=">=0.11",
+    oldest=(0, 11),
     needs="deployment",
     applied_at=(AppliedAt.FILE, AppliedAt.PODS, AppliedAt.CONTAINERS),
 )

@@ -165,7 +165,7 @@ RULE = Rule(
     remedy="correct the address",
     source="https://kafka.apache.org/documentation/#brokerconfigs_controller.quorum.voters",
     check=check,
-    kafka=">=0.11",
+    oldest=(0, 11),
     needs="deployment",
     applied_at=(AppliedAt.FILE, AppliedAt.REPLICAS, AppliedAt.CONTAINERS),
 )

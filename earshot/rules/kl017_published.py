@@ -360,7 +360,7 @@ RULE = Rule(
     remedy="advertise the published port under a name of the machine",
     source="https://docs.docker.com/engine/network/port-publishing/",
     check=check,
-    kafka=">=0.11",
+    oldest=(0, 11),
     needs="deployment",
     applied_at=(AppliedAt.FILE, AppliedAt.CONTAINER, AppliedAt.CONTAINERS),
 )

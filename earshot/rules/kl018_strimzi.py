@@ -216,7 +216,7 @@ RULE = Rule(
     source="https://github.com/strimzi/strimzi-kafka-operator/blob/main/cluster-operator/src/main"
     "/java/io/strimzi/operator/cluster/model/ListenersValidator.java",
     check=check,
-    kafka=">=2.5",
+    oldest=(2, 5),
     needs="strimzi",
     applied_at=(AppliedAt.FILE,),
 )

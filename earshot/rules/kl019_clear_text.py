@@ -8,7 +8,7 @@ external.
 from collections.abc import Iterator
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.address import Address
 from earshot.listeners.terms import Protocol, Scope
 from earshot.names.kinds import NameKind, kind_of
@@ -37,7 +37,7 @@ def leaves_machine(protocol: Protocol, host: str) -> bool:
     return kind_of(host) in (_ELSEWHERE if protocol.sasl else _PUBLIC)
 
 
-def clear_text_listeners(view: StrictSettings) -> Iterator[tuple[str, Protocol, Address]]:
+def clear_text_listeners(view: KafkaSettings) -> Iterator[tuple[str, Protocol, Address]]:
     """Listeners without TLS whose advertised addresses other machines use."""
     for name, address in view.advertised_to_clients.items():
         protocol = view.protocols.get(name)
@@ -45,7 +45,7 @@ def clear_text_listeners(view: StrictSettings) -> Iterator[tuple[str, Protocol, 
             yield name, protocol, address
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
+def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to `clear_text_listeners`, without those of KL020."""
     for name, protocol, address in clear_text_listeners(view):
         if not (protocol.sasl and enables_plain(view, name)):
@@ -54,7 +54,7 @@ def objections(view: StrictSettings) -> Iterator[Objection]:
             yield Objection("clear", key, observed, _EXPECTED, listener=name)
 
 
-def enables_plain(view: StrictSettings, listener: str) -> bool:
+def enables_plain(view: KafkaSettings, listener: str) -> bool:
     """Whether ``listener`` certainly enables the mechanism PLAIN."""
     key = "sasl.enabled.mechanisms"
     listener_key = f"listener.name.{listener.lower()}.{key}"

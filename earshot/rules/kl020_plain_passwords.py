@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.rules.kl019_clear_text import clear_text_listeners, enables_plain
 from earshot.rules.objections import Objection
 from earshot.rules.registry import AppliedAt, Rule, Severity
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
+def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to listeners with PLAIN and no TLS that other machines connect to."""
     for name, protocol, address in clear_text_listeners(view):
         if protocol.sasl and enables_plain(view, name):

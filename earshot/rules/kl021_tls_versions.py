@@ -7,7 +7,7 @@ NULL, no export, no RC4, less than 112 bits).
 import re
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.rules.objections import Objection, with_prefixes
 from earshot.rules.registry import AppliedAt, Rule, Severity
 
@@ -24,7 +24,7 @@ _OLD = {
 """The broken values of each setting, and the sound ones as text."""
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
+def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to settings of TLS listeners that name such a version or cipher."""
     protocols = view.protocols
     tls = [name for name in view.listeners if name in protocols and protocols[name].tls]

@@ -6,14 +6,14 @@ brokers and of the quorum (`SslChannelBuilder`), not for its own clients.
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.rules.objections import Objection
 from earshot.rules.registry import AppliedAt, Rule, Severity
 
 KEY = "ssl.endpoint.identification.algorithm"
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
+def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to the listeners that the node itself connects to."""
     brokers = (view.inter_broker,) if view.is_broker else ()
     for name in dict.fromkeys((*brokers, *view.controllers)):

@@ -6,14 +6,14 @@ lower case (`ListenerName.configPrefix`, `JaasContext.loadServerContext`).
 
 from collections.abc import Iterator
 
-from earshot.facts.settings import StrictSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.rules.objections import Objection
 from earshot.rules.registry import AppliedAt, Rule, Severity
 
 _PREFIX, _SUFFIX = "listener.name.", ".sasl.jaas.config"
 
 
-def objections(view: StrictSettings) -> Iterator[Objection]:
+def objections(view: KafkaSettings) -> Iterator[Objection]:
     """Objections to JAAS lines without a listener of this node or of its protocol map."""
     lines = [key for key in view.values if key.startswith(_PREFIX) and key.endswith(_SUFFIX)]
     if not lines:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from earshot.facts.settings import Memo, StrictSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Memo, Unreadable
+from earshot.listeners import grammar
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,20 @@ class Objection:
         return not self.instead
 
 
-Check = Callable[[StrictSettings], Iterator[Objection]]
+Check = Callable[[KafkaSettings], Iterator[Objection]]
 
 
 def strict_settings(
     values: Mapping[str, str], version: str, memo: Memo | None = None
-) -> StrictSettings:
+) -> KafkaSettings:
     """One node's properties as read by Kafka ``version``, such as "4.1.1" or "4.2.0-rc1"."""
     numbers = re.findall(r"[0-9]+", version)[:3]
-    return StrictSettings(values, tuple(map(int, numbers)), memo)
+    return KafkaSettings(
+        values, tuple(map(int, numbers)), complete=True, grammar=grammar, memo=memo
+    )
 
 
-def known_objections(check: Check, view: StrictSettings) -> Iterator[Objection]:
+def known_objections(check: Check, view: KafkaSettings) -> Iterator[Objection]:
     """The objections of ``check``, up to its first unknown setting."""
     try:
         yield from check(view)
@@ -48,7 +51,7 @@ def known_objections(check: Check, view: StrictSettings) -> Iterator[Objection]:
         return
 
 
-def with_prefixes(view: StrictSettings, key: str) -> Iterator[tuple[str, str | None]]:
+def with_prefixes(view: KafkaSettings, key: str) -> Iterator[tuple[str, str | None]]:
     """Each property that sets ``key``, with its listener; None for all listeners."""
     names = {name.lower(): name for name in view.listeners}
     for set_key in view.values:

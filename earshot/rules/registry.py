@@ -8,8 +8,6 @@ contain the facts, from which the text is derived.
 
 from __future__ import annotations
 
-import ipaddress
-import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,15 +25,7 @@ if TYPE_CHECKING:
     from earshot.names.evidence import Evidence
 
 
-_COMPARE = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_RELEASE = re.compile(r"(\d+)(?:\.(\d+))?", re.ASCII)
 _OF_A_PLAN = ("certificates", "connected", "instances")
 """Facts that need a plan."""
 
@@ -189,8 +179,8 @@ class Rule:
     inputs: tuple[str, ...] = ()
     """The default inputs of findings: settings and facts."""
     severity: Severity = Severity.ERROR
-    kafka: str = ">=3.9"
-    """The Kafka versions of the rule: comparisons joined with commas, as in `>=3.9,<4.2`."""
+    oldest: tuple[int, int] = (3, 9)
+    """The first Kafka release that the rule is about."""
     needs: Literal[
         "plan",
         "settings",
@@ -238,6 +228,11 @@ class Rule:
             remedy=objection.remedy,
             inputs=(objection.key,),
         )
+
+    @property
+    def kafka(self) -> str:
+        """The Kafka releases that the rule is about, for documentation."""
+        return f">={self.oldest[0]}.{self.oldest[1]}"
 
     @property
     def applied(self) -> str:
@@ -318,8 +313,8 @@ class Rule:
 
         A text that is not a version (an image's tag `latest`) fits every rule.
         """
-        version = facts.kafka_version
-        if version and _NUMBERS.match(version) and not holds_for(self.kafka, version):
+        release = _RELEASE.match(facts.kafka_version)
+        if release and tuple(int(part) for part in release.groups() if part) < self.oldest:
             return False
         needed = {self.needs, "plan"} if self.needs in _OF_A_PLAN else {self.needs}
         return all(getattr(facts, name) for name in needed)
@@ -328,40 +323,3 @@ class Rule:
 def label(node: Node) -> str:
     """`broker 2`, or `controller 10001` for a node without the role broker."""
     return f"{Role.BROKER if node.is_broker else Role.CONTROLLER} {node.id}"
-
-
-def holds_for(specifier: str, version: str) -> bool:
-    """Whether ``version`` ("4.1.1") satisfies every comparison of ``specifier`` (">=3.9,<4.2").
-
-    Raises ValueError for invalid arguments. `packaging` differs: its 4.1.1 is above 4.1.
-    """
-    release = _numbers(version)
-    for part in specifier.split(","):
-        match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*", part, re.ASCII)
-        if match is None:
-            raise ValueError(f"version specifier {specifier!r}: {part!r} is no comparison")
-        # compared as far as the specifier goes: 4.1.1 is neither above nor below 4.1
-        bound = _numbers(match[2])
-        if not _COMPARE[match[1]](release[: len(bound)], bound):
-            return False
-    return True
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    match = _NUMBERS.match(version)
-    if match is None:
-        raise ValueError(f"version {version!r} does not begin with a number")
-    return tuple(int(part) for part in match[0].split("."))
-
-
-def family(host: str) -> int | None:
-    """4 or 6 for an IP address, None for a name or an empty host."""
-    try:
-        return ipaddress.ip_address(host).version
-    except ValueError:
-        return None
-
-
-def is_wildcard(host: str) -> bool:
-    """Whether ``host`` binds every interface; no client can connect to it."""
-    return not host or (family(host) is not None and ipaddress.ip_address(host).is_unspecified)

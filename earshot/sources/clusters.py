@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.listeners.images import Family, cluster_id_variables
 from earshot.listeners.placeholders import is_known
@@ -88,7 +88,7 @@ def _voter_keys(broker: Broker) -> Iterator[str]:
             yield f"{id}@{address}".lower()
 
 
-def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
+def voters_of(view: KafkaSettings) -> Mapping[int, Address]:
     """`controller.quorum.voters`, with localhost for an empty host; empty if unknown."""
     with suppress(Unreadable):
         if view.has("controller.quorum.voters"):
@@ -99,7 +99,7 @@ def voters_of(view: ForeignSettings) -> Mapping[int, Address]:
     return {}
 
 
-def servers_of(view: ForeignSettings) -> tuple[Address, ...]:
+def servers_of(view: KafkaSettings) -> tuple[Address, ...]:
     """`controller.quorum.bootstrap.servers`; empty if voters are set, or if unknown."""
     with suppress(Unreadable):
         if "controller.quorum.voters" not in view.values:
@@ -107,7 +107,7 @@ def servers_of(view: ForeignSettings) -> tuple[Address, ...]:
     return ()
 
 
-def quorum_address(view: ForeignSettings) -> Address | None:
+def quorum_address(view: KafkaSettings) -> Address | None:
     """The address that a controller without static voters advertises; None if not set."""
     with suppress(Unreadable):
         if view.values.get("controller.quorum.voters") or not view.is_controller:
@@ -118,7 +118,7 @@ def quorum_address(view: ForeignSettings) -> Address | None:
     return None
 
 
-def quorum_protocol(view: ForeignSettings) -> Protocol | None:
+def quorum_protocol(view: KafkaSettings) -> Protocol | None:
     """The protocol of the first of `controller.listener.names`, which connections to controllers
     use."""
     with suppress(Unreadable):
@@ -127,7 +127,7 @@ def quorum_protocol(view: ForeignSettings) -> Protocol | None:
     return None
 
 
-def protocols_of(view: ForeignSettings) -> Mapping[str, Protocol]:
+def protocols_of(view: KafkaSettings) -> Mapping[str, Protocol]:
     """The known protocols of listeners by name."""
     try:
         return view.protocols

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from earshot.facts.settings import NEWEST, BrokerSettings, ForeignSettings, Unreadable
+from earshot.facts.settings import NEWEST, BrokerSettings, KafkaSettings, Unreadable
 from earshot.listeners.address import Address, why_unusable
 from earshot.listeners.images import (
     APACHE_DEFAULTS,
@@ -305,7 +305,7 @@ def broker_of(service: Service) -> Broker:
     id = values.get("node.id", values.get("broker.id", ""))
     inter_broker = ""
     with suppress(Unreadable):
-        inter_broker = ForeignSettings(values, view.version, complete=True).inter_broker
+        inter_broker = KafkaSettings(values, view.version, complete=True).inter_broker
     return Broker(
         service=service.name,
         container=container,
@@ -338,7 +338,7 @@ def _switched_off(service: Service) -> Iterator[tuple[str, Address]]:
                     yield name, Address(host, int(port))
 
 
-def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
+def _endpoints(service: Service, view: KafkaSettings) -> Iterator[Endpoint]:
     """The listeners; none if some of them are unknown."""
     container = service.container
     values = dict(view.values)
@@ -350,7 +350,7 @@ def _endpoints(service: Service, view: ForeignSettings) -> Iterator[Endpoint]:
         values["listeners"] = derived_listeners(values["advertised.listeners"])
     if "listeners" not in values and not view.complete:
         return
-    settings = ForeignSettings(values, view.version, complete=True)
+    settings = KafkaSettings(values, view.version, complete=True)
     try:
         binds = settings.listeners
         controllers = {name.upper() for name in settings.controllers}

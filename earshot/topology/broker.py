@@ -59,11 +59,15 @@ class Broker:
         """Its known listeners without those of controllers."""
         return tuple(endpoint for endpoint in self.endpoints or () if not endpoint.is_controller)
 
+    @property
+    def ports(self) -> frozenset[int]:
+        """The ports that its known listeners bind."""
+        return frozenset(endpoint.bind.port for endpoint in self.endpoints or ())
+
     def named(self, listener: str) -> Endpoint | None:
         """The listener called ``listener``, or None."""
-        return next(
-            (endpoint for endpoint in self.endpoints or () if endpoint.name == listener), None
-        )
+        endpoints = self.endpoints or ()
+        return next((endpoint for endpoint in endpoints if endpoint.name == listener), None)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,10 @@ class Pod:
         """The labels of the replica called ``name``."""
         return self.replica_labels.get(name, frozenset()) | self.labels.items()
 
+    def target_of(self, port: "ServicePort") -> int | None:
+        """The container port that a Service's ``port`` leads to, or None."""
+        return self.ports.get(port.target) if isinstance(port.target, str) else port.target
+
     @property
     def own_names(self) -> frozenset[str]:
         """The pod's names in the file, which do not resolve for other pods."""

@@ -9,25 +9,21 @@ from earshot.names.kinds import NameKind, kind_of
 from earshot.topology.broker import Broker, ReachedListener
 from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
-from earshot.topology.names import Unknown
-from earshot.topology.ways import Answer, Failure, Hop, Outcome, Stage
+from earshot.topology.ways import (
+    Answer,
+    Failure,
+    Hop,
+    Leg,
+    Outcome,
+    Stage,
+    blocked_leg,
+    socket_leg,
+    unknown_leg,
+    unknown_socket,
+)
 
 BEYOND = ""
 """The place of a client outside of all pods."""
-
-
-@dataclass(frozen=True)
-class Leg:
-    """The hops to one target and their outcome."""
-
-    end: Outcome
-    hops: tuple[Hop, ...]
-
-    def depending_on(self, fact: str) -> "Leg":
-        """The same leg, with a way that also depends on the unknown ``fact``."""
-        way, *rest = self.hops
-        is_sure = way.answer is Answer.YES
-        return replace(self, hops=(Hop(Stage.WAY, Answer.UNKNOWN, fact) if is_sure else way, *rest))
 
 
 @dataclass(frozen=True)
@@ -69,16 +65,13 @@ class PodWays:
         if service.is_headless:
             return self.ways_to_pods(service, ServicePort(port, port), place)
         if service.ports is None:
-            return [_unknown(f"which ports the Service {service.name} has")]
-        matching_ports = [candidate for candidate in service.ports if candidate.port == port]
-        if not matching_ports and service.ports:
-            port_list = ", ".join(
-                str(number) for number in sorted({candidate.port for candidate in service.ports})
-            )
+            return [unknown_leg(f"which ports the Service {service.name} has")]
+        ports = {service_port.port: service_port for service_port in reversed(service.ports)}
+        if ports and port not in ports:
+            port_list = ", ".join(map(str, sorted(ports)))
             why = f"the Service {service.name} has no port but {port_list}"
-            return [Leg(Failure.REFUSED, (Hop(Stage.WAY, Answer.NO, why),))]
-        asked = matching_ports[0] if matching_ports else ServicePort(port, port)
-        legs = self.ways_to_pods(service, asked, place)
+            return [blocked_leg(Failure.REFUSED, why)]
+        legs = self.ways_to_pods(service, ports.get(port, ServicePort(port, port)), place)
         if service.is_local_inside:
             fact = f"whether a pod of the Service {service.name} runs on the client's node"
             return [leg.depending_on(fact) for leg in legs]
@@ -88,24 +81,21 @@ class PodWays:
         """The ways to ``port`` of every pod that ``service`` selects."""
         pods = self.selected(service)
         if not pods:
-            return [_unknown(f"which pods the Service {service.name} selects: none of the file")]
-        legs = []
-        for pod in pods:
-            target = pod.ports.get(port.target) if isinstance(port.target, str) else port.target
-            if target is None:
-                legs.append(_unknown(f"which port of {pod.workload} is called {port.target}"))
-            else:
-                legs.append(self.by_service(service, pod, target, place))
-        return legs
+            fact = f"which pods the Service {service.name} selects: none of the file"
+            return [unknown_leg(fact)]
+        return [
+            unknown_leg(f"which port of {pod.workload} is called {port.target}")
+            if (target := pod.target_of(port)) is None
+            else self.by_service(service, pod, target, place)
+            for pod in pods
+        ]
 
     def loopback_listeners(
         self, service: ClusterService, port: ServicePort
     ) -> Iterator[ReachedListener]:
         """The listeners behind ``port`` that accept connections from their own pod only."""
         for pod in self.selected(service):
-            target = pod.ports.get(port.target) if isinstance(port.target, str) else port.target
-            if target is None or self._other_containers(pod):
-                continue
+            target = None if self._other_containers(pod) else pod.target_of(port)
             for broker in self._brokers_in(pod):
                 for endpoint in broker.for_clients:
                     if endpoint.bind.port == target and is_loopback(endpoint.bind.host):
@@ -131,8 +121,7 @@ class PodWays:
         end, why = self._listens(pod, port, place, loopback=loopback)
         if end is Failure.REFUSED and is_own:
             end, why = Failure.SELF, f"it is the client itself, and {why}"
-        answers = {ReachedListener: Answer.YES, Unknown: Answer.UNKNOWN}
-        return Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), why)))
+        return socket_leg(way, end, why)
 
     def selected(self, service: ClusterService) -> Sequence[Pod]:
         return self._selections[id(service)]
@@ -153,14 +142,10 @@ class PodWays:
 
     def _by_external_name(self, service: ClusterService, port: int, place: str) -> list[Leg]:
         """The ways of an `ExternalName` that is a Service of the cluster."""
-        meant = self.services_named(service.external_name, "") if service.external_name else ()
-        if meant and not any(target_service.is_external_name for target_service in meant):
-            return [
-                leg
-                for target_service in meant
-                for leg in self.ways_by_service(target_service, port, place)
-            ]
-        return [_unknown(f"where the external name of the Service {service.name} leads")]
+        targets = self.services_named(service.external_name, "")
+        if targets and not any(target.is_external_name for target in targets):
+            return [leg for target in targets for leg in self.ways_by_service(target, port, place)]
+        return [unknown_leg(f"where the external name of the Service {service.name} leads")]
 
     def _through_nodes(self) -> Iterator[tuple[int, Leg]]:
         """The legs of Services' node ports."""
@@ -169,27 +154,17 @@ class PodWays:
             for port in service.ports or ():
                 if port.node_port is not None:
                     for leg in self.ways_to_pods(service, port, BEYOND):
-                        yield (
-                            port.node_port,
-                            leg.depending_on(fact) if service.is_local_outside else leg,
-                        )
+                        is_local = service.is_local_outside
+                        yield port.node_port, leg.depending_on(fact) if is_local else leg
 
     def _on_nodes(self) -> Iterator[tuple[int, Leg]]:
         """The legs of ports that pods bind on their nodes."""
         for pod in self.all:
             brokers = self._brokers_in(pod) if pod.on_host else ()
-            own = {
-                endpoint.bind.port: endpoint.bind.port
-                for broker in brokers
-                for endpoint in broker.endpoints or ()
-            }
+            own = {port: port for broker in brokers for port in broker.ports}
             for at, to in {**own, **pod.node_ports}.items():
-                yield (
-                    at,
-                    self.way_to_pod(pod, to, BEYOND).depending_on(
-                        f"on which node {pod.workload} runs"
-                    ),
-                )
+                leg = self.way_to_pod(pod, to, BEYOND)
+                yield at, leg.depending_on(f"on which node {pod.workload} runs")
 
     def _listens(self, pod: Pod, port: int, place: str, *, loopback: bool) -> tuple[Outcome, str]:
         brokers = self._brokers_in(pod)
@@ -199,23 +174,20 @@ class PodWays:
                 if endpoint.bind.port != port:
                     continue
                 host = endpoint.bind.host
-                if not host or kind_of(host) is NameKind.ANY_ADDRESS:
+                is_any = not host or kind_of(host) is NameKind.ANY_ADDRESS
+                if is_any or (is_loopback(host) and loopback):
                     return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
-                if is_loopback(host) and loopback:
-                    return ReachedListener(broker, endpoint), f"{endpoint.name} listens there"
-                if is_loopback(host) and not others:
+                if not is_loopback(host):
+                    return unknown_socket(f"on which address {endpoint.bind} is")
+                if not others:
                     return Failure.REFUSED, f"{endpoint.name} listens on {endpoint.bind} alone"
-                fact = f"on which address {endpoint.bind} is"
-                if is_loopback(host):
-                    fact = f"whether {others[0]} listens at port {port} of {pod.workload} as well"
-                return Unknown(fact), fact
+                at = f"at port {port} of {pod.workload} as well"
+                return unknown_socket(f"whether {others[0]} listens {at}")
         is_known_whole = all(broker.endpoints is not None for broker in brokers)
         if others or not is_known_whole or not (brokers or place in pod.containers):
-            fact = f"what listens at port {port} of {pod.workload}"
-            return Unknown(fact), fact
+            return unknown_socket(f"what listens at port {port} of {pod.workload}")
         if pod.on_host:
-            fact = f"what else listens at port {port} of the node of {pod.workload}"
-            return Unknown(fact), fact
+            return unknown_socket(f"what else listens at port {port} of the node of {pod.workload}")
         return Failure.REFUSED, f"nothing listens at port {port} of {pod.workload}"
 
     def _other_containers(self, pod: Pod, place: str = "") -> list[str]:
@@ -261,13 +233,3 @@ class PodWays:
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[ClusterService]]:
         return by_key(((service.name, service.namespace), service) for service in self.services)
-
-
-def best(legs: Sequence[Leg]) -> Leg:
-    """The best leg, as a Service connects to any of its pods."""
-    return min(legs, key=lambda leg: (isinstance(leg.end, Failure), isinstance(leg.end, Unknown)))
-
-
-def _unknown(fact: str) -> Leg:
-    """A leg that depends on ``fact``."""
-    return Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))

@@ -13,14 +13,26 @@ from earshot.listeners.address import Address
 from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
-from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
+from earshot.topology.broker import Bootstrap, Broker, Endpoint
 from earshot.topology.cluster import ClusterService, Pod, ServicePort, in_cluster
 from earshot.topology.container import is_loopback
 from earshot.topology.model import ClosedPort, Deployment
-from earshot.topology.names import OUTSIDE, Unknown
-from earshot.topology.pod_ways import Leg, PodWays, best
+from earshot.topology.names import OUTSIDE
+from earshot.topology.pod_ways import PodWays
 from earshot.topology.walk import walk
-from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
+from earshot.topology.ways import (
+    NO_BROKER_IN_CLIENT,
+    Answer,
+    Failure,
+    Hop,
+    Leg,
+    Stage,
+    Trace,
+    best_trace,
+    blocked_leg,
+    unknown_trace,
+    unresolved_trace,
+)
 
 NODE = "NODE"
 """Placeholder for the address of any node, as the bootstrap of clients outside the cluster."""
@@ -86,10 +98,9 @@ class PodDeployment(Deployment):
             if port is None:
                 continue
             address = Address(NODE, port)
-            end = self.trace(OUTSIDE, address).end
-            if isinstance(end, ReachedListener):
+            if reached := self.trace(OUTSIDE, address).reached:
                 setting = f"port {port} of the nodes"
-                yield Bootstrap(OUTSIDE, setting, (address,), end.endpoint.protocol)
+                yield Bootstrap(OUTSIDE, setting, (address,), reached.endpoint.protocol)
 
     def service_clients(self) -> Iterator[Bootstrap]:
         """A client in another pod for each Service port that leads to a broker.
@@ -150,17 +161,15 @@ class PodDeployment(Deployment):
             }
         for port in ports if place in self.pods else ():
             address = Address(service.name.lower(), port)
-            end = self.trace(place, address).end
-            if isinstance(end, ReachedListener) and not end.endpoint.is_controller:
+            reached = self.trace(place, address).reached
+            if reached and not reached.endpoint.is_controller:
                 setting = f"port {port} of the Service {service.name}"
-                yield Bootstrap(place, setting, (address,), end.endpoint.protocol)
+                yield Bootstrap(place, setting, (address,), reached.endpoint.protocol)
 
-    def _reached_brokers(self, client: Bootstrap) -> set[str]:
+    def _reached_brokers(self, client: Bootstrap) -> frozenset[str]:
         """The services of the brokers that a client bootstraps to."""
-        ends = [
-            end for address in client.addresses for end in self.trace(client.service, address).ends
-        ]
-        return {end.broker.service for end in ends if isinstance(end, ReachedListener)}
+        traces = (self.trace(client.service, address) for address in client.addresses)
+        return frozenset[str]().union(*(trace.reached_services for trace in traces))
 
     def services_of(self, place: str, host: str) -> Sequence[ClusterService]:
         """The Services through which ``host`` leads to pods, from the pod of ``place``."""
@@ -197,20 +206,18 @@ class PodDeployment(Deployment):
         if host in aliases:
             host = aliases[host]
         if not is_known(host):
-            return _unknown(address, f"the value of {host}")
+            return unknown_trace(address, f"the value of {host}")
         if is_loopback(host) or kind_of(host) is NameKind.ANY_ADDRESS:
             if not self.brokers:
-                return _unknown(address, "which brokers there are: the file shows none")
-            text = f"{host} is the client's own machine"
-            return _trace(
-                address, text, [self._pod_ways.way_to_pod(pod, address.port, place, loopback=True)]
-            )
+                return unknown_trace(address, "which brokers there are: the file shows none")
+            leg = self._pod_ways.way_to_pod(pod, address.port, place, loopback=True)
+            return _trace(address, f"{host} is the client's own machine", [leg])
         if not pod.on_host and host in (*pod.hostnames, *pod.full_names):
             return self._by_own_name(address, pod, place)
         if ip_of(host) is not None:
-            return _unknown(address, f"whose address {host} is")
+            return unknown_trace(address, f"whose address {host} is")
         if not pod.asks_cluster:
-            return _unknown(address, "which DNS servers the client's pod asks")
+            return unknown_trace(address, "which DNS servers the client's pod asks")
         if services := self.services_named(host, pod.namespace):
             legs = [
                 leg
@@ -229,7 +236,8 @@ class PodDeployment(Deployment):
     def _by_own_name(self, address: Address, pod: Pod, place: str) -> Trace:
         """Traces a name in the hosts file of the pod, or of one of its replicas."""
         if not pod.is_one:
-            return _unknown(address, f"whether the client is the replica {address.host} itself")
+            fact = f"whether the client is the replica {address.host} itself"
+            return unknown_trace(address, fact)
         text = f"{address.host} is the pod's own name, in its hosts file"
         return _trace(address, text, [self._pod_ways.way_to_pod(pod, address.port, place)])
 
@@ -240,16 +248,14 @@ class PodDeployment(Deployment):
         fact = f"whether another file has a Service {host}"
         if others := {service.namespace for service in self.named(host)}:
             if "" in others or not namespace:
-                return _unknown(address, fact)
-            why = (
-                f"{host} is a Service of namespace {min(others)}, and the client is in {namespace}"
-            )
-            return _unresolved(address, why, f"{fact} in namespace {namespace}")
+                return unknown_trace(address, fact)
+            why = f"{host} is a Service of namespace {min(others)}, and the client is in "
+            return unresolved_trace(address, why + namespace, f"{fact} in namespace {namespace}")
         own = {name for pod in self.pods.values() for name in pod.own_names}
         if not self.services or host not in own:
-            return _unknown(address, fact)
+            return unknown_trace(address, fact)
         why = f"no Service of the file is called {host}, and pods have no name but by one"
-        return _unresolved(address, why, fact)
+        return unresolved_trace(address, why, fact)
 
     def _full_pod_name(self, address: Address, host: str, namespace: str) -> Trace:
         """Traces a full name, or `POD.SERVICE` if that is not a name of the pod."""
@@ -262,38 +268,37 @@ class PodDeployment(Deployment):
                 if pod.subdomain.lower() != service.name:
                     under = f"has a name by the Service {pod.subdomain} alone"
                     under = under if pod.subdomain else "has no name by a Service: no serviceName"
-                    return _unresolved(address, f"{name} {under}")
+                    return unresolved_trace(address, f"{name} {under}")
                 if service.selector and not service.selector.items() <= pod.labels_of(name):
                     why = f"the Service {service.name} does not select {name}"
-                    return _unresolved(address, why)
-                return _unknown(address, f"whether {service.name}, not headless, names its pods")
+                    return unresolved_trace(address, why)
+                fact = f"whether {service.name}, not headless, names its pods"
+                return unknown_trace(address, fact)
             selected = self._pod_ways.selected(service)
             if selected and not any(pod.hostnames for pod in selected):
                 why = f"pods of {selected[0].workload} have no names by the Service {service.name}"
-                return _unresolved(address, why, f"whether another file has a pod {name}")
-        return _unknown(address, f"what {host} means to other DNS servers")
+                return unresolved_trace(address, why, f"whether another file has a pod {name}")
+        return unknown_trace(address, f"what {host} means to other DNS servers")
 
     def _trace_from_outside(self, address: Address) -> Trace:
         """Traces an address from another machine, through a node port."""
         host = address.host.lower()
         doubt = f"whether {host} is a node"
         if is_loopback(host) and address.port in self._pod_ways.by_node_port:
-            return _unknown(address, "whether the client is on a node, as with kind or minikube")
+            fact = "whether the client is on a node, as with kind or minikube"
+            return unknown_trace(address, fact)
         if is_loopback(host):
-            why = "it is the client itself, and no broker listens there"
-            return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, why),), Failure.SELF)
+            return unresolved_trace(address, NO_BROKER_IN_CLIENT, end=Failure.SELF)
         if not is_known(host) or any(service.is_balanced for service in self.services):
-            return _unknown(address, "which addresses lead to the cluster's load balancer")
+            return unknown_trace(address, "which addresses lead to the cluster's load balancer")
         if self.named(host) or any(
             self._pod_ways.stable_pods(host, pod.namespace) for pod in self.pods.values()
         ):
             why = f"{host} is a name that the cluster's own DNS gives"
             doubt = f"whether {host} is known beyond the cluster as well"
-            return Trace(
-                address, (Hop(Stage.RESOLVE, Answer.NO, why),), Failure.NOWHERE, doubt=doubt
-            )
+            return unresolved_trace(address, why, doubt)
         if ip_of(host) is None and address.host != NODE:
-            return _unknown(address, f"what {host} means to other DNS servers")
+            return unknown_trace(address, f"what {host} means to other DNS servers")
         resolved = Hop(Stage.RESOLVE, Answer.UNKNOWN, doubt)
         if address.host == NODE:
             resolved, doubt = Hop(Stage.RESOLVE, Answer.YES, "the address of any node"), ""
@@ -301,11 +306,8 @@ class PodDeployment(Deployment):
         if legs is None:
             ports = ", ".join(map(str, self._pod_ways.by_node_port))
             why = f"nothing has port {address.port} of the nodes, of which {ports} lead to brokers"
-            hops = (resolved, Hop(Stage.WAY, Answer.NO, why))
-            return Trace(address, hops, Failure.REFUSED, doubt=doubt)
-        chosen = best(legs)
-        ends = tuple(leg.end for leg in legs)
-        return Trace(address, (resolved, *chosen.hops), chosen.end, ends, doubt)
+            legs = [blocked_leg(Failure.REFUSED, why)]
+        return best_trace(address, resolved, legs, doubt)
 
     @cached_property
     def _pod_ways(self) -> PodWays:
@@ -320,16 +322,5 @@ def other_pod(namespace: str) -> str:
     return f"{_ANOTHER_POD} of {namespace}" if namespace else _ANOTHER_POD
 
 
-def _unresolved(address: Address, because: str, doubt: str = "") -> Trace:
-    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), Failure.NOWHERE, doubt=doubt)
-
-
-def _unknown(address: Address, fact: str) -> Trace:
-    end = Unknown(fact)
-    return Trace(address, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),), end, (end,))
-
-
 def _trace(address: Address, because: str, legs: Sequence[Leg]) -> Trace:
-    chosen = best(legs)
-    hops = (Hop(Stage.RESOLVE, Answer.YES, because), *chosen.hops)
-    return Trace(address, hops, chosen.end, tuple(leg.end for leg in legs))
+    return best_trace(address, Hop(Stage.RESOLVE, Answer.YES, because), legs)

@@ -12,7 +12,7 @@ from earshot.topology.broker import Bootstrap, Broker, Endpoint, ReachedListener
 from earshot.topology.container import PublishedPort
 from earshot.topology.model import Deployment
 from earshot.topology.names import HOST, Unknown
-from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace
+from earshot.topology.ways import Answer, Failure, Hop, Stage, Trace, best_trace, unknown_leg
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,10 @@ def _both_connections(
     deployment: Deployment, client: Bootstrap, address: Address
 ) -> BootstrapConnection:
     first = bootstrap_connection(deployment, client, address)
-    end = first.trace.end
-    if (
-        first.answer is Answer.NO
-        or not isinstance(end, ReachedListener)
-        or end.endpoint.is_controller
-    ):
+    reached = first.trace.reached
+    if first.answer is Answer.NO or reached is None or reached.endpoint.is_controller:
         return first
-    return replace(first, sent=tuple(broker_connections(deployment, client, end)))
+    return replace(first, sent=tuple(broker_connections(deployment, client, reached)))
 
 
 def bootstrap_connection(
@@ -106,9 +102,8 @@ def bootstrap_connection(
 ) -> BootstrapConnection:
     """The first connection of ``client``, without those that follow."""
     trace = deployment.trace(client.service, address)
-    if not isinstance(trace.end, ReachedListener):
-        return BootstrapConnection(trace, trace.hops)
-    return BootstrapConnection(trace, (*trace.hops, _protocol_hop(client, trace.end)))
+    last = (_protocol_hop(client, trace.reached),) if trace.reached else ()
+    return BootstrapConnection(trace, (*trace.hops, *last))
 
 
 def broker_connections(
@@ -133,9 +128,11 @@ def broker_connection(
             fact = f"which host {endpoint.template} has: {broker.service} advertises it"
         return BrokerConnection(broker, listener, None, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),))
     trace = _trace_to(deployment, client.service, broker, endpoint.advertised)
-    return BrokerConnection(
-        broker, listener, trace, (*trace.hops, *_final_hops(client, broker, trace))
-    )
+    hops = trace.hops
+    if trace.reached:
+        last = _broker_hop(client.service, broker, trace)
+        hops = (*hops, _protocol_hop(client, trace.reached), last)
+    return BrokerConnection(broker, listener, trace, hops)
 
 
 def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Address) -> Trace:
@@ -144,20 +141,9 @@ def _trace_to(deployment: Deployment, place: str, broker: Broker, advertised: Ad
     on_machine = place == HOST or (client is not None and client.on_host_network)
     if not (on_machine and broker.container.advertises_address):
         return deployment.trace(place, advertised)
-    fact = "whether the machine has a route to its containers: on Linux it has"
-    resolved = Hop(
-        Stage.RESOLVE, Answer.YES, f"it is the address of the container {broker.service}"
-    )
-    end = Unknown(fact)
-    return Trace(advertised, (resolved, Hop(Stage.WAY, Answer.UNKNOWN, fact)), end, (end,))
-
-
-def _final_hops(client: Bootstrap, broker: Broker, trace: Trace) -> Iterator[Hop]:
-    """The hops after the socket: security protocol, and identity of the broker."""
-    if not isinstance(trace.end, ReachedListener):
-        return
-    yield _protocol_hop(client, trace.end)
-    yield _broker_hop(client.service, broker, trace)
+    because = f"it is the address of the container {broker.service}"
+    route = unknown_leg("whether the machine has a route to its containers: on Linux it has")
+    return best_trace(advertised, Hop(Stage.RESOLVE, Answer.YES, because), [route])
 
 
 def failing_hop_to(
@@ -165,8 +151,8 @@ def failing_hop_to(
 ) -> Hop | None:
     """The hop that fails between ``place`` and ``broker`` at ``address``, or None."""
     trace = deployment.trace(place, address)
-    is_there = isinstance(trace.end, ReachedListener)
-    return failing((*trace.hops, _broker_hop(place, broker, trace)) if is_there else trace.hops)
+    last = (_broker_hop(place, broker, trace),) if trace.reached else ()
+    return failing((*trace.hops, *last))
 
 
 def may_resolve(deployment: Deployment, place: str, address: Address) -> bool:
@@ -177,7 +163,7 @@ def may_resolve(deployment: Deployment, place: str, address: Address) -> bool:
 
 def _broker_hop(place: str, broker: Broker, trace: Trace) -> Hop:
     """Whether the reached broker is ``broker``."""
-    reached = {end.broker.service for end in trace.ends if isinstance(end, ReachedListener)}
+    reached = trace.reached_services
     if reached == {broker.service}:
         return Hop(Stage.BROKER, Answer.YES, f"it is {broker.service}")
     if broker.service in reached:
@@ -211,9 +197,8 @@ def clients_by_published_ports(deployment: Deployment) -> Iterator[Bootstrap]:
         for endpoint in broker.for_clients:
             for port in broker.container.published_at(endpoint.bind.port):
                 if port.host_port is not None:
-                    host = (
-                        port.host_ip if port.host_ip not in ("", "0.0.0.0", "::") else "localhost"
-                    )
+                    is_anywhere = port.host_ip in ("", "0.0.0.0", "::")
+                    host = "localhost" if is_anywhere else port.host_ip
                     where = f"published port {port} of {broker.service}"
                     address = Address(host, port.host_port)
                     yield Bootstrap(HOST, where, (address,), endpoint.protocol)

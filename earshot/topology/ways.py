@@ -6,11 +6,12 @@ are unknown.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 from earshot.listeners.address import Address
+from earshot.listeners.listed import by_key
 from earshot.listeners.placeholders import is_known
 from earshot.names.kinds import NameKind, ip_of, kind_of
 from earshot.topology.broker import Broker, Endpoint, ReachedListener
@@ -66,6 +67,7 @@ class Hop:
 
 
 Outcome = ReachedListener | Failure | Unknown
+NO_BROKER_IN_CLIENT = "it is the client itself, and no broker listens there"
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,77 @@ class Trace:
             return Answer.NO
         return Answer.UNKNOWN if isinstance(self.end, Unknown) or self.doubt else Answer.YES
 
+    @property
+    def reached(self) -> ReachedListener | None:
+        """The listener that the address leads to, or None."""
+        return self.end if isinstance(self.end, ReachedListener) else None
+
+    @property
+    def reached_services(self) -> frozenset[str]:
+        """The services of the brokers that the addresses of the host lead to."""
+        return frozenset(
+            end.broker.service for end in self.ends if isinstance(end, ReachedListener)
+        )
+
 
 @dataclass(frozen=True)
-class _Leg:
-    """The way to one target and its socket."""
+class Leg:
+    """The hops to one target and their outcome."""
 
     end: Outcome
-    way: Hop
-    socket: Hop | None = None
+    hops: tuple[Hop, ...]
+
+    def depending_on(self, fact: str) -> "Leg":
+        """The same leg, with a way that also depends on the unknown ``fact``."""
+        way, *rest = self.hops
+        is_sure = way.answer is Answer.YES
+        return replace(self, hops=(Hop(Stage.WAY, Answer.UNKNOWN, fact) if is_sure else way, *rest))
+
+
+def unknown_trace(address: Address, fact: str) -> Trace:
+    """The trace of a host whose meaning depends on ``fact``."""
+    end = Unknown(fact)
+    return Trace(address, (Hop(Stage.RESOLVE, Answer.UNKNOWN, fact),), end, (end,))
+
+
+def unresolved_trace(
+    address: Address, because: str, doubt: str = "", end: Failure = Failure.NOWHERE
+) -> Trace:
+    """The trace of a host that leads nowhere, or to the client itself."""
+    return Trace(address, (Hop(Stage.RESOLVE, Answer.NO, because),), end, (end,), doubt)
+
+
+def best_trace(address: Address, resolved: Hop, legs: Sequence[Leg], doubt: str = "") -> Trace:
+    """The trace by the best of ``legs``, as clients try every address of a host."""
+
+    def rank(leg: Leg) -> int:
+        if isinstance(leg.end, ReachedListener):
+            return 0
+        return 1 if isinstance(leg.end, Unknown) else 2 + (leg.end is not Failure.SELF)
+
+    best = min(legs, key=rank)
+    return Trace(address, (resolved, *best.hops), best.end, tuple(leg.end for leg in legs), doubt)
+
+
+def unknown_leg(fact: str) -> Leg:
+    """A leg whose way depends on ``fact``."""
+    return Leg(Unknown(fact), (Hop(Stage.WAY, Answer.UNKNOWN, fact),))
+
+
+def blocked_leg(end: Failure, because: str) -> Leg:
+    """A leg without a way."""
+    return Leg(end, (Hop(Stage.WAY, Answer.NO, because),))
+
+
+def socket_leg(way: Hop, end: Outcome, because: str) -> Leg:
+    """A leg that ends at a socket."""
+    answers = {ReachedListener: Answer.YES, Unknown: Answer.UNKNOWN}
+    return Leg(end, (way, Hop(Stage.SOCKET, answers.get(type(end), Answer.NO), because)))
+
+
+def unknown_socket(fact: str) -> tuple[Outcome, str]:
+    """The outcome that depends on ``fact``, and its reason."""
+    return Unknown(fact), fact
 
 
 class Ways:
@@ -113,58 +178,46 @@ class Ways:
         """Traces ``address`` from ``place``: a service, `HOST` or `OUTSIDE`."""
         if (right := corrected_address(address)) is not None:
             why = f"a broker of Amazon MSK with this name listens at {right.port} instead"
-            resolved_name = Hop(
-                Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK"
-            )
-            refused = Hop(Stage.SOCKET, Answer.NO, why)
-            return Trace(address, (resolved_name, refused), Failure.REFUSED, (Failure.REFUSED,))
+            resolved = Hop(Stage.RESOLVE, Answer.YES, f"{address.host} is a broker of Amazon MSK")
+            refused = Leg(Failure.REFUSED, (Hop(Stage.SOCKET, Answer.NO, why),))
+            return best_trace(address, resolved, [refused])
         meant = self._names.resolve(place, address.host)
         if isinstance(meant, Unknown):
-            hop = Hop(Stage.RESOLVE, Answer.UNKNOWN, meant.fact)
-            return Trace(address, (hop,), meant, (meant,))
+            return unknown_trace(address, meant.fact)
         if isinstance(meant, UnresolvedName):
-            hop = Hop(Stage.RESOLVE, Answer.NO, meant.because)
-            return Trace(address, (hop,), Failure.NOWHERE, (Failure.NOWHERE,))
+            return unresolved_trace(address, meant.because)
         answer = Answer.UNKNOWN if meant.doubt else Answer.YES
         resolved = Hop(Stage.RESOLVE, answer, meant.doubt or meant.because)
-        legs = [
-            self._leg(self._names.owner(place), target, address.port) for target in meant.targets
-        ]
-        chosen = _best(legs)
-        hops = (resolved, chosen.way, *([chosen.socket] if chosen.socket else []))
-        ends = tuple(leg.end for leg in legs)
-        return Trace(address, hops, chosen.end, ends, meant.doubt)
+        owner = self._names.owner(place)
+        legs = [self._leg(owner, target, address.port) for target in meant.targets]
+        return best_trace(address, resolved, legs, meant.doubt)
 
     def through(self, service: str, port: PublishedPort) -> tuple[Hop, ...]:
         """The hops from the machine through a published port of ``service`` to a listener."""
-        leg = self._published_leg(service, port, port.host_ip or "an address")
-        return (leg.way, leg.socket) if leg.socket else (leg.way,)
+        return self._published_leg(service, port, port.host_ip or "an address").hops
 
-    def _leg(self, place: str, target: Target, port: int) -> _Leg:
+    def _leg(self, place: str, target: Target, port: int) -> Leg:
         client = self._containers.get(place)
         at_machine = client is None or client.on_host_network
         if isinstance(target, Machine):
             if client is not None and client.network_mode == NO_NETWORK:
-                return _Leg(Failure.NO_WAY, _blocked("the client has no network"))
+                return blocked_leg(Failure.NO_WAY, "the client has no network")
             leg = self._on_machine(port, target.address, is_loopback_way=False)
             if client is not None and client.is_cut_off and isinstance(leg.end, ReachedListener):
                 # Docker 20.10 does, and its documentation excludes it
-                fact = "whether this Docker lets internal networks reach the machine"
-                return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
+                return unknown_leg("whether this Docker lets internal networks reach the machine")
             return leg
         if isinstance(target, Loopback):
             if place == OUTSIDE:
                 way = Hop(Stage.WAY, Answer.YES, "the loopback of that machine")
-                why = "it is the client itself, and no broker listens there"
-                return _Leg(Failure.SELF, way, Hop(Stage.SOCKET, Answer.NO, why))
+                return socket_leg(way, Failure.SELF, NO_BROKER_IN_CLIENT)
             if at_machine:
                 return self._on_machine(port, target.address, is_loopback_way=True)
             return self._inside(place, place, port, loopback=target.address)
         if target.service != place and not at_machine and not self._share_network(place, target):
             network = target.network or "the default bridge"
-            return _Leg(
-                Failure.NO_WAY, _blocked(f"the client is not on {network}: Docker keeps them apart")
-            )
+            why = f"the client is not on {network}: Docker keeps them apart"
+            return blocked_leg(Failure.NO_WAY, why)
         return self._inside(place, target.service, port, network=target.network)
 
     def _share_network(self, place: str, target: Member) -> bool:
@@ -175,56 +228,40 @@ class Ways:
 
     def _inside(
         self, place: str, service: str, port: int, *, network: str = "", loopback: str | None = None
-    ) -> _Leg:
+    ) -> Leg:
         """The leg from ``place`` to ``port`` in the network of ``service``.
 
         ``loopback`` is the loopback address in use, empty for localhost, None for other addresses.
         """
         from_itself = place == service
-        way = Hop(
-            Stage.WAY,
-            Answer.YES,
-            f"to {service}" if loopback is None else f"the loopback of {service}",
-        )
+        to = f"to {service}" if loopback is None else f"the loopback of {service}"
         end, why = self._listens(service, port, from_itself, network, loopback)
         if end is Failure.REFUSED and from_itself:
             end, why = Failure.SELF, f"it is the client itself, and {why}"
-        return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+        return socket_leg(Hop(Stage.WAY, Answer.YES, to), end, why)
 
     def _listens(
         self, service: str, port: int, from_itself: bool, network: str, loopback: str | None
     ) -> tuple[Outcome, str]:
-        services = self._names.sharing(service)
-        shared = [self._brokers[service] for service in services if service in self._brokers]
+        shared = self._brokers_sharing(service)
         refusal = f"nothing listens at port {port}"
         refusal += "" if from_itself else f" of {service}"
-        if not shared:
-            unseen = f"what listens at port {port} of {service}"
-            return (Failure.REFUSED, refusal) if from_itself else (Unknown(unseen), unseen)
         for broker in shared:
             for endpoint in broker.endpoints or ():
                 if endpoint.bind.port != port:
                     continue
                 is_accepted = self._accepts(broker, endpoint, network, loopback)
+                name = f"{endpoint.name} of {broker.service}"
                 if is_accepted is True:
-                    return ReachedListener(
-                        broker, endpoint
-                    ), f"{endpoint.name} of {broker.service} listens there"
+                    return ReachedListener(broker, endpoint), f"{name} listens there"
                 if is_accepted is None:
-                    fact = f"on which address of {broker.service} {endpoint.bind} listens"
-                    return Unknown(fact), fact
-                refusal = f"{endpoint.name} of {broker.service} listens on {endpoint.bind} alone"
-        if any(broker.endpoints is None for broker in shared):
-            fact = f"what listens at port {port} of {service}"
-            return Unknown(fact), fact
-        if not from_itself and service not in self._brokers:
-            fact = f"what listens at port {port} of {service}"
-            return Unknown(fact), fact
+                    where = f"on which address of {broker.service} {endpoint.bind} listens"
+                    return unknown_socket(where)
+                refusal = f"{name} listens on {endpoint.bind} alone"
+        is_shown = from_itself or service in self._brokers
+        if not is_shown or any(broker.endpoints is None for broker in shared):
+            return unknown_socket(f"what listens at port {port} of {service}")
         return Failure.REFUSED, refusal
-
-    def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
-        broker = self._brokers.get(service)
-        return broker.endpoints or () if broker is not None else ()
 
     def _accepts(
         self, broker: Broker, endpoint: Endpoint, network: str, loopback: str | None
@@ -239,36 +276,28 @@ class Ways:
             either = loopback == "" and not broker.container.on_host_network
             return loopback is not None and (either or _is_same_loopback(host, loopback))
         container = self._containers.get(self._names.owner(broker.service))
-        if (
-            container is not None
-            and container.on_host_network
-            and loopback is None
-            and ip_of(network)
-        ):
-            return ip_of(network) == ip_of(host)
-        if container is None or (container.on_host_network and loopback is None):
+        if container is None:
             return None
         if loopback is not None:
             return None if container.on_host_network and ip_of(host) is None else False
-        holding = [
-            network
-            for network in container.networks
-            if network.address and ip_of(network.address) == ip_of(host)
-        ]
-        if ip_of(host) is not None and holding:
-            return holding[0].name == network
+        if container.on_host_network:
+            return ip_of(network) == ip_of(host) if ip_of(network) else None
+        number = ip_of(host)
+        for joined in container.networks:
+            if number is not None and ip_of(joined.address) == number:
+                return joined.name == network
         return True if len(container.networks) < 2 else None
 
-    def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> _Leg:
+    def _on_machine(self, port: int, address: str, *, is_loopback_way: bool) -> Leg:
         """The leg to a port of the machine, by its loopback or another address."""
         via = address or ("loopback" if is_loopback_way else "the address that containers use")
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine")
         loopback = address if is_loopback_way else None
         for name in (*self._on_host_network.get(port, ()), *self._on_host_network.get(None, ())):
             end, why = self._listens(name, port, True, address, loopback)
-            binds = (endpoint.bind.port for endpoint in self._endpoints(name))
-            if not isinstance(end, Failure) or port in binds:
-                return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+            broker = self._brokers.get(name)
+            if not isinstance(end, Failure) or (broker is not None and port in broker.ports):
+                return socket_leg(way, end, why)
         elsewhere: list[tuple[str, PublishedPort]] = []
         for name, published in self._published.get(port, ()):
             if self._containers[name].is_cut_off:
@@ -279,7 +308,7 @@ class Ways:
                 fact = f"whether {published.host_ip} is the address of the machine that is used"
                 if is_loopback_way and is_loopback(published.host_ip):
                     fact = f"whether localhost is {published.host_ip} here"
-                return _Leg(Unknown(fact), Hop(Stage.WAY, Answer.UNKNOWN, fact))
+                return unknown_leg(fact)
             if is_published:
                 return self._published_leg(name, published, via)
             elsewhere.append((name, published))
@@ -288,49 +317,44 @@ class Ways:
             if self._containers[name].is_cut_off:
                 return self._published_leg(name, published, via)
             why = f"port {port} is published on {published.host_ip} alone"
-            return _Leg(Failure.REFUSED, way, Hop(Stage.SOCKET, Answer.NO, why))
-        fact = f"what listens at port {port} of the machine"
-        return _Leg(Unknown(fact), way, Hop(Stage.SOCKET, Answer.UNKNOWN, fact))
+            return socket_leg(way, Failure.REFUSED, why)
+        return socket_leg(way, *unknown_socket(f"what listens at port {port} of the machine"))
 
-    def _published_leg(self, name: str, port: PublishedPort, via: str) -> _Leg:
+    def _published_leg(self, name: str, port: PublishedPort, via: str) -> Leg:
         """The leg through a published port into the container."""
         if self._containers[name].is_cut_off:
-            return _Leg(Failure.NO_WAY, _blocked(f"{port} of {name}, whose networks are internal"))
+            return blocked_leg(Failure.NO_WAY, f"{port} of {name}, whose networks are internal")
         way = Hop(Stage.WAY, Answer.YES, f"{via} of the machine, published port {port} of {name}")
         networks = [network for network in self._containers[name].networks if not network.internal]
         network = networks[0].name if len(networks) == 1 else ""
-        end, why = self._listens(name, port.container_port, False, network, None)
-        return _Leg(end, way, Hop(Stage.SOCKET, _answer(end), why))
+        return socket_leg(way, *self._listens(name, port.container_port, False, network, None))
 
     @cached_property
     def _published(self) -> Mapping[int, Sequence[tuple[str, PublishedPort]]]:
         """The services that publish each port of the machine."""
-        services_by_port: dict[int, list[tuple[str, PublishedPort]]] = {}
-        for name, container in self._containers.items():
-            for port in container.published:
-                if port.host_port is not None and port.protocol == "tcp":
-                    services_by_port.setdefault(port.host_port, []).append((name, port))
-        return services_by_port
+        return by_key(
+            (port.host_port, (name, port))
+            for name, container in self._containers.items()
+            for port in container.published
+            if port.host_port is not None and port.protocol == "tcp"
+        )
 
     @cached_property
     def _on_host_network(self) -> Mapping[int | None, Sequence[str]]:
         """Services on the machine's network by the port that they may listen at; None: any."""
         services_by_port: dict[int | None, list[str]] = {}
-        for name in (
-            name for name, container in self._containers.items() if container.on_host_network
-        ):
-            sharing = [
-                self._brokers[service]
-                for service in self._names.sharing(name)
-                if service in self._brokers
-            ]
-            ports = {
-                endpoint.bind.port for broker in sharing for endpoint in broker.endpoints or ()
-            }
+        for name, container in self._containers.items():
+            sharing = self._brokers_sharing(name) if container.on_host_network else []
             is_open = any(broker.endpoints is None for broker in sharing)
+            ports = {port for broker in sharing for port in broker.ports}
             for port in (None,) if is_open else ports:
                 services_by_port.setdefault(port, []).append(name)
         return services_by_port
+
+    def _brokers_sharing(self, owner: str) -> list[Broker]:
+        """The brokers in the network of ``owner``."""
+        services = self._names.sharing(owner)
+        return [self._brokers[service] for service in services if service in self._brokers]
 
     def is_published(self, port: int) -> bool:
         """Whether a container publishes ``port`` of the machine, or uses the machine's network."""
@@ -363,24 +387,3 @@ def _is_same_loopback(host: str, address: str) -> bool | None:
     if number is None or number == ip_of(address or "127.0.0.1"):
         return True
     return None if not address else False
-
-
-def _best(legs: Sequence[_Leg]) -> _Leg:
-    """The best leg, as clients try every address of a host."""
-
-    def rank(leg: _Leg) -> int:
-        if isinstance(leg.end, ReachedListener):
-            return 0
-        return 1 if isinstance(leg.end, Unknown) else 2 + (leg.end is not Failure.SELF)
-
-    return min(legs, key=rank)
-
-
-def _blocked(because: str) -> Hop:
-    return Hop(Stage.WAY, Answer.NO, because)
-
-
-def _answer(end: Outcome) -> Answer:
-    if isinstance(end, ReachedListener):
-        return Answer.YES
-    return Answer.UNKNOWN if isinstance(end, Unknown) else Answer.NO

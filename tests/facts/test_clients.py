@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from earshot.errors import EarshotError
-from earshot.facts.security_groups import Reach, read_range
+from earshot.facts.security_groups import SourceSet, read_range
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,11 @@ ranges = st.builds(
 @given(st.lists(ranges, max_size=6), ranges)
 def test_several_ranges_cover_what_their_addresses_cover(parts: list[Any], wanted: Any) -> None:
     together = {address for part in parts for address in part}
-    assert Reach(parts).covers(wanted) == (set(wanted) <= together)
+    assert SourceSet(parts).has(wanted) == (set(wanted) <= together)
 
 
 def test_families_do_not_cover_each_other() -> None:
-    assert not Reach([ip_network("::/0")]).covers(ip_network("10.0.0.0/8"))
-    assert Reach([ip_network("::/0"), ip_network("10.0.0.0/8")]).covers(ip_network("2001:db8::/32"))
+    assert not SourceSet([ip_network("::/0")]).has(ip_network("10.0.0.0/8"))
+    assert SourceSet([ip_network("::/0"), ip_network("10.0.0.0/8")]).has(
+        ip_network("2001:db8::/32")
+    )

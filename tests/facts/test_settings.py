@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earshot.facts.settings import ForeignSettings, Unreadable
+from earshot.facts.settings import KafkaSettings, Unreadable
 from earshot.listeners.address import Address
 from earshot.listeners.placeholders import is_known
 
@@ -18,8 +18,8 @@ NAMES = (
 )  # fmt: skip
 
 
-def read(values: Mapping[str, str], *, complete: bool = True) -> ForeignSettings:
-    return ForeignSettings(values, (4, 1), complete=complete)
+def read(values: Mapping[str, str], *, complete: bool = True) -> KafkaSettings:
+    return KafkaSettings(values, (4, 1), complete=complete)
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_any_settings_are_read_or_unreadable(values: dict[str, str], complete: b
 def test_a_node_without_roles_is_a_broker_as_long_as_there_is_zookeeper(
     values: dict[str, str], version: tuple[int, int], roles: tuple[str, ...]
 ) -> None:
-    assert ForeignSettings(values, version, complete=True).roles == roles
+    assert KafkaSettings(values, version, complete=True).roles == roles

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from earshot.facts.cluster import ClusterFacts
-from earshot.facts.settings import BrokerSettings, ForeignSettings
+from earshot.facts.settings import BrokerSettings, KafkaSettings
 from earshot.listeners.model import ClusterPlan
 from earshot.listeners.properties import NodeSettings
 from earshot.rules.evaluate import evaluate
@@ -147,7 +147,7 @@ OLD = {
 def test_a_broker_of_zookeeper_s_times_is_refused_for(
     change: dict[str, str], version: tuple[int, int], found: list[str]
 ) -> None:
-    view = ForeignSettings({**OLD, **change}, version, complete=True)
+    view = KafkaSettings({**OLD, **change}, version, complete=True)
     assert sorted(item.check for item in refusals(view)) == found
 
 
@@ -157,7 +157,7 @@ def test_a_controllers_listener_that_is_called_like_a_protocol_needs_no_entry_as
 ) -> None:
     protocols = f"{BROKER['listener.security.protocol.map']},PLAINTEXT:SSL"
     changed = {"listener.security.protocol.map": protocols, "controller.listener.names": name}
-    view = ForeignSettings(BROKER | changed, (4, 1), complete=True)
+    view = KafkaSettings(BROKER | changed, (4, 1), complete=True)
     assert [item.check for item in refusals(view)] == found
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from earshot.facts.settings import ForeignSettings
+from earshot.facts.settings import KafkaSettings
 from earshot.listeners.address import Address
 from earshot.sources.clusters import quorum_address
 
@@ -27,5 +27,5 @@ CONTROLLER = {
 def test_a_controller_of_a_dynamic_quorum_advertises_its_address(
     change: dict[str, str], address: Address | None
 ) -> None:
-    view = ForeignSettings(CONTROLLER | change, (4, 1, 1), complete=True)
+    view = KafkaSettings(CONTROLLER | change, (4, 1, 1), complete=True)
     assert quorum_address(view) == address
