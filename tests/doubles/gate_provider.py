@@ -12,5 +12,6 @@ def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> di
     """The inputs of a resource as its outputs; a gate is ``approved`` if all inputs are known."""
     found = dict(args.inputs)
     if args.typ == PROVIDER_TYPE and "plan" in found:
+        found["received"] = sorted(args.inputs)
         found["approved"] = rpc.UNKNOWN if found.get("unknown") else approved
     return found
