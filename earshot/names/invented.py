@@ -1,6 +1,6 @@
 """Answers that a resolver invents, because it answers for names that do not exist.
 
-A captive portal answers every query with its own address. The DNS servers of some providers answer so
+A captive portal answers every query with its own address. The DNS servers of some providers do so
 for every name that does not exist, and some proxies give each name an address of its own.
 """
 
