@@ -10,7 +10,7 @@ evaluates its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -42,8 +42,8 @@ class Gate(pulumi.ProviderResource):
 
     approved: pulumi.Output[str]
     """The digest of the approved inputs; unknown while a name is unknown."""
-    plan: pulumi.Output[Any]
-    """The plan that was checked."""
+    received: pulumi.Output[list[str]]
+    """The keys of the inputs that the gate got."""
 
     def __init__(
         self,
@@ -54,17 +54,24 @@ class Gate(pulumi.ProviderResource):
         """``inputs``: `plan`, `placement`, and the optional inputs that `judge.py` names."""
         version = pulumi.ResourceOptions(version=__version__)
         super().__init__(
-            PACKAGE, name, {**inputs, "approved": None}, pulumi.ResourceOptions.merge(version, opts)
+            PACKAGE,
+            name,
+            {**inputs, "approved": None, "received": None},
+            pulumi.ResourceOptions.merge(version, opts),
         )
-        # the plan has secret parts, and a digest is no secret
-        is_own = pulumi.Output.unsecret(
-            pulumi.Output.all(inputs["plan"], self.plan).apply(lambda plans: are_same(*plans))
+        # a transformation may have removed the attribute of an input
+        checked_inputs = {key: getattr(self, key, None) for key in inputs}
+        # inputs have secret parts, and a digest and names of inputs are no secrets
+        others = pulumi.Output.unsecret(
+            pulumi.Output.all(
+                own=dict(inputs), checked=checked_inputs, received=self.received
+            ).apply(lambda values: _different(**values), run_with_unknowns=True)
         )
         self.digest: pulumi.Output[str] = pulumi.Output.all(
-            self.approved.apply(_checked_digest), is_own
-        ).apply(lambda values: _of_own_plan(*values))
+            self.approved.apply(_checked_digest), others
+        ).apply(lambda values: _of_own_inputs(*values))
         """`approved`. Raises pulumi.RunError for a plugin without a gate, and if a transform or
-        `ignore_changes` gave the gate another plan."""
+        `ignore_changes` gave the gate other inputs."""
 
 
 class AdvertisedListeners(pulumi.ComponentResource):
@@ -147,11 +154,26 @@ def _checked_digest(approved: str | None) -> str:
     return approved
 
 
-def _of_own_plan(approved: str, is_own: bool) -> str:
-    if not is_own:
+def _different(own: Inputs, checked: Inputs, received: Sequence[str] | None) -> list[str]:
+    """The inputs that the gate got with another value. A preview cannot compare unknown ones."""
+    if pulumi.contains_unknowns(received):
+        received = None
+    return [
+        key
+        for key, value in own.items()
+        if not pulumi.contains_unknowns(value)
+        and (
+            (value is not None and received is not None and key not in received)
+            or not (pulumi.contains_unknowns(checked[key]) or are_same(value, checked[key]))
+        )
+    ]
+
+
+def _of_own_inputs(approved: str, others: Sequence[str]) -> str:
+    if others:
         raise pulumi.RunError(
-            "the advertised listeners were not checked: the gate got a plan that is not the "
-            "program's\n"
+            f"the advertised listeners were not checked: the gate got other values of "
+            f"{', '.join(others)} than the program's\n"
             f"  fix: leave resources of type {PROVIDER_TYPE} out of transforms and `ignore_changes`"
         )
     return approved

@@ -45,9 +45,12 @@ WHOLE = ("plan", "addresses", "cloud", "certificates", "policy")
 """Inputs without which no rule is checked. Parts of them may be unknown, except of `policy`."""
 MAPS = (*(key for key in WHOLE if key != "cloud"), "containers", "declared")
 
+_NOT_CHECKED = frozenset({"approved", "received", "version"})
+"""Keys of a gate that are no inputs of the check."""
+
 
 def judge(inputs: Properties, show: Show) -> Properties:
-    """The inputs of a gate with `approved`, their digest.
+    """The inputs of a gate with `approved`, their digest, and `received`, their keys.
 
     ``show`` gets findings that do not stop an update. `approved` is unknown while a host, a part of
     the policy or one of the cluster's inputs (`unknown`) is. Raises InvalidInputs with every
@@ -55,10 +58,12 @@ def judge(inputs: Properties, show: Show) -> Properties:
     """
     if wrong := dict(_wrong_types(inputs)):
         raise InvalidInputs(wrong)
+    # the program's SDK shows an input that a transform removed as if the gate had got it
+    outputs = {**inputs, "received": sorted(inputs.keys() - _NOT_CHECKED)}
     # if a level or a waiver is unknown, so is whether a finding stops an update
     is_whole_unknown = any(isinstance(inputs.get(key), Unknown) for key in WHOLE)
     if is_whole_unknown or has_unknown(inputs.get("policy")):
-        return {**inputs, "approved": UNKNOWN}
+        return {**outputs, "approved": UNKNOWN}
     try:
         plan, refused = _judged(inputs, show)
     except ValidationError as error:  # its text contains values, which may be secret
@@ -70,8 +75,8 @@ def judge(inputs: Properties, show: Show) -> Properties:
         raise InvalidInputs({"plan": "\n" + "\n".join(map(str, grouped(refused)))})
     is_known = all(listener.known for node in plan.nodes for listener in node.listeners)
     if not is_known or inputs.get("unknown"):
-        return {**inputs, "approved": UNKNOWN}
-    return {**inputs, "approved": _digest(inputs)}
+        return {**outputs, "approved": UNKNOWN}
+    return {**outputs, "approved": _digest(inputs)}
 
 
 @dataclass(frozen=True)
@@ -191,8 +196,6 @@ def _marked(value: Any, unknown: Any) -> Any:
 
 
 def _digest(inputs: Properties) -> str:
-    checked_inputs = {
-        key: value for key, value in inputs.items() if key not in ("approved", "version")
-    }
+    checked_inputs = {key: value for key, value in inputs.items() if key not in _NOT_CHECKED}
     text = json.dumps(checked_inputs, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -31,6 +31,7 @@ from earshot.rules.objections import known_objections
 from earshot.rules.registry import AppliedAt, Finding
 from earshot.sources.compose import Service
 from earshot.sources.deployment import brokers_among, deployment, settings_of, with_empty
+from earshot.sources.redpanda import advertised_listeners
 from earshot.topology.broker import Broker
 from earshot.topology.model import Deployment
 from earshot.topology.names import Member, Resolution, UnresolvedName
@@ -66,7 +67,11 @@ class _Check:
                 broken |= set() if starts else {service.name}
         for broker in whole.brokers:
             if not broker.is_kafka:
-                refused = kl002_kafka.redpanda_refusals(broker.endpoints or (), "command")
+                endpoints = broker.endpoints
+                if endpoints is None:  # Redpanda refuses what it advertises, whatever it binds
+                    service = next(one for one in services if one.name == broker.service)
+                    endpoints = advertised_listeners(service)
+                refused = kl002_kafka.redpanda_refusals(endpoints, "command")
                 by_service[broker.service] = tuple(
                     replace(refusal, container=broker.service) for refusal in refused
                 )

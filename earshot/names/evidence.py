@@ -137,7 +137,8 @@ def _with_search(
     if resolver is None or not domains:
         return {}
     full_names = [(key, domain, f"{key[2]}.{domain}") for key in short_keys for domain in domains]
-    lookups = look_up([(name, resolver) for _, _, name in full_names], seconds)
+    doubted = asked.doubted(resolver)
+    lookups = look_up([(name, doubted) for _, _, name in full_names], seconds)
     hinted: dict[EvidenceKey, Evidence] = {}
     for key, domain, name in full_names:
         if lookups[name.lower(), resolver.label].ok:

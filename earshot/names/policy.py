@@ -17,6 +17,7 @@ from earshot.listeners.model import Frozen
 from earshot.listeners.problems import describe, shown
 from earshot.listeners.terms import Scope
 from earshot.names.configured import configuration
+from earshot.names.invented import DoubtedResolver
 from earshot.names.lookup import Lookup, Resolver, literal, look_up, unanswered
 from earshot.names.resolvers import SystemResolver, parse_server
 from earshot.placements import on_this_machine
@@ -162,7 +163,8 @@ def read_policy(document: Document) -> ResolverPolicy:
 class SystemResolvers:
     """The real resolvers for one run. Tests use a double.
 
-    A resolver that has not answered for any name is not used again in later batches.
+    A resolver that has not answered for any name is not used again in later batches. Addresses that
+    a resolver invents count as denials.
     """
 
     @cached_property
@@ -170,13 +172,20 @@ class SystemResolvers:
         """Labels of the resolvers that have not answered."""
         return set()
 
+    @cached_property
+    def _doubted(self) -> dict[str, DoubtedResolver]:
+        """The resolvers by label, so that each is asked once for names that do not exist."""
+        return {}
+
     def look_up(
         self, questions: Iterable[tuple[str, Resolver]], policy: ResolverPolicy
     ) -> dict[tuple[str, str], Lookup]:
         """`names.lookup.look_up` within the limits of ``policy``."""
         pairs = list(questions)
         open_questions = [
-            (name, resolver) for name, resolver in pairs if resolver.label not in self._silent
+            (name, self.doubted(resolver))
+            for name, resolver in pairs
+            if resolver.label not in self._silent
         ]
         lookups = look_up(open_questions, policy.timeout, policy.retry)
         answering = {lookup.resolver for lookup in lookups.values() if lookup.answered}
@@ -187,6 +196,10 @@ class SystemResolvers:
             (name.lower(), label): unanswered(name, label, policy.timeout)
             for name, label in labelled_names
         } | lookups
+
+    def doubted(self, resolver: Resolver) -> Resolver:
+        """``resolver``, whose invented addresses count as denials."""
+        return self._doubted.setdefault(resolver.label, DoubtedResolver(resolver))
 
     def resolver(self, policy: ResolverPolicy, scope: Scope, placement: str) -> Resolver | None:
         """The resolver for the clients of ``scope``, or None if there is none."""

@@ -155,7 +155,9 @@ def redpanda_refusals(endpoints: Iterable[Endpoint], setting: str) -> Iterator[F
     """
     ports: dict[int, str] = {}
     for endpoint in endpoints:
-        other, address = ports.setdefault(endpoint.bind.port, endpoint.name), endpoint.advertised
+        address, other = endpoint.advertised, endpoint.name
+        if endpoint.bind is not address:  # otherwise what it binds is unknown
+            other = ports.setdefault(endpoint.bind.port, endpoint.name)
         if other != endpoint.name:
             observed = f"listens on port {endpoint.bind.port}, as {other} does"
             expected, remedy = "a port of its own for each listener", "move it to another port"

@@ -77,7 +77,17 @@ def listeners_in(text: str) -> tuple[Endpoint, ...]:
 
     For the others flags, or the bind address, may define it.
     """
-    binds, advertised = _of_file(text)
+    return _advertised(*_of_file(text))
+
+
+def advertised_listeners(service: Service) -> tuple[Endpoint, ...]:
+    """The listeners of ``service`` with a known advertised address, also if no bind address is."""
+    if service.container.unknown:
+        return ()
+    return _advertised(*_addresses(service, " ".join(service.command)))
+
+
+def _advertised(binds: Listed, advertised: Listed) -> tuple[Endpoint, ...]:
     return tuple(
         Endpoint(name, binds.get(name) or address, address)
         for name, address in advertised.items()
@@ -94,6 +104,18 @@ def addresses_in_flags(service: Service) -> tuple[str, ...]:
 
 def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
     """The listeners from flags, or else the mounted file; None if some are unknown."""
+    binds, advertised = _addresses(service, text)
+    if not binds or None in binds.values():
+        return None
+    return tuple(
+        Endpoint(name, bind, advertised.get(name))
+        for name, bind in binds.items()
+        if bind is not None
+    )
+
+
+def _addresses(service: Service, text: str) -> tuple[Listed, Listed]:
+    """The addresses that listeners bind and advertise, by flags, or else by the mounted file."""
     binds, advertised = _of_file(service.redpanda)
     for is_advertised, value in _FLAG.findall(text):
         addresses = _listed(value.strip("\"'"))
@@ -104,13 +126,7 @@ def _endpoints(service: Service, text: str) -> tuple[Endpoint, ...] | None:
     set_addresses = _given(text)
     binds |= set_addresses[False]
     advertised |= set_addresses[True]
-    if not binds or None in binds.values():
-        return None
-    return tuple(
-        Endpoint(name, bind, advertised.get(name))
-        for name, bind in binds.items()
-        if bind is not None
-    )
+    return binds, advertised
 
 
 def _given(text: str) -> Mapping[bool, Listed]:

@@ -12,5 +12,6 @@ def outputs(args: mocks.MockResourceArgs, approved: str | None = APPROVED) -> di
     """The inputs of a resource as its outputs; a gate is ``approved`` if all inputs are known."""
     gate_outputs = dict(args.inputs)
     if args.typ == PROVIDER_TYPE and "plan" in gate_outputs:
+        gate_outputs["received"] = sorted(args.inputs)
         gate_outputs["approved"] = rpc.UNKNOWN if gate_outputs.get("unknown") else approved
     return gate_outputs

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from earshot.names.lookup import Diagnosis, Lookup, combined
 from earshot.names.policy import SystemResolvers
@@ -11,11 +11,15 @@ Table = Mapping[str, tuple[str, ...] | Diagnosis]
 
 
 class TableResolver:
-    """Answers from ``table``; a name that is not in it does not exist."""
+    """Answers from ``table``; a name that is not in it does not exist.
+
+    `invented` maps an absolute name, such as `example.com.`, which is not counted, to addresses.
+    """
 
     def __init__(self, label: str, table: Table | None = None) -> None:
         self._label = label
         self.table = dict(table or {})
+        self.invented: Callable[[str], tuple[str, ...]] = lambda name: ()
         self.asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -24,6 +28,10 @@ class TableResolver:
         return self._label
 
     def resolve(self, name: str, seconds: float) -> Lookup:
+        if name.endswith("."):
+            addresses = self.invented(name)
+            diagnosis = Diagnosis.OK if addresses else Diagnosis.NXDOMAIN
+            return Lookup(name, self.label, diagnosis, addresses)
         with self._lock:
             self.asked[name] += 1
         answer = self.table.get(name.lower(), Diagnosis.NXDOMAIN)

@@ -64,6 +64,18 @@ def test_an_answer_for_a_name_that_cannot_exist_is_no_evidence(host: str) -> Non
     )
 
 
+@pytest.mark.parametrize("placement", ["aws", "docker", "elsewhere"])
+def test_an_answer_of_a_server_that_answers_everything_is_no_evidence(placement: str) -> None:
+    portal = ("198.51.100.7",)
+    host, short = "kafka.nobody.example", "kafka"
+    table: Table = {host: portal, short: portal, f"{short}.lan": portal}
+    asked = TableAsked({"192.0.2.53": table}, ("192.0.2.53",), ("lan",))
+    asked.resolvers["192.0.2.53"].invented = lambda name: portal
+    found = gather(plan(host, short), ResolverPolicy(), placement, None, asked)
+    assert {evidence.kind for evidence in found.values()} == {EvidenceKind.NONE}
+    assert {evidence.hint for evidence in found.values()} == {""}
+
+
 def test_a_name_that_cannot_exist_in_dns_may_be_in_the_hosts_file() -> None:
     asked = TableAsked({"system": {"kafka.invalid": ("127.0.0.1",)}})
     key = ("EXTERNAL", Scope.HOST, "kafka.invalid")

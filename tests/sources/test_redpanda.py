@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from earshot.checks.deployment import mistakes
 from earshot.listeners.address import Address
+from earshot.rules.kl002_kafka import redpanda_refusals
 from earshot.sources.deployment import brokers_among, deployment
-from earshot.sources.redpanda import is_redpanda, redpanda_among
+from earshot.sources.redpanda import is_redpanda, listeners_in, redpanda_among
 from earshot.topology.broker import Endpoint
 from tests.rules.deployment_examples import services
 
@@ -153,3 +156,39 @@ def test_what_redpanda_refuses_stands_alone() -> None:
     )
     assert mistake.source.startswith("https://docs.redpanda.com/")
     assert not mistake.lines
+
+
+@pytest.mark.parametrize(
+    ("flags", "observed"),
+    [
+        (
+            "--advertise-kafka-addr 0.0.0.0",
+            "kafka advertises 0.0.0.0:9092; Redpanda does not start",
+        ),
+        (
+            "--advertise-kafka-addr=PLAINTEXT://0.0.0.0:9092",
+            "PLAINTEXT advertises 0.0.0.0:9092; Redpanda does not start",
+        ),
+        (
+            "--kafka-addr ${ADDRESS} --advertise-kafka-addr '[::]:9092'",
+            "kafka advertises [::]:9092; Redpanda does not start",
+        ),
+        ("--advertise-kafka-addr redpanda:9092", None),
+        # what they bind is unknown, so it may differ
+        ("--advertise-kafka-addr a://redpanda:9092,b://localhost:9092", None),
+        ("--advertise-kafka-addr ${ADDRESS}", None),
+    ],
+)
+def test_an_any_address_is_refused_whatever_redpanda_binds(
+    flags: str, observed: str | None
+) -> None:
+    found = [mistake.observed for mistake in mistakes(services(compose(f"redpanda start {flags}")))]
+    assert found == ([] if observed is None else [f"command: {observed}"])
+
+
+def test_advertised_listeners_of_a_file_may_share_a_port_if_their_binds_are_unknown() -> None:
+    addresses = [
+        {"name": name, "address": f"{name}.example.com", "port": 9092} for name in ("a", "b")
+    ]
+    text = json.dumps({"redpanda": {"advertised_kafka_api": addresses}})
+    assert not list(redpanda_refusals(listeners_in(text), "advertised_kafka_api"))
