@@ -177,7 +177,7 @@ def test_kept_data_of_another_checkout_is_taken_over_by_saying_so(
         (stack.root.parent / "cluster-id").unlink()
         for command in ("preview", "up"):
             output = stack.refusal(command=command)
-            assert f"data of cluster {kept_cluster_id}, of a stack {stack.stack} has made" in output
+            assert f"data of cluster {kept_cluster_id}, of a stack {stack.stack} in this" in output
             assert (
                 f"To use this data, write `cluster_id: {kept_cluster_id}` into the stack's file"
                 in output
