@@ -593,14 +593,20 @@ def test_where_one_broker_is_of_zookeepers_time_its_data_are_left_over() -> None
     assert "topics and their data" in [leftover.what for leftover in adoption.leftovers]
 
 
-def test_voters_that_the_file_does_not_show_are_no_mistake() -> None:
-    text = broker("A://:1", "A://kafka:1").replace("1@kafka:9093", "1@kafka:9093,2@other:9093")
-    assert adopt_text(text).mistakes == ()
-
-
-def test_a_voter_is_looked_for_where_the_quorum_has_it() -> None:
-    text = broker("A://:1", "A://kafka:1").replace("1@kafka:9093", "1@kafka:9999")
-    assert [mistake.rule for mistake in adopt_text(text).mistakes] == ["KL016"]
+@pytest.mark.parametrize(
+    ("old", "new", "rules"),
+    [
+        # a voter that the file does not show, and one that is looked for where the quorum has it
+        ("1@kafka:9093", "1@kafka:9093,2@other:9093", []),
+        ("1@kafka:9093", "1@kafka:9999", ["KL016"]),
+        # of a name that stops Kafka the first consequence is reported alone
+        ("INTER_BROKER_LISTENER_NAME: A", "INTER_BROKER_LISTENER_NAME: lower", ["KL002"]),
+        ("LISTENER_NAMES: CONTROLLER", "LISTENER_NAMES: lower", ["KL002"]),
+    ],
+)
+def test_one_mistake_is_reported_by_one_rule(old: str, new: str, rules: list[str]) -> None:
+    adoption = adopt_text(broker("A://:1", "A://kafka:1").replace(old, new))
+    assert [mistake.rule for mistake in adoption.mistakes] == rules
 
 
 def test_a_container_on_the_hosts_network_publishes_nothing() -> None:
@@ -619,15 +625,6 @@ def test_keys_that_no_variable_can_stand_for_are_kept_from_a_file_alone() -> Non
     assert all(
         "would arrive changed through the variable" in leftover.why for leftover in leftovers
     )
-
-
-@pytest.mark.parametrize(
-    "name", ["KAFKA_INTER_BROKER_LISTENER_NAME: A", "KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER"]
-)
-def test_of_a_name_that_stops_kafka_the_first_consequence_is_said_alone(name: str) -> None:
-    text = broker("A://:1", "A://kafka:1")
-    adoption = adopt_text(text.replace(name, name.partition(":")[0] + ": lower"))
-    assert [mistake.rule for mistake in adoption.mistakes] == ["KL002"]
 
 
 def test_an_unset_variable_makes_no_mistake() -> None:

@@ -62,24 +62,6 @@ def test_whose_properties_they_are(text: str, expected: bool) -> None:
     assert is_of_broker(text) is expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        KRAFT,
-        ZOOKEEPER,
-        ZOOKEEPER + "listeners=PLAINTEXT://:9092\nadvertised.listeners=PLAINTEXT://kafka:9092\n",
-        ZOOKEEPER + "listeners=A://${HOST}:9092,B://:9092\n",
-        # a part of a file, or a template
-        ZOOKEEPER + "advertised.listeners=A://kafka:9092\n",
-        KRAFT + "advertised.listeners=PLAINTEXT://<your host>:9092\n",
-        # an entry twice: every release before 4.3 refuses it, and that one does not
-        KRAFT.replace("://:9092,", "://:9092,PLAINTEXT://:9092,"),
-    ],
-)
-def test_what_kafka_takes(text: str) -> None:
-    assert mistakes_in_properties(text) == ()
-
-
 MAPPED = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\ninter.broker.listener.name=A\n"
 
 
@@ -211,14 +193,6 @@ def test_a_part_of_a_file_advertises_every_interface(more: str) -> None:
     assert (finding.rule, finding.listener) == ("KL002", "PLAINTEXT")
 
 
-@pytest.mark.parametrize(
-    "host", ["my_host", "[::1]", "2001:db8::1", "127.1", "k.", "-bad-", "a-b.c_d", "10.0.0.1", ""]
-)
-def test_hosts_that_some_client_can_use(host: str) -> None:
-    text = f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094"
-    assert mistakes_in_properties(text) == ()
-
-
 def test_no_remedy_names_an_address_that_nothing_can_use() -> None:
     for case in cases(25, 1000):
         for found in mistakes_in_values(case, None, complete=True):
@@ -232,8 +206,25 @@ def test_kafka_stops_at_the_first() -> None:
     assert len(mistakes_in_properties(text)) == 1
 
 
-def test_port_0_stands_for_whichever_is_free() -> None:
-    assert mistakes_in_properties(ZOOKEEPER + MAPPED + "listeners=A://:0,B://:0\n") == ()
+@pytest.mark.parametrize("text", [
+    KRAFT,
+    ZOOKEEPER,
+    ZOOKEEPER + "listeners=PLAINTEXT://:9092\nadvertised.listeners=PLAINTEXT://kafka:9092\n",
+    ZOOKEEPER + "listeners=A://${HOST}:9092,B://:9092\n",
+    # a part of a file, or a template
+    ZOOKEEPER + "advertised.listeners=A://kafka:9092\n",
+    KRAFT + "advertised.listeners=PLAINTEXT://<your host>:9092\n",
+    # an entry twice: every release before 4.3 refuses it, and that one does not
+    KRAFT.replace("://:9092,", "://:9092,PLAINTEXT://:9092,"),
+    # hosts that some client can use
+    *(f"{OUTSIDE}advertised.listeners=IN://k:9092,OUT://{host}:9094" for host in (
+        "my_host", "[::1]", "2001:db8::1", "127.1", "k.", "-bad-", "a-b.c_d", "10.0.0.1", "",
+    )),
+    # port 0 stands for whichever is free
+    ZOOKEEPER + MAPPED + "listeners=A://:0,B://:0\n",
+])  # fmt: skip
+def test_what_kafka_takes(text: str) -> None:
+    assert mistakes_in_properties(text) == ()
 
 
 @given(

@@ -92,9 +92,8 @@ def test_nothing_is_written_where_the_place_is_not_certain(line: LineToWrite) ->
     assert with_lines(FILE, "a.yml", [line]) is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@pytest.mark.parametrize(("text", "line"), [
+    *((text, LineToWrite("k", "A", "x")) for text in (
         "x: &e {A: 1}\nservices: {k: {image: i, environment: *e}}\n",
         "x: &e\n  A: 1\nservices:\n  k:\n    environment: *e\n  l:\n    environment: *e\n",
         "services: {k: &k {environment: {A: b}}, l: *k}\n",
@@ -108,22 +107,17 @@ def test_nothing_is_written_where_the_place_is_not_certain(line: LineToWrite) ->
         "services:\n  k:\n    environment:\n      - B=1\n      - |\n        A=c\n",
         "services: []\n",
         "a: [\n",
-    ],
-)
-def test_nothing_is_written_into_what_is_shared_doubled_or_not_there(text: str) -> None:
-    assert with_lines(text, "a.yml", [LineToWrite("k", "A", "x")]) is None
-
-
-@pytest.mark.parametrize("ports", ["'1:1'", "['1:1', '1:1']", "[{target: 1}]", "[['1:1']]"])
-def test_no_port_is_written_where_its_place_is_not_certain(ports: str) -> None:
-    text = f"services:\n  k:\n    ports: {ports}\n"
-    assert with_lines(text, "a.yml", [LineToWrite("k", "ports", "2:1", "1:1")]) is None
-
-
-@pytest.mark.parametrize("environment", ["\n      B: 1", "\n      - B=1"])
-def test_a_variable_that_is_not_there_has_nothing_to_be_replaced(environment: str) -> None:
-    text = f"services:\n  k:\n    environment:{environment}\n"
-    assert with_lines(text, "a.yml", [LineToWrite("k", "A", "x", "y")]) is None
+    )),
+    *((f"services:\n  k:\n    ports: {ports}\n", LineToWrite("k", "ports", "2:1", "1:1"))
+      for ports in ("'1:1'", "['1:1', '1:1']", "[{target: 1}]", "[['1:1']]")),
+    # a variable that is not there has nothing to be replaced
+    *((f"services:\n  k:\n    environment:\n      {entry}\n", LineToWrite("k", "A", "x", "y"))
+      for entry in ("B: 1", "- B=1")),
+])  # fmt: skip
+def test_nothing_is_written_into_what_is_shared_doubled_or_not_there(
+    text: str, line: LineToWrite
+) -> None:
+    assert with_lines(text, "a.yml", [line]) is None
 
 
 def test_what_a_merge_key_brings_is_set_in_the_service_itself() -> None:

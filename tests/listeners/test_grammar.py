@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,17 +65,24 @@ def test_refuses_a_listener_list(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "entries"),
+    ("parse", "text", "entries"),
     [
-        ("A://b1:9092", [("A", Address("b1", 9092))]),
-        ("A://:9092", [("A", Address("", 9092))]),
-        ("A://[2001:db8::1]:9092", [("A", Address("2001:db8::1", 9092))]),
-        ("A://h:1 ,\tB://0.0.0.0:2", [("A", Address("h", 1)), ("B", Address("0.0.0.0", 2))]),
-        ("A://h:1,B://h:1", [("A", Address("h", 1)), ("B", Address("h", 1))]),
+        (parse_entries, "A://b1:9092", [("A", Address("b1", 9092))]),
+        (parse_entries, "A://:9092", [("A", Address("", 9092))]),
+        (parse_entries, "A://[2001:db8::1]:9092", [("A", Address("2001:db8::1", 9092))]),
+        (parse_entries, "A://h:1 ,\tB://0.0.0.0:2",
+         [("A", Address("h", 1)), ("B", Address("0.0.0.0", 2))]),
+        (parse_entries, "A://h:1,B://h:1", [("A", Address("h", 1)), ("B", Address("h", 1))]),
+        (parse_protocols, "A:PLAINTEXT", {"A": Protocol.PLAINTEXT}),
+        (parse_protocols, " A : SSL ,B:SASL_SSL", {"A": Protocol.SSL, "B": Protocol.SASL_SSL}),
+        (parse_protocols, "SSL:SSL", {"SSL": Protocol.SSL}),
+        (parse_voters, "9@c9:9093", {9: Address("c9", 9093)}),
+        (parse_voters, "0@127.0.0.1:1 , 1@[::1]:2",
+         {0: Address("127.0.0.1", 1), 1: Address("::1", 2)}),
     ],
-)
-def test_parses_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
-    assert parse_entries(text) == entries
+)  # fmt: skip
+def test_parses_a_list(parse: Callable[[str], object], text: str, entries: object) -> None:
+    assert parse(text) == entries
 
 
 def test_reads_the_good_entries_beside_the_bad_ones() -> None:
@@ -91,37 +99,33 @@ def test_a_printed_list_reads_back(entries: list[tuple[str, str, int]]) -> None:
     assert parse_entries(",".join(f"{name}://{address}" for name, address in wanted)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "map"),
-    [
-        ("A:PLAINTEXT", {"A": Protocol.PLAINTEXT}),
-        (" A : SSL ,B:SASL_SSL", {"A": Protocol.SSL, "B": Protocol.SASL_SSL}),
-        ("SSL:SSL", {"SSL": Protocol.SSL}),
-    ],
-)
-def test_parses_a_protocol_map(text: str, map: dict[str, Protocol]) -> None:
-    assert parse_protocols(text) == map
+VOTERS = """
+1 1@ 1: blah@ 1@kafka1:9092, 1@kafka1:9092,2 1@kafka1:9092,2@ 1@kafka1:9092:1@kafka2:9092 1@kafka1
+1@kafka1:9092,2@blah 9@c9:-1 x@c9:9093 9@c9:99999 9@c9:0 9@:9093 9@kafka_1:9093 9@[c9:9093
+9@::1:9093 9@CONTROLLER://c9:9093 9@a:1,9@b:1 -1@c9:9093 01@c9:9093 2147483648@c9:9093 ٩@c9:9093
+"""
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("parse", "text", "why"),
     [
-        ("", "is empty"),
-        ("A:TLS", "'TLS'"),
-        ("A:plaintext", "'plaintext'"),
-        ("A=PLAINTEXT", "has no colon"),
-        ("A", "has no colon"),
-        ("A:PLAINTEXT,", "blank entry"),
-        ("A:", "the protocol ''"),
-        (":PLAINTEXT", "listener name ''"),
-        ("a:PLAINTEXT", "write A"),
-        ("A:PLAINTEXT,A:SSL", "occurs twice"),
-        ("SSL:PLAINTEXT", "image scripts"),
+        (parse_protocols, "", "is empty"),
+        (parse_protocols, "A:TLS", "'TLS'"),
+        (parse_protocols, "A:plaintext", "'plaintext'"),
+        (parse_protocols, "A=PLAINTEXT", "has no colon"),
+        (parse_protocols, "A", "has no colon"),
+        (parse_protocols, "A:PLAINTEXT,", "blank entry"),
+        (parse_protocols, "A:", "the protocol ''"),
+        (parse_protocols, ":PLAINTEXT", "listener name ''"),
+        (parse_protocols, "a:PLAINTEXT", "write A"),
+        (parse_protocols, "A:PLAINTEXT,A:SSL", "occurs twice"),
+        (parse_protocols, "SSL:PLAINTEXT", "image scripts"),
+        *((parse_voters, text, ".") for text in ("", "9@c 9:9093", *VOTERS.split())),
     ],
 )
-def test_refuses_a_protocol_map(text: str, why: str) -> None:
+def test_refuses_a_list(parse: Callable[[str], object], text: str, why: str) -> None:
     with pytest.raises(AddressError, match=why):
-        parse_protocols(text)
+        parse(text)
 
 
 @given(st.dictionaries(names, protocols, min_size=1, max_size=5))
@@ -131,32 +135,6 @@ def test_a_printed_map_reads_back(map: dict[str, Protocol]) -> None:
         for name, protocol in map.items()
     }
     assert parse_protocols(",".join(f"{k}:{v}" for k, v in honest.items())) == honest
-
-
-@pytest.mark.parametrize(
-    ("text", "voters"),
-    [
-        ("9@c9:9093", {9: Address("c9", 9093)}),
-        ("0@127.0.0.1:1 , 1@[::1]:2", {0: Address("127.0.0.1", 1), 1: Address("::1", 2)}),
-    ],
-)
-def test_parses_voters(text: str, voters: dict[int, Address]) -> None:
-    assert parse_voters(text) == voters
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "1", "1@", "1:", "blah@", "1@kafka1:9092,", "1@kafka1:9092,2", "1@kafka1:9092,2@"),
-        *("1@kafka1:9092:1@kafka2:9092", "1@kafka1", "1@kafka1:9092,2@blah", "9@c9:-1"),
-        *("x@c9:9093", "9@c9:99999", "9@c9:0", "9@:9093", "9@kafka_1:9093", "9@[c9:9093"),
-        *("9@::1:9093", "9@CONTROLLER://c9:9093", "9@a:1,9@b:1", "-1@c9:9093", "01@c9:9093"),
-        *("9@c 9:9093", "2147483648@c9:9093", "٩@c9:9093"),
-    ],
-)
-def test_refuses_voters(text: str) -> None:
-    with pytest.raises(AddressError):
-        parse_voters(text)
 
 
 def test_reads_names_without_blanks() -> None:

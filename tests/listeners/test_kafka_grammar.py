@@ -49,29 +49,64 @@ def test_a_listener_list_that_kafka_refuses(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "entries"),
+    ("read", "text", "entries"),
     [
-        ("internal://b_1:9092", [("INTERNAL", Address("b_1", 9092))]),
-        ("A://[::1]:1,B://::1:2", [("A", Address("::1", 1)), ("B", Address("::1", 2))]),
-        (" A://:0 ,, B://h:2 ,", [("A", Address("", 0)), ("B", Address("h", 2))]),
-        ("A://h:-1", [("A", Address("h", -1))]),
+        (read_listeners, "internal://b_1:9092", [("INTERNAL", Address("b_1", 9092))]),
+        (read_listeners, "A://[::1]:1,B://::1:2",
+         [("A", Address("::1", 1)), ("B", Address("::1", 2))]),
+        (read_listeners, " A://:0 ,, B://h:2 ,", [("A", Address("", 0)), ("B", Address("h", 2))]),
+        (read_listeners, "A://h:-1", [("A", Address("h", -1))]),
+        (read_protocols, "a:plaintext, B : SASL_SSL ,A:SSL,",
+         [("A", Protocol.PLAINTEXT), ("B", Protocol.SASL_SSL), ("A", Protocol.SSL)]),
+        (read_voters, "9@c9:9093", [(9, Address("c9", 9093))]),
+        (read_voters, "-1@c_9:1, 01@[::1]:2", [(-1, Address("c_9", 1)), (1, Address("::1", 2))]),
+        (read_voters, "+1@c9:1@@", [(1, Address("c9", 1))]),
+        (read_voters, "9@CONTROLLER://c9:9093", [(9, Address("c9", 9093))]),
+        (read_voters, "9@:9093", [(9, Address("", 9093))]),
     ],
+)  # fmt: skip
+def test_a_list_that_kafka_reads(
+    read: Callable[[str], Iterator[Any]], text: str, entries: list[Any]
+) -> None:
+    assert list(read(text)) == entries
+
+
+AS_LISTENERS = "allowed: NAME://host:port entries with one comma between them"
+AS_PROTOCOLS = (
+    "allowed: NAME:PROTOCOL entries, PROTOCOL being one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
 )
-def test_a_listener_list(text: str, entries: list[tuple[str, Address]]) -> None:
-    assert list(read_listeners(text)) == entries
+AS_VOTERS = "allowed: id@host:port entries with one comma between them"
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("A://b1", ("A: listener entry 'A://b1': cannot be read; "
-                "allowed: NAME://host:port entries with one comma between them")),
-    ("b1:9092", ("b1: listener entry 'b1:9092': cannot be read; "
-                 "allowed: NAME://host:port entries with one comma between them")),
-    ("A://h:2147483648", ("A: listener entry 'A://h:2147483648': cannot be read; "
-                          "allowed: NAME://host:port entries with one comma between them")),
-    ("a://h:1,A://h:2", "A: A: occurs twice in one list; allowed: each name once"),
-])  # fmt: skip
-def test_what_is_said_of_a_listener_that_is_refused(text: str, said: str) -> None:
-    assert bad(read_listeners, text) == [said]
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        *((read_listeners, text, f"{name}: listener entry '{text}': cannot be read; {AS_LISTENERS}")
+          for name, text in (("A", "A://b1"), ("b1", "b1:9092"), ("A", "A://h:2147483648"))),
+        (read_listeners, "a://h:1,A://h:2",
+         "A: A: occurs twice in one list; allowed: each name once"),
+        *((read_protocols, text, f"{name}: protocol map entry '{text}': {problem}; {AS_PROTOCOLS}")
+          for name, text, problem in (
+            ("A", "A", "has no colon"),
+            ("A", "A:", "names the protocol ''"),
+            ("A", "A:TLS", "names the protocol 'TLS'"),
+            ("A=SSL", "A=SSL", "has no colon"),
+        )),
+        *((read_voters, text, f"{name}: voter entry '{text}': {problem}; {AS_VOTERS}")
+          for name, text, problem in (
+            ("c9", "c9:9093", "has no @"),
+            ("x@c9", "x@c9:9093", "cannot be read"),
+            ("9@c9", "9@c9", "cannot be read"),
+            ("9@c9", "9@c9:", "cannot be read"),
+            ("9@c9", "9@c9:65536", "cannot be read"),
+            ("٩@c9", "٩@c9:1", "cannot be read"),
+        )),
+    ],
+)  # fmt: skip
+def test_the_message_of_an_entry_that_is_refused(
+    read: Callable[[str], Iterator[Any]], text: str, message: str
+) -> None:
+    assert bad(read, text) == [message]
 
 
 def test_good_entries_are_read_beside_bad_ones() -> None:
@@ -81,63 +116,6 @@ def test_good_entries_are_read_beside_bad_ones() -> None:
         ("C", Address("h", 3)),
     ]
     assert len(found) == 3
-
-
-def test_a_protocol_map() -> None:
-    text = "a:plaintext, B : SASL_SSL ,A:SSL,"
-    assert list(read_protocols(text)) == [
-        ("A", Protocol.PLAINTEXT),
-        ("B", Protocol.SASL_SSL),
-        ("A", Protocol.SSL),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("A", "A: protocol map entry 'A': has no colon"),
-        ("A:", "A: protocol map entry 'A:': names the protocol ''"),
-        ("A:TLS", "A: protocol map entry 'A:TLS': names the protocol 'TLS'"),
-        ("A=SSL", "A=SSL: protocol map entry 'A=SSL': has no colon"),
-    ],
-)
-def test_what_is_said_of_a_protocol_that_is_refused(text: str, said: str) -> None:
-    allowed = (
-        "allowed: NAME:PROTOCOL entries, PROTOCOL being one of "
-        "PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
-    )
-    assert bad(read_protocols, text) == [f"{said}; {allowed}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "voters"),
-    [
-        ("9@c9:9093", [(9, Address("c9", 9093))]),
-        ("-1@c_9:1, 01@[::1]:2", [(-1, Address("c_9", 1)), (1, Address("::1", 2))]),
-        ("+1@c9:1@@", [(1, Address("c9", 1))]),
-        ("9@CONTROLLER://c9:9093", [(9, Address("c9", 9093))]),
-        ("9@:9093", [(9, Address("", 9093))]),
-    ],
-)
-def test_voters(text: str, voters: list[tuple[int, Address]]) -> None:
-    assert list(read_voters(text)) == voters
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("c9:9093", "c9: voter entry 'c9:9093': has no @"),
-        ("x@c9:9093", "x@c9: voter entry 'x@c9:9093': cannot be read"),
-        ("9@c9", "9@c9: voter entry '9@c9': cannot be read"),
-        ("9@c9:", "9@c9: voter entry '9@c9:': cannot be read"),
-        ("9@c9:65536", "9@c9: voter entry '9@c9:65536': cannot be read"),
-        ("٩@c9:1", "٩@c9: voter entry '٩@c9:1': cannot be read"),
-    ],
-)
-def test_what_is_said_of_a_voter_that_is_refused(text: str, said: str) -> None:
-    assert bad(read_voters, text) == [
-        f"{said}; allowed: id@host:port entries with one comma between them"
-    ]
 
 
 def test_servers() -> None:

@@ -1,6 +1,7 @@
 """Which broker an address reaches, by the client's place."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -50,68 +51,69 @@ def way(found: Deployment, place: str, address: str) -> str:
     return "unknown" if isinstance(end, Unknown) else end.value
 
 
-@pytest.mark.parametrize(
-    ("published", "address", "end"),
-    [
-        ("127.0.0.1", "localhost:29092", "kafka L0"),
-        ("127.0.0.1", "127.0.0.1:29092", "kafka L0"),
-        ("127.0.0.1", "[::1]:29092", "nothing listens"),
-        ("::1", "[::1]:29092", "kafka L0"),
-        ("::1", "127.0.0.1:29092", "nothing listens"),
-        ("::1", "localhost:29092", "unknown"),  # of some machines it is 127.0.0.1 alone
-    ],
-)
-def test_a_port_on_one_loopback_is_not_on_the_other(published: str, address: str, end: str) -> None:
-    kafka = replace(KAFKA, published=(PublishedPort(9092, 29092, published),))
-    assert way(deployed(APP, kafka), HOST, address) == end
+def published(host: str) -> Deployment:
+    """The port of `kafka` is published at ``host`` of the machine."""
+    return deployed(APP, replace(KAFKA, published=(PublishedPort(9092, 29092, host),)))
+
+
+def with_app(**network: Any) -> Deployment:
+    return deployed(Container("app", **{"networks": APP.networks, **network}))
 
 
 @pytest.mark.parametrize(
-    ("bind", "address", "end"),
+    ("deployment", "place", "address", "end"),
     [
-        ("127.0.0.1:9092", "localhost:9092", "kafka L0"),
-        ("127.0.0.1:9092", "[::1]:9092", "the client itself"),
-        ("::1:9092", "localhost:9092", "kafka L0"),
-        ("::1:9092", "127.0.0.1:9092", "the client itself"),
+        *((deployed(), *row) for row in (
+            ("app", "kafka:9092", "kafka L0"),  # the service, an alias
+            ("app", "BROKER:9092", "kafka L0"),
+            ("app", "kafka-1:9092", "kafka L0"),  # the container's name
+            ("app", "k1:9092", "kafka L0"),  # its hostname
+            ("app", "kafka-1.back:9092", "kafka L0"),
+            ("app", "172.30.0.2:9092", "kafka L0"),
+            ("app", "kafka:29092", "nothing listens"),  # the published port is the machine's
+            ("app", "kafka:9999", "nothing listens"),  # bound to the broker's own loopback
+            ("app", "kafak:9092", "no such name"),
+            ("app", "172.30.0.3:9092", "unknown"),
+            ("app", "kafka.example.com:9092", "unknown"),
+            ("app", "localhost:9092", "the client itself"),
+            ("app", "127.0.0.1:9092", "the client itself"),
+            ("app", "0.0.0.0:9092", "the client itself"),
+            ("app", "app:9092", "the client itself"),
+            ("kafka", "localhost:9999", "kafka L1"),
+            ("kafka", "kafka:9999", "the client itself"),  # its name is no loopback
+            ("kafka", "localhost:1", "the client itself"),
+            ("app", "host.docker.internal:29092", "kafka L0"),
+            ("app", "host.docker.internal:9092", "unknown"),  # whatever runs on the machine
+            (HOST, "localhost:29092", "kafka L0"),
+            (HOST, "localhost:9092", "unknown"),
+            (HOST, "kafka:9092", "no such name"),
+            (HOST, "broker:29092", "no such name"),
+            (HOST, "machine:29092", "unknown"),
+            (HOST, "192.0.2.7:29092", "unknown"),
+        )),
+        # a port that is published on one loopback is not on the other
+        (published("127.0.0.1"), HOST, "localhost:29092", "kafka L0"),
+        (published("127.0.0.1"), HOST, "127.0.0.1:29092", "kafka L0"),
+        (published("127.0.0.1"), HOST, "[::1]:29092", "nothing listens"),
+        (published("::1"), HOST, "[::1]:29092", "kafka L0"),
+        (published("::1"), HOST, "127.0.0.1:29092", "nothing listens"),
+        (published("::1"), HOST, "localhost:29092", "unknown"),  # it may be 127.0.0.1 alone
+        # a listener on one loopback is not on the other
+        (deployed(APP, KAFKA, "127.0.0.1:9092"), "kafka", "localhost:9092", "kafka L0"),
+        (deployed(APP, KAFKA, "127.0.0.1:9092"), "kafka", "[::1]:9092", "the client itself"),
+        (deployed(APP, KAFKA, "::1:9092"), "kafka", "localhost:9092", "kafka L0"),
+        (deployed(APP, KAFKA, "::1:9092"), "kafka", "127.0.0.1:9092", "the client itself"),
+        # no network in common is no name
+        (with_app(networks=(JoinedNetwork("front", ("app",)),)), "app", "kafka:9092",
+         "no such name"),
+        # an unknown name may be one that is not described
+        (with_app(open_networks=True), "app", "other:9092", "unknown"),
+        (with_app(unknown=("extends",)), "app", "other:9092", "unknown"),
+        (deployed(APP), "app", "other:9092", "no such name"),
     ],
-)
-def test_a_listener_on_one_loopback_is_not_on_the_other(bind: str, address: str, end: str) -> None:
-    assert way(deployed(APP, KAFKA, bind), "kafka", address) == end
-
-
-@pytest.mark.parametrize(
-    ("place", "address", "end"),
-    [
-        ("app", "kafka:9092", "kafka L0"),  # the service, an alias
-        ("app", "BROKER:9092", "kafka L0"),
-        ("app", "kafka-1:9092", "kafka L0"),  # the container's name
-        ("app", "k1:9092", "kafka L0"),  # its hostname
-        ("app", "kafka-1.back:9092", "kafka L0"),
-        ("app", "172.30.0.2:9092", "kafka L0"),
-        ("app", "kafka:29092", "nothing listens"),  # the published port is the machine's
-        ("app", "kafka:9999", "nothing listens"),  # bound to the broker's own loopback
-        ("app", "kafak:9092", "no such name"),
-        ("app", "172.30.0.3:9092", "unknown"),
-        ("app", "kafka.example.com:9092", "unknown"),
-        ("app", "localhost:9092", "the client itself"),
-        ("app", "127.0.0.1:9092", "the client itself"),
-        ("app", "0.0.0.0:9092", "the client itself"),
-        ("app", "app:9092", "the client itself"),
-        ("kafka", "localhost:9999", "kafka L1"),
-        ("kafka", "kafka:9999", "the client itself"),  # its name is no loopback
-        ("kafka", "localhost:1", "the client itself"),
-        ("app", "host.docker.internal:29092", "kafka L0"),
-        ("app", "host.docker.internal:9092", "unknown"),  # whatever runs on the machine
-        (HOST, "localhost:29092", "kafka L0"),
-        (HOST, "localhost:9092", "unknown"),
-        (HOST, "kafka:9092", "no such name"),
-        (HOST, "broker:29092", "no such name"),
-        (HOST, "machine:29092", "unknown"),
-        (HOST, "192.0.2.7:29092", "unknown"),
-    ],
-)
-def test_a_way(place: str, address: str, end: str) -> None:
-    assert way(deployed(), place, address) == end
+)  # fmt: skip
+def test_a_way(deployment: Deployment, place: str, address: str, end: str) -> None:
+    assert way(deployment, place, address) == end
 
 
 def test_names_are_those_of_a_network_that_both_are_on() -> None:
@@ -122,23 +124,6 @@ def test_names_are_those_of_a_network_that_both_are_on() -> None:
     assert way(found, "app", "outer:9092") == "no such name"
     assert way(found, "app", "172.31.0.2:9092") == "no way there"
     assert way(found, "kafka", "outer:9092") == "kafka L0"
-
-
-def test_no_network_in_common_is_no_name() -> None:
-    front = Container("app", networks=(JoinedNetwork("front", ("app",)),))
-    assert way(deployed(front), "app", "kafka:9092") == "no such name"
-
-
-@pytest.mark.parametrize(
-    ("app", "end"),
-    [
-        (Container("app", networks=APP.networks, open_networks=True), "unknown"),
-        (Container("app", networks=APP.networks, unknown=("extends",)), "unknown"),
-        (APP, "no such name"),
-    ],
-)
-def test_an_unknown_name_may_be_one_that_is_not_described(app: Container, end: str) -> None:
-    assert way(deployed(app), "app", "other:9092") == end
 
 
 @pytest.mark.parametrize("mode", ["service:other", "service:app", "container:elsewhere"])

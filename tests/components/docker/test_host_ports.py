@@ -71,13 +71,19 @@ def test_what_docker_holds_for_a_container_is_no_alarm(monkeypatch: pytest.Monke
     )
 
 
-def test_this_machine_tells_whose_the_port_is(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("pid", "name", "holder"),
+    [(7, "nginx", "pid 7 (nginx)"), (None, "", "a process of another user")],
+)
+def test_this_machine_tells_whose_the_port_is(
+    monkeypatch: pytest.MonkeyPatch, pid: int | None, name: str, holder: str
+) -> None:
     here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
     monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
-    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), 7, "nginx")]
+    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), pid, name)]
     monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
     reported = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(holder) for holder in reported.values()] == ["pid 7 (nginx)"]
+    assert [str(socket) for socket in reported.values()] == [holder]
 
 
 def test_without_an_image_another_host_cannot_be_asked() -> None:
@@ -126,15 +132,6 @@ def test_whether_an_ipv6_socket_takes_ipv4_matters_to_it_alone() -> None:
     assert host_ports._with_ipv4(Bound("::", 9092), {9093}).ipv6_only is True
     for other in (Bound("127.0.0.1", 9092), Bound("::1", 9092), Bound("0.0.0.0", 9092)):
         assert host_ports._with_ipv4(other, set()) == other
-
-
-def test_a_socket_of_another_user_has_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(engine="unix:///run/docker.sock", cert_path=None)
-    monkeypatch.setattr(host_ports, "shares_network", lambda _: True)
-    open_sockets = [sockets.Listening(Bound("127.0.0.1", 9092), None, "")]
-    monkeypatch.setattr(sockets, "listening", lambda: open_sockets)
-    reported = host_ports.holders(None, here, None, [LOOPBACK], [])
-    assert [str(holder) for holder in reported.values()] == ["a process of another user"]
 
 
 def test_an_engine_in_another_namespace_is_asked_in_a_container(
